@@ -154,8 +154,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    # Imported at the first access: a program without asyncio, BSON, a pool or a framework does not
-    # pay for them.
+    # These modules are imported at the first access, so that a program without asyncio, BSON, a
+    # pool or a framework does not load them.
     import importlib
 
     if name in ("aio", "bson", "web"):

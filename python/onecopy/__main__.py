@@ -29,8 +29,8 @@ def main() -> int:
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     arguments = sys.argv[1:]
-    # The interpreter, its options, and the script or `-m onecopy`: `serve` starts its child with
-    # these.
+    # The interpreter, its options, and the script or `-m onecopy`: with these arguments, the
+    # command `serve` starts its child process.
     again = sys.orig_argv if sys.orig_argv[len(sys.orig_argv) - len(arguments) :] == arguments else None
     return run_command(["onecopy", *arguments], again)
 

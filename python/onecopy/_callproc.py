@@ -1,8 +1,8 @@
 """The implementation of `Cursor.callproc`: the statement of a call, and its output parameters.
 
-PostgreSQL and MariaDB return the values of output parameters as the last result of the call: one
-row with a column per output parameter, in its declared type. For SQL Server `onecopy._tsql` writes
-a batch that returns such a row. One query of the catalog finds the parameters and their modes.
+PostgreSQL and MariaDB return the values of output parameters as the last result of the call. This
+result is one row with a column for each output parameter. For SQL Server `onecopy._tsql` writes a
+batch that returns such a row. One query of the catalog finds the parameters and their modes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Call", "call", "catalog_query", "plan"]
 
-#: A name, or names joined by dots; each either plain, or in the database's quotes.
+#: A part of the name of a routine: plain, or in the quotes of the database.
 _NAME = re.compile(r"""(?:\w[\w$]*|"(?:[^"]|"")+"|`(?:[^`]|``)+`)""")
 
 
@@ -33,21 +33,21 @@ class _Routine(NamedTuple):
     gives_rows: bool = False
 
     def places(self) -> list[int]:
-        """Return the indexes of the output parameters."""
+        """Return the indexes of the output parameters, from 0."""
         return [i for i, mode in enumerate(self.modes) if mode in "ob"]
 
     def n_inputs(self) -> int:
         return sum(mode != "o" for mode in self.modes)
 
     def takes(self, n: int) -> bool:
-        """True if the routine can be called with ``n`` values."""
+        """Return true if the routine can be called with ``n`` values."""
         least = (len(self.modes) if self.is_procedure else self.n_inputs()) - self.n_optional
         return least <= n <= len(self.modes)
 
 
 def _parts(name: str) -> list[str]:
-    """Split the name of a routine at its dots. Raises for text that is not a name, since the name
-    is inserted into the statement."""
+    """Split the name of a routine at its dots. Raises an error for text that is not a name, since
+    the name is inserted into the SQL of a statement."""
     parts = []
     at = 0
     while found := _NAME.match(name, at):
@@ -64,7 +64,8 @@ def _parts(name: str) -> list[str]:
 
 
 def _plain(part: str, *, fold: bool) -> str:
-    """Convert a part of a name, plain or quoted, to the name in the catalog."""
+    """Convert a part of a name, plain or quoted, to the name in the catalog. With ``fold``, a plain
+    name is converted to lower case."""
     if part[0] in '"`':
         return part[1:-1].replace(part[0] * 2, part[0])
     return part.lower() if fold else part
@@ -90,7 +91,7 @@ order by r.routine_type, p.ordinal_position
 def _of_postgresql(rows: list[Any], name: str, n: int) -> _Routine | None:
     found = []
     for kind, modes, names, n_optional, gives_rows in rows:
-        # The columns of a function that returns a table are not parameters; a variadic parameter is
+        # The columns that a table function returns are not parameters. A variadic parameter is an
         # input.
         arguments = [mode for mode in modes if mode != "t"]
         listed = tuple(names.split("\n"))[: len(arguments)] if names else ("",) * len(arguments)
@@ -109,7 +110,7 @@ def _of_postgresql(rows: list[Any], name: str, n: int) -> _Routine | None:
 
 
 def _of_mariadb(rows: list[Any], name: str, n: int) -> _Routine | None:
-    # A procedure may share its name with a function: `callproc` then calls the procedure.
+    # If a procedure and a function have this name, `callproc` calls the procedure.
     kind = "PROCEDURE" if any(row[0] == "PROCEDURE" for row in rows) else "FUNCTION"
     listed = [(mode, parameter) for of, mode, parameter in rows if of == kind and parameter is not None]
     if not rows:
@@ -126,11 +127,12 @@ class Call(NamedTuple):
     sql: str
     inputs: Sequence[Any]
     result: list[Any]
-    """The list that `callproc` returns."""
+    """The list that `callproc` returns: the caller's values, in which output values are
+    replaced."""
     places: list[int]
     """The indexes (from 0) in ``result`` of the output parameters."""
     names: list[str]
-    """The names of the output parameters."""
+    """The names of the output parameters; the last result has columns with these names."""
 
 
 def catalog_query(dialect: str, name: str) -> tuple[str, list[str]]:
@@ -166,7 +168,7 @@ def plan(dialect: str, name: str, rows: list[Any], parameters: Iterable[Any]) ->
     if dialect == "mysql":
         return Call(f"select {name}({marks})", result, result, [], [])
     if len(result) > routine.n_inputs() and not routine.gives_rows:
-        # An output parameter has an item in the sequence, which is not passed.
+        # The sequence also has items for output parameters, which are not passed to the function.
         inputs = [value for value, mode in zip(result, routine.modes, strict=False) if mode != "o"]
         marks = ", ".join("?" * len(inputs))
         return Call(f"select * from {name}({marks})", inputs, result, places, names)

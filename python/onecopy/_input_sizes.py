@@ -1,4 +1,4 @@
-"""The arguments of `Cursor.setinputsizes`: types and sizes of parameters, converted for the core.
+"""The arguments of `Cursor.setinputsizes`, converted for the extension module: types and sizes.
 
 >>> declared([None, onecopy.NUMBER, "decimal", (str, 50), 20, ("decimal", 10, 2)])
 [None, ('number', 0, 0), ('decimal', 0, 0), ('text', 50, 0), ('sized', 20, 0), ('decimal', 10, 2)]

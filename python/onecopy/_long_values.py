@@ -22,8 +22,8 @@ __all__ = ["BinaryValue", "TextValue", "open_binary", "open_text"]
 
 
 class _Value(io.IOBase):
-    """The base class of `TextValue` and `BinaryValue`: the deferred value, until the file is
-    closed."""
+    """The base class of `TextValue` and `BinaryValue`. It refers to the deferred value until the
+    file is closed."""
 
     def __init__(self, value: LongValue) -> None:
         self._value: LongValue | None = value
@@ -39,14 +39,13 @@ class _Value(io.IOBase):
         return True
 
     def close(self) -> None:
-        """Close the file; the rest of the value is not read."""
+        """Close the file; the remaining part of the value is not read."""
         self._value = None
         super().close()
 
 
 class TextValue(_Value, io.TextIOBase):
-    """A deferred text, read sequentially. Lines end with LF, which is included; newlines are not
-    translated."""
+    """A deferred text, read sequentially. A line ends after LF. No line end is translated."""
 
     def __init__(self, value: LongValue) -> None:
         super().__init__(value)
@@ -54,8 +53,8 @@ class TextValue(_Value, io.TextIOBase):
         self._at = 0
 
     def read(self, size: int | None = -1, /) -> str:
-        """Return up to ``size`` characters, fewer at the end; all that remain if ``size`` is
-        negative or ``None``."""
+        """Return up to ``size`` characters, or all remaining characters if ``size`` is negative or
+        ``None``. The result is shorter than ``size`` only at the end."""
         value = self._open()
         left = -1 if size is None or size < 0 else size
         parts = []
@@ -65,7 +64,7 @@ class TextValue(_Value, io.TextIOBase):
                 if not self._part:
                     break
             end = len(self._part) if left < 0 else min(len(self._part), self._at + left)
-            # A slice of the whole string is the string itself, not a copy.
+            # A slice that covers the whole string is the string itself, so it is not copied.
             parts.append(self._part[self._at : end])
             if left > 0:
                 left -= end - self._at
@@ -94,13 +93,13 @@ class TextValue(_Value, io.TextIOBase):
         return "".join(parts)
 
     def close(self) -> None:
-        """Close the file; the rest of the value is not read."""
+        """Close the file; the remaining part of the value is not read."""
         self._part = ""
         super().close()
 
 
 class BinaryValue(_Value, io.RawIOBase):
-    """Deferred bytes, read sequentially."""
+    """The file object of a deferred binary value, read sequentially."""
 
     def readinto(self, buffer: Any, /) -> int:
         """Fill ``buffer`` from its start; return the number of bytes, 0 at the end."""

@@ -26,9 +26,9 @@ class PoolTimeout(OperationalError):
     """No connection became free within the time limit.
 
     Attributes:
-        n_out: connections that were lent out at that moment.
-        longest_s: the longest time in seconds for which one of them had been lent out.
-        waited_s: how many seconds the caller waited.
+        n_out: the number of connections that were lent out at that moment.
+        longest_s: the longest time in seconds for which one of these connections had been lent out.
+        waited_s: the number of seconds that the caller waited.
     """
 
     def __init__(self, message: str = "", *, n_out: int = 0, longest_s: float = 0.0, waited_s: float = 0.0) -> None:
@@ -42,25 +42,26 @@ class PoolStats(NamedTuple):
     """The state of a pool, and its counters since it was created."""
 
     idle: int
-    """Idle connections."""
+    """The number of idle connections."""
     out: int
-    """Connections that are lent out."""
+    """The number of connections that are lent out."""
     opening: int
-    """Connections that are being opened, or checked before they are lent."""
+    """The number of connections that are being opened, or checked before they are lent."""
     waiting: int
-    """Callers that wait for a connection."""
+    """The number of callers that wait for a connection."""
     opened: int
-    """Connections opened so far."""
+    """The number of connections opened so far."""
     dropped: int
-    """Connections closed so far because they were broken, too old, or idle for too long."""
+    """The number of connections closed so far because they were broken, too old, or idle for too
+    long."""
     lent: int
-    """How often a connection was lent."""
+    """The number of times that a connection was lent."""
     timeouts: int
-    """Callers that waited until their time limit expired."""
+    """The number of callers that waited until their time limit expired."""
 
 
 class Entry:
-    """A connection of a pool, with the pool's data about it."""
+    """A connection of a pool, with its age, its last use and its original settings."""
 
     __slots__ = ("aside", "con", "opened", "settings", "since")
 
@@ -68,7 +69,7 @@ class Entry:
         self.con = con
         self.opened = self.since = now()
         self.settings = (con.autocommit, con.row_factory, con.query_timeout, dict(con.adapters), dict(con.converters))
-        #: An object that a front end stores with the connection: the thread, for asyncio.
+        #: An object that a pool stores with the connection: for `onecopy.aio.Pool`, the thread.
         self.aside: Any = None
 
     def restore(self) -> None:
@@ -83,15 +84,15 @@ class Entry:
 
 
 class Waiter:
-    """A caller that waits for a connection. It is granted an entry (an open connection of the
-    pool), or permission to open a connection."""
+    """A caller that waits for a connection. The pool grants it an open connection (an `Entry`), or
+    permission to open a connection."""
 
     __slots__ = ("entry", "granted", "wake")
 
     def __init__(self, wake: Callable[[], object]) -> None:
         self.entry: Entry | None = None
         self.granted = False
-        #: Wakes the caller. Called with the pool's lock held, so it must not block. It raises
+        #: Wakes the caller. The pool calls it with its lock held, so it must not block. It raises
         #: `RuntimeError` if the caller no longer exists.
         self.wake = wake
 
@@ -160,7 +161,8 @@ class PoolCore:
     # Methods for callers that wait.
 
     def request(self, waiter: Waiter) -> None:
-        """Grant the caller a connection, or permission to open one: now, or when one becomes free.
+        """Grant the caller a connection, or permission to open one. If this is not possible now,
+        append the caller to the queue.
 
         Raises:
             InterfaceError: the pool is closed.
@@ -177,7 +179,8 @@ class PoolCore:
                 self._size += 1
 
     def abandon(self, waiter: Waiter) -> None:
-        """Remove a caller from the queue; anything granted to it goes to the next caller."""
+        """Remove a caller from the queue. A connection or a permission that was granted to the
+        caller is granted to the next caller."""
         with self._lock:
             if waiter.granted:
                 waiter.granted = False
@@ -187,8 +190,8 @@ class PoolCore:
                     self._waiters.remove(waiter)
 
     def timed_out(self, waiter: Waiter, waited_s: float) -> PoolTimeout | None:
-        """Remove a caller whose time limit expired from the queue; `None` if a connection or a slot
-        was granted to the caller meanwhile."""
+        """Remove a caller whose time limit expired from the queue, and return the error to raise.
+        Return `None` if the caller was granted a connection or a permission at the last moment."""
         with self._lock:
             if waiter.granted:
                 return None
@@ -229,19 +232,20 @@ class PoolCore:
     # The functions below may block, so the lock is not held.
 
     def begin_open(self) -> PendingCall | None:
-        """Start to open a connection; `None` if this blocks, or the pool has to configure it."""
+        """Start to open a connection on an event loop; return `None` if opening blocks, or if the
+        pool has to configure the connection."""
         return None if self._configure is not None else begin_connect(self._target, **self._options)
 
     def discard(self, waiter: Waiter) -> None:
-        """Close the granted connection; the caller keeps the permission to open one."""
+        """Close the connection that was granted to the caller, who then may open a new one."""
         entry, waiter.entry = waiter.entry, None
         if entry is not None:
             self._drop(entry)
 
     def prepare(self, waiter: Waiter, answers: bool | None = None, opened: Connection | None = None) -> Entry:
         """Return the granted connection after its probe, or a new connection that replaces it.
-        `answers` is the result of the probe, if it was done already, and `opened` the new
-        connection, if it was opened already.
+        `answers` is the result of the probe, or `None` if the connection was not probed yet.
+        `opened` is the new connection, or `None` if it was not opened yet.
 
         Raises:
             OperationalError: the connection failed.
@@ -300,15 +304,15 @@ class PoolCore:
         return entry
 
     def give_back(self, entry: Entry, suspect: bool = False, *, is_sound: bool = True) -> None:
-        """Take a connection back: reset it, and probe it if one of its calls has failed
-        (`suspect`); or close it if it is not sound. This call blocks, unless the connection was
+        """Take a connection back. It is reset, and probed if one of its calls has failed
+        (`suspect`). If it is not sound, it is closed. This call blocks, unless the connection was
         rolled back before, or is closed."""
         with self._lock:
             if self._out.pop(id(entry.con), None) is None:
                 return
         keep = False
         try:
-            # From now on the borrower's connection object and its cursors are closed.
+            # After this, the caller's connection object and its cursors can no longer be used.
             entry.con = entry.con._renewed()
             keep = is_sound and not self.closed and entry.con.usable and self.is_young(entry)
             keep = keep and self._restored(entry) and not (suspect and not self._answers(entry))
@@ -324,7 +328,7 @@ class PoolCore:
         self.expire()
 
     def is_young(self, entry: Entry) -> bool:
-        """True if a connection has not reached its `max_age`."""
+        """Return true if a connection has not reached its `max_age`."""
         return self._max_age is None or now() - entry.opened < self._max_age
 
     def _answers(self, entry: Entry) -> bool:
@@ -361,8 +365,8 @@ class PoolCore:
             entry.aside.shutdown(wait=False)
 
     def expire(self) -> None:
-        """Close connections that are too old, and those idle for too long if there are more than
-        `min_size`."""
+        """Close connections that are too old. While there are more than `min_size` connections,
+        also close those that were idle for too long."""
         gone: list[Entry] = []
         with self._lock:
             if self._max_idle is not None or self._max_age is not None:
@@ -377,14 +381,14 @@ class PoolCore:
             self._drop(entry)
 
     def suspends(self) -> bool:
-        """True if `close` does not block, because the calls of the idle connections can be
-        suspended."""
+        """Return true if `close` does not block: the idle connections belong to a database whose
+        calls can be suspended."""
         with self._lock:
             return all(entry.con._suspends for entry in self._idle)
 
     def close(self) -> None:
-        """Close idle connections; others are closed when they are returned. Notify the waiting
-        callers."""
+        """Close the idle connections, and notify the callers that wait. A connection that is lent
+        out is closed when it is returned."""
         with self._lock:
             self.closed = True
             idle, self._idle = self._idle, []
@@ -397,7 +401,7 @@ class PoolCore:
             self._drop(entry)
 
     def stats(self) -> PoolStats:
-        """The state of the pool, and its counters."""
+        """Return the numbers of connections in each state, and the counters of the pool."""
         with self._lock:
             idle, out = len(self._idle), len(self._out)
             opening = self._size - idle - out
@@ -412,12 +416,12 @@ def _put_back(current: dict[Any, Any], before: dict[Any, Any]) -> None:
 
 
 def _nothing() -> None:
-    """The `wake` function of a caller that never waits; does nothing."""
+    """The function `wake` of a caller that never waits. It does nothing."""
 
 
 def _seconds(times: list[float]) -> str:
-    """Format durations, the longest first, for an error message; after eight of them with an
-    ellipsis."""
+    """Format durations in seconds for an error message: the first eight, and an ellipsis if there
+    are more."""
     shown = ", ".join(f"{seconds:.1f} s" for seconds in times[:8])
     return f"{shown}, …" if len(times) > 8 else shown or "0 s"
 

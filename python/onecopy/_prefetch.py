@@ -18,8 +18,8 @@ __all__ = ["Prefetcher"]
 
 #: The largest number of prefetched chunks: the one to send next, and the one after it.
 _MOST_CHUNKS: Final = 2
-#: The largest number of chunks that a thread fills in one job. Then other streams can use the
-#: thread, even if the reader of this one is fast enough for more.
+#: The largest number of chunks that a thread fills before it is released, so that other streams can
+#: use the thread even if the reader of this stream is fast.
 _CHUNKS_PER_TURN: Final = 32
 #: Seconds between repeated cancels of a call that has not ended: the driver ignores a cancel that
 #: arrives before it has started.
@@ -30,9 +30,9 @@ class Prefetcher:
     """An asynchronous iterator over the chunks of ``stream``, for one task at a time.
 
     A thread fills chunks while the event loop runs, and continues as long as fewer than two chunks
-    are waiting, so a chunk costs one wake-up of the loop and no switch to a thread. When two chunks
-    are waiting, the thread is released: a slow client occupies no thread. Cancelling a task that
-    waits for a chunk cancels the statement.
+    are waiting. A chunk therefore costs one wake-up of the loop and no switch to a thread. When two
+    chunks are waiting, the thread is released, so that a slow client occupies no thread. Cancelling
+    a task that waits for a chunk cancels the statement.
 
     Copies: none; a chunk is the ``bytes`` object that cells were converted into.
 
@@ -44,7 +44,7 @@ class Prefetcher:
     def __init__(self, stream: RowStream, start: Callable[[Callable[[], None]], object] | None = None) -> None:
         self._stream = stream
         self._start_in = start
-        #: The lock of the fields below; never held during a call of the driver.
+        #: The lock of the fields below. It is never held during a call of the driver.
         self._lock = threading.Lock()
         self._ready: deque[bytes] = deque()
         self._error: BaseException | None = None
@@ -56,14 +56,15 @@ class Prefetcher:
         self._waiter: tuple[asyncio.AbstractEventLoop, asyncio.Future[None]] | None = None
         self._idle = threading.Event()
         self._idle.set()
-        #: Length of the whole response in bytes, if `begin` found that the first chunk is all of
-        #: it.
+        #: The length of the whole response in bytes, if `begin` has filled the whole response into
+        #: the first chunk; otherwise None.
         self.n_bytes: int | None = None
 
     # Methods of the reader, called on the event loop.
 
     async def begin(self) -> int | None:
-        """Fill the first chunk, and raise an error that occurs meanwhile: see `RowStream.begin`."""
+        """Fill the first chunk, and raise the error of the statement if it fails: see
+        `RowStream.begin`."""
         self._begins = True
         try:
             while not (self._ready or self._over):
@@ -81,8 +82,8 @@ class Prefetcher:
             raise RuntimeError("another task waits for the next chunk of this stream")
         try:
             if self._ready:
-                # Even if chunks are ready, let other tasks run, and let the server notice a closed
-                # connection.
+                # Other tasks can run here even if chunks are ready, and the server can notice a
+                # closed connection.
                 self._fill_on()
                 await asyncio.sleep(0)
             while not self._ready:
@@ -108,8 +109,8 @@ class Prefetcher:
             if self._stopped:
                 raise InterfaceError("the stream is closed")
             if self._error is not None:
-                # Raised only once here: the stream itself raises the error again at each further
-                # call.
+                # The error is raised only once here. The stream itself raises it again at each
+                # further call.
                 error, self._error = self._error, None
                 raise error
             loop = asyncio.get_running_loop()
@@ -209,8 +210,8 @@ class Prefetcher:
                     self._over = True
                 more = chunk is not None and turn < _CHUNKS_PER_TURN and len(self._ready) < _MOST_CHUNKS
                 if not more:
-                    # Released before the reader wakes up, since the reader may request the next
-                    # chunk at once.
+                    # The thread is released before the reader wakes up, since the reader may
+                    # request the next chunk at once.
                     self._fills = False
                     self._idle.set()
                 waiter = self._waiter

@@ -18,13 +18,13 @@ from onecopy.server import Limits, Server, Tls
 
 __all__ = ["main"]
 
-#: The default address.
+#: The default of `--bind`.
 _BIND = "127.0.0.1:8000"
 
 
 def main(arguments: list[str]) -> int:
     """Run ``onecopy run`` with these arguments; return its exit code (0 stopped, 1 failed, 2 usage)."""
-    # Options whose help states their default, which the formatter would show as "None".
+    # The help of these options states their default. The formatter would show it as "None".
     absent = argparse.Namespace(bind=None, workers=None, as_worker=None, pid=None)
     given = _parser().parse_args(arguments, absent)
     sys.path.insert(0, os.path.abspath(given.chdir))
@@ -50,8 +50,8 @@ def _serve(given: argparse.Namespace) -> int:
     server = _server(load(given.app), bind, given, log=_log(given), metrics=metrics)
     served = _metrics_server(metrics, given.metrics)
     for number in (signal.SIGINT, signal.SIGTERM):
-        # Signals are handled before `run` does so: a supervisor may stop the process once it
-        # reports ready.
+        # The handlers are set before `run` sets its own: a supervisor may stop the process as soon
+        # as it reports that it is ready.
         signal.signal(number, lambda *_: server.stop())
     threads = f"{given.threads} threads for {_connections(server, given)}"
     log(f"onecopy {_version()} serves {given.app} at {server.url} with {threads}", "")
@@ -64,14 +64,14 @@ def _serve(given: argparse.Namespace) -> int:
 
 def _supervise(given: argparse.Namespace, arguments: list[str]) -> int:
     """Run worker processes; the application is loaded only in them."""
-    # Imported on use: not needed by a server without workers.
+    # The module is imported here, because a server without workers does not need it.
     from onecopy._supervisor import Supervisor
 
     workers = "1 worker" if given.workers == 1 else f"{given.workers} workers"
     listener = _server(_not_here, _bind(given), given)
     threads = f"{given.threads} threads, each for {_connections(listener, given)}"
     title = f"onecopy {_version()} serves {given.app} at {{url}} with {workers} of {threads}"
-    # A reload doubles the number of workers for a while, and their number can be increased.
+    # During a reload there are twice as many workers, and signals can increase their number.
     metrics = Metrics(4 * given.workers + 64) if given.metrics else None
     served = _metrics_server(metrics, given.metrics)
     supervisor = Supervisor(
@@ -102,8 +102,8 @@ def _work(given: argparse.Namespace, listener: int, line: int) -> int:
 
 
 def _connections(server: Server, given: argparse.Namespace) -> str:
-    """Describe the effective number of connections, and the reason if it is below the configured
-    number."""
+    """Describe the effective number of connections. If it is below the configured number, name the
+    reason."""
     n = server._core.max_connections
     if n >= given.max_connections:
         return f"up to {n} connections"
@@ -139,7 +139,8 @@ def _server(
         max_body_bytes=given.max_body_bytes,
         max_connections=given.max_connections,
     )
-    # A worker gets its socket as a descriptor; the supervisor created the socket's file.
+    # A worker gets its socket as a descriptor. The mode was set when the supervisor created the
+    # socket.
     mode = None if bind.startswith("fd://") else given.socket_mode
     with _starting():
         tls = _tls(given.certfile, given.keyfile)
@@ -161,8 +162,8 @@ def _not_here(environ: dict[str, Any], start_response: Any) -> list[bytes]:
 
 
 def _again(arguments: list[str]) -> Iterator[str]:
-    """Return the command line that starts this process again: the interpreter with its options, the
-    script or `-m onecopy`, `run`, and the arguments."""
+    """Return the command line that starts this process again. It consists of the interpreter with
+    its options, the script or `-m onecopy`, `run`, and the arguments."""
     yield sys.executable
     n_ours = len(arguments) + 1
     if sys.orig_argv[-n_ours:] == ["run", *arguments]:
@@ -229,8 +230,8 @@ class LoadError(Exception):
 
 
 def load(name: str) -> Any:
-    """The application named by ``module:attribute``; for ``module:factory()``, the factory's
-    result.
+    """Return the application that ``module:attribute`` names. For ``module:factory()``, call the
+    factory and return its result.
 
     Raises:
         LoadError: the module cannot be imported, or has no such attribute.
@@ -332,7 +333,7 @@ def _option(name: str) -> str:
 
 
 def _limit(name: str, kind: Callable[[str], float]) -> Callable[[str], float]:
-    """Return a parser for the value of the limit ``name``."""
+    """Return a parser for the option that sets the limit ``name``."""
 
     def read(text: str) -> float:
         try:
@@ -360,8 +361,8 @@ def _tls(certfile: str | None, keyfile: str | None) -> Tls | None:
 
 
 def _count(of: str) -> Callable[[str], int]:
-    """Return a parser for a number that is at least 1; ``of`` names the counted things in
-    errors."""
+    """Return a parser for an integer of at least 1. Error messages contain ``of``, such as
+    "workers"."""
 
     def read(text: str) -> int:
         if not text.isascii() or not text.isdigit() or int(text) < 1:

@@ -26,14 +26,14 @@ __all__ = ["Supervisor", "Tie"]
 #: After more crashes than this within `WITHIN_S` seconds, the supervisor gives up.
 MOST_CRASHES = 10
 WITHIN_S = 60.0
-#: Seconds after the stop timeout until a worker is killed.
+#: Seconds after the stop timeout, after which a worker that has not ended is killed.
 MARGIN_S = 5.0
 #: Seconds in which a worker that was replaced still answers requests on idle connections.
 IDLE_GRACE_S = 3.0
-#: Seconds until a worker that failed to start is started again; doubled each time.
+#: Seconds until a worker that failed to start is started again; the pause doubles each time.
 PAUSE_S, LONGEST_PAUSE_S = 1.0, 30.0
 
-#: Seconds to stop for a worker with an interpreter known to be late; then it is killed.
+#: Seconds that a late worker, which runs no Python code, has for stopping; then it is killed.
 LATE_GRACE_S = 2.0
 
 #: Commands of the supervisor to a worker.
@@ -70,7 +70,7 @@ class Tie:
         self._server: Server | None = None
         self._lock = threading.Lock()
         for number in _OF_THE_SUPERVISOR:
-            # A function, not SIG_IGN, which programs that the application starts would inherit.
+            # A function, since programs that the application starts would inherit SIG_IGN.
             signal.signal(number, lambda *_: None)
         # The supervisor blocked these signals when it started this process, so none arrived before.
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _OF_THE_SUPERVISOR)
@@ -126,7 +126,7 @@ class Tie:
 
 
 class _Worker:
-    """A worker process, as seen by the supervisor."""
+    """The supervisor's data about a worker process."""
 
     def __init__(self, process: subprocess.Popen[bytes], line: socket.socket, generation: int) -> None:
         self.process, self.line, self.generation = process, line, generation
@@ -163,7 +163,7 @@ class _Worker:
         self.process.kill()
 
     def receive(self, reports: bytes) -> None:
-        """Record the reports of the worker."""
+        """Record the reports of the worker: one byte each, and stacks after the last two kinds."""
         for at, report in enumerate(reports):
             if self.report is not None:
                 self.report += reports[at:]
@@ -208,12 +208,12 @@ class Supervisor:
         self._metrics = metrics
         self._kill_in_s = stop_timeout + MARGIN_S
         self._workers: list[_Worker] = []
-        #: Workers of earlier generations leave as those of the current one become ready.
+        #: Workers of earlier generations are stopped as those of the current one become ready.
         self._generation = 0
         #: The first worker of the next generation: when it is ready, the others are started.
         self._trial: _Worker | None = None
         self._is_reloading = False
-        #: A terminal that closes sends SIGHUP too.
+        #: True if SIGHUP may mean that the terminal has closed, which then stops the server.
         self._leaves_with_terminal = signal.getsignal(signal.SIGHUP) != signal.SIG_IGN and _has_terminal()
         self._n_stops = 0
         self._code = 0
@@ -285,7 +285,7 @@ class Supervisor:
             self._on_stuck(worker, worker.report)
 
     def _on_stuck(self, worker: _Worker, report: bytearray) -> None:
-        """Kill a worker that makes no progress; it is replaced when its process has ended."""
+        """Kill a worker that makes no progress. It is replaced when its process has ended."""
         why = "has run no Python code: a thread does not release the interpreter's lock"
         if report[0] == _ALL_BUSY:
             why = "has made no progress: each of its threads is in a request"
@@ -381,7 +381,7 @@ class Supervisor:
             self._end_reload(f"reload failed: {line}; the former workers serve on")
 
     def _fill_up(self) -> None:
-        """Start missing workers of the current generation; stop surplus and earlier ones."""
+        """Start missing workers of the current generation; stop surplus and earlier workers."""
         if self._n_stops or not self._generation:
             return
         staying = [worker for worker in self._workers if not worker.is_leaving and worker is not self._trial]

@@ -13,7 +13,7 @@ _FIRST = 3
 
 
 def is_activated() -> bool:
-    """True if a service manager has passed sockets to this process."""
+    """Return true if a service manager has passed sockets to this process."""
     return os.environ.get("LISTEN_PID") == str(os.getpid()) and os.environ.get("LISTEN_FDS", "0") != "0"
 
 
@@ -44,7 +44,8 @@ def take_socket() -> int:
 
 
 def notify(*lines: str) -> None:
-    """Notify the service manager, if there is one (``READY=1``); errors are ignored."""
+    """Send the lines (such as ``READY=1``) to the service manager, if there is one. Errors are
+    ignored."""
     path = os.environ.get("NOTIFY_SOCKET", "")
     if not path.startswith(("/", "@")):
         return

@@ -42,7 +42,7 @@ class Parameter(NamedTuple):
     type_schema: str
     is_user_defined: bool
     is_table: bool
-    #: The system type on which a user-defined type is based; None if there is none.
+    #: The system type on which a user-defined type is based; None for a type that is not.
     base_name: str | None
     #: The length in bytes; -1 for `max`.
     max_length: int
@@ -99,8 +99,8 @@ order by p.parameter_id
 
 
 def _parts(name: str) -> list[str]:
-    """Split a name into its parts, without quotes. Raises for text that is not a name, since the
-    name is inserted into the statement."""
+    """Split a name into its parts, without quotes. Raises an error for text that is not a name,
+    since the name is inserted into the SQL of a statement."""
     parts = []
     at = 0
     while True:
@@ -171,7 +171,7 @@ def _local(parts: list[str], name: str) -> list[str]:
 
 
 def _check(name: str, routine: _Routine, n: int) -> None:
-    """Raise if the routine cannot be called with ``n`` values."""
+    """Raise an error if the routine cannot be called with ``n`` values."""
     known = routine.parameters
     if n > len(known) and routine.kind != "X":  # Extended procedures have no parameters in the catalog.
         raise ProgrammingError(f"`{name}` has {len(known)} parameters, {n} were given", sqlstate="07002")

@@ -68,8 +68,8 @@ def check_application(app: Any, name: str = "app") -> None:
 
 
 def _has_three_parameters(app: Any) -> bool:
-    """True if the object can be called with three arguments (ASGI's scope, receive and send), but
-    not with two."""
+    """Return true if the object can be called with three arguments (ASGI's scope, receive and
+    send), but not with two."""
     try:
         signature = inspect.signature(app)
     except (TypeError, ValueError):

@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 apilevel: Final = "2.0"
-"""The version of PEP 249."""
+"""The version of PEP 249 that the module supports."""
 
 threadsafety: Final = 1
 """Threads may share the module. They may also share a connection, whose calls are serialized."""
@@ -59,19 +59,20 @@ class DBAPIType:
 
 
 STRING: Final = DBAPIType("STRING", "text", "uuid")
-"""Text columns, and UUIDs."""
+"""The type object of text columns, and of UUID columns."""
 
 BINARY: Final = DBAPIType("BINARY", "binary")
-"""Binary columns."""
+"""The type object of binary columns."""
 
 NUMBER: Final = DBAPIType("NUMBER", "bool", "integer", "real", "double", "decimal")
-"""Numeric and boolean columns."""
+"""The type object of numeric and boolean columns."""
 
 DATETIME: Final = DBAPIType("DATETIME", "date", "time", "timetz", "timestamp", "timestamptz", "interval")
-"""Date, time and interval columns."""
+"""The type object of date, time and interval columns."""
 
 ROWID: Final = DBAPIType("ROWID")
-"""Row id columns: none of the databases has a type for them."""
+"""The type object of row id columns. No column has it, since none of the databases has a type for
+row ids."""
 
 Date = datetime.date
 Time = datetime.time

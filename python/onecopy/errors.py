@@ -127,8 +127,8 @@ class InternalError(DatabaseError):
 
 
 class ProgrammingError(DatabaseError):
-    """The statement is incorrect: syntax, an unknown table, a wrong number of parameters, no rows
-    to fetch."""
+    """The statement or the call is incorrect: a syntax error, an unknown table, a wrong number of
+    parameters, no rows to fetch."""
 
 
 class NotSupportedError(DatabaseError):

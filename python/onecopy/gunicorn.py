@@ -68,8 +68,8 @@ class Worker(base.Worker):  # type: ignore[misc]  # gunicorn has no types.
 
     def run(self) -> None:
         """Serve until gunicorn stops the worker, or the gunicorn process has ended."""
-        # gunicorn never kills a worker that has not notified it yet, and the first request may hold
-        # the interpreter's lock.
+        # gunicorn kills only workers that have notified it before. The worker notifies it now,
+        # because the first request may hold the interpreter's lock.
         self.notify()
         for server in self._servers:
             server.start()

@@ -94,7 +94,8 @@ class JSONDecodeError(json.JSONDecodeError):
 
     @property
     def doc(self) -> str:  # type: ignore[override]
-        """The text, decoded at the first access; malformed parts are replaced by U+FFFD."""
+        """The text that was parsed, as a `str`. It is decoded at the first access; malformed parts
+        are replaced by U+FFFD."""
         if isinstance(self._data, str):
             return self._data
         return bytes(self._data).decode("utf-8", "replace")

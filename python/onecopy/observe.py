@@ -26,8 +26,8 @@ class AccessLog(NamedTuple):
     the common format."""
 
     file: str | os.PathLike[str] = "-"
-    """Created if missing, and appended to; ``-`` is standard output. SIGUSR1 reopens the file, in
-    programs whose SIGTERM stops the server."""
+    """The file, which is created if it is missing, and appended to; ``-`` is standard output. In
+    programs in which SIGTERM stops the server, SIGUSR1 reopens the file."""
     format: Literal["common", "combined", "json"] = "common"
     """``common``: Apache's ``host - - [time] "request line" status bytes``; ``combined``: the same
     with ``"Referer" "User-Agent"``; ``json``: one object per line. Times are the arrival of the
@@ -86,8 +86,8 @@ class Metrics:
         return self._core.text()
 
     def app(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-        """A WSGI application that serves the counters as text at ``/metrics``: for a separate
-        server that only the monitoring can access."""
+        """A WSGI application that serves the counters as text at ``/metrics``. It is intended for a
+        separate server that only the monitoring system can access."""
         status, kind, body = "200 OK", "text/plain; version=0.0.4; charset=utf-8", ""
         if environ["PATH_INFO"] != "/metrics":
             status, kind, body = "404 Not Found", "text/plain", "metrics are at /metrics\n"

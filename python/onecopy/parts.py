@@ -47,7 +47,8 @@ class PartSpec:
     """
 
     plan: str
-    """A hash of the plan. Only parts with the same hash are together the whole result."""
+    """A hash of the plan. Only all parts with the same hash together form the result of the
+    query."""
     statement: str
     """A hash of the planned SQL, its values and the columns of the result."""
     schema: str
@@ -61,26 +62,26 @@ class PartSpec:
     key: tuple[str, ...]
     """The columns by which the query is divided."""
     condition: str
-    """The condition of the part, for people."""
+    """The condition that selects the rows of the part, as text for people."""
     sql: str
     """The SQL of the part, with ``?`` for each value."""
     values: tuple[tuple[str, str | None], ...]
-    """The type and the text of each value, as in the JSON; the text of NULL is `None`."""
+    """The type and the text of each value of ``sql``; the text of NULL is `None`."""
     snapshot: str | None
     """The name of the snapshot of PostgreSQL that the part reads; `None` if there is none."""
 
     def execute(self, connection: Connection) -> Cursor:
         """Execute the part, and return a cursor with its rows.
 
-        If the part has a snapshot, the connection's transaction is begun with it; the connection
-        must not be in a transaction. Raises `ProgrammingError` if the result has other columns than
-        the planned query, because the tables have changed, and the error of the database if the
-        snapshot has ended or the statement fails.
+        If the part has a snapshot, the method begins a transaction of the connection with this
+        snapshot; the connection must not be in a transaction. Raises `ProgrammingError` if the
+        result has other columns than the planned query, because the tables have changed. Raises the
+        error of the database if the snapshot has ended or the statement fails.
         """
         return _core.execute_part(connection, self.to_json())
 
     def to_json(self) -> str:
-        """The part as JSON, on one line, as `onecopy plan` writes it."""
+        """Return the part as JSON, on one line, as `onecopy plan` writes it."""
         return json.dumps({**vars(self), "values": _values_json(self.values)}, ensure_ascii=False)
 
     @classmethod
@@ -113,7 +114,7 @@ class PartSpec:
 @dataclass(frozen=True)
 class Plan:
     """The parts of a query, and the properties of the division.
-
+The parts together contain all rows of the result, whatever their boundaries are.
     The union of the parts is the whole result, whatever their boundaries are.
     """
 
@@ -126,18 +127,18 @@ class Plan:
     columns: tuple[tuple[str, str], ...]
     """The name and the database's type of each column of the result."""
     key_kind: str
-    """The kind of the key, such as ``primary key``."""
+    """The kind of the columns by which the query is divided, such as ``primary key``."""
     position: str
     """The position of the condition in the statement, as `onecopy plan` names it."""
     index: str
-    """A sentence: does the condition reach an index?"""
+    """A sentence that states if the condition can use an index."""
     snapshot: str
-    """A sentence: do the parts read the same state of the database?"""
+    """A sentence that states if the parts read the same state of the database."""
     notes: tuple[str, ...]
-    """Further sentences about properties of the division."""
+    """Further sentences about the plan, for people."""
 
     def to_json(self) -> str:
-        """The plan as JSON, which `from_json` and the command accept."""
+        """Return the plan as JSON, which `from_json` and the command `onecopy` accept."""
         head = {
             "version": _VERSION,
             "sql": self.sql,
@@ -227,7 +228,7 @@ def _parsed(text: str | bytes) -> Any:
 
 
 def _of_type(kind: type, value: Any) -> Any:
-    """The value, if it has the type; `bool` is no `int` here."""
+    """Return the value if it has exactly this type; a `bool` is not accepted as an `int`."""
     if type(value) is not kind:
         raise TypeError(f"{value!r} is not of type `{kind.__name__}`")
     return value

@@ -141,7 +141,7 @@ class Pool:
         """Lend a connection for a block: commit at its end, roll back after an exception, and
         return the connection to the pool.
 
-        Args, Raises: as `acquire`.
+        The argument and the exceptions are those of `acquire`.
         """
         con = self.acquire(timeout)
         entry = self._pool.find(con)
@@ -184,7 +184,7 @@ class Pool:
         return rows
 
     def stats(self) -> PoolStats:
-        """Statistics: the current state of the pool, and its counters."""
+        """Return the numbers of connections in each state, and the counters of the pool."""
         return self._pool.stats()
 
     def close(self) -> None:

@@ -31,9 +31,9 @@ from onecopy.parts import PartSpec, Plan, plan
 
 __all__ = ["OnecopyDatasink", "OnecopyDatasource", "read_sql"]
 
-#: A task for fewer rows costs more than it saves.
+#: The least number of rows of a task. A task for fewer rows costs more than it saves.
 _MIN_ROWS = 100_000
-#: The assumed bytes of a value, for the estimate of the memory.
+#: The number of bytes that a value is assumed to have, for the estimate of the memory.
 _VALUE_BYTES = 16
 
 
@@ -95,29 +95,30 @@ class OnecopyDatasource(Datasource):  # type: ignore[misc]  # Ray is not install
             n_parts = parts or 1
             made = sql if isinstance(sql, Plan) else plan(connection, sql, parameters, parts=n_parts, key=self._key)
             self._schema = _columns.schema(connection, made.parts[0], types)
-        # The parts by their number, since Ray requests the tasks several times.
+        # The parts are stored by their number, since Ray requests the tasks several times.
         self._plans = {n_parts: made.parts}
         rows = [part.rows for part in made.parts]
         self._rows = None if None in rows else sum(n for n in rows if n is not None)
 
     def get_name(self) -> str:
-        """The name of the read tasks."""
+        """Return the name that Ray shows for the read tasks."""
         return "Onecopy"
 
     def estimate_inmemory_data_size(self) -> int | None:
-        """The estimated bytes of the rows in memory; `None` if their number is unknown."""
+        """Return the estimated number of bytes of the rows in memory; `None` if the number of rows
+        is unknown."""
         return None if self._rows is None else self._rows * len(self._schema) * _VALUE_BYTES
 
     def get_read_tasks(
         self, parallelism: int, per_task_row_limit: int | None = None, data_context: Any = None
     ) -> list[ReadTask]:
-        """One task for each part. With ``per_task_row_limit`` a task reads at most this number of
-        rows."""
+        """Return one task for each part. With ``per_task_row_limit`` a task reads at most this
+        number of rows."""
         return [self._task(part, per_task_row_limit) for part in self._planned(parallelism)]
 
     def _planned(self, parallelism: int) -> tuple[PartSpec, ...]:
-        """The parts that are read: those of the plan or of ``parts``; otherwise at most ``parallelism``
-        parts."""
+        """Return the parts to read. Without a plan and without ``parts``, there are at most
+        ``parallelism`` parts."""
         if isinstance(self._sql, Plan):
             return self._sql.parts
         n_parts = self._parts
@@ -132,7 +133,8 @@ class OnecopyDatasource(Datasource):  # type: ignore[misc]  # Ray is not install
 
     def _task(self, part: PartSpec, max_rows: int | None) -> ReadTask:
         n_bytes = None if part.rows is None else part.rows * len(self._schema) * _VALUE_BYTES
-        # Ray regards a number of rows as exact, and would count a dataset by it.
+        # The number of rows is only an estimate. Ray would regard it as exact, and use it to count
+        # a dataset.
         metadata = BlockMetadata(num_rows=None, size_bytes=n_bytes, input_files=None, exec_stats=None)
         read = functools.partial(_read, self._database, part, self._schema, max_rows)
         return ReadTask(read, metadata, schema=self._schema, per_task_row_limit=max_rows)
@@ -162,11 +164,12 @@ class OnecopyDatasink(Datasink[Attempt]):  # type: ignore[misc]
         self._has_started = False
 
     def get_name(self) -> str:
-        """The name of the write tasks."""
+        """Return the name that Ray shows for the write tasks."""
         return "Onecopy"
 
     def on_write_start(self, schema: Any = None) -> None:
-        """Refuse a second dataset; Ray calls it on the driver."""
+        """Raise an error if the object has written a dataset before. Ray calls this method on the
+        driver."""
         if self._has_started:
             raise ProgrammingError("a datasink writes one dataset\ncreate another one")
         self._has_started = True
@@ -180,7 +183,8 @@ class OnecopyDatasink(Datasink[Attempt]):  # type: ignore[misc]
         self._writer.commit(write_result.write_returns)
 
     def on_write_failed(self, error: Exception) -> None:
-        """Remove the staging table; the table itself is unchanged, except by ``commit="part"``."""
+        """Remove the staging table. The table itself is unchanged; with ``commit="part"``, the rows
+        of tasks that have succeeded remain in it."""
         self._writer.abort()
 
 

@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 def names(cursor: Cursor) -> list[str]:
-    """The column names of a cursor's result; empty for a statement without rows."""
+    """Return the column names of a cursor's result; empty for a statement without rows."""
     return [column[0] for column in cursor.description or ()]
 
 

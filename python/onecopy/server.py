@@ -24,30 +24,33 @@ App = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 
 class Limits(NamedTuple):
-    """Limits for clients. Times are in seconds, sizes in bytes."""
+    """Limits for clients, which a `Server` applies. Times are in seconds, sizes in bytes."""
 
     header_timeout: float = 10.0
-    """For the head of a request, from its first byte (or from connecting, including a TLS
-    handshake); then 408."""
+    """The time for the head of a request, from its first byte (or from connecting, including a TLS
+    handshake). A request that exceeds it gets status 408."""
     body_timeout: float = 30.0
-    """Without a byte of the body of a request; then 408."""
+    """The time without a byte of a request's body. A request that exceeds it gets status 408."""
     idle_timeout: float = 60.0
-    """Between requests on a connection; then the connection is closed."""
+    """The time between requests on a connection. A connection that exceeds it is closed."""
     write_timeout: float = 30.0
-    """In which the client accepts no byte of the response; then the response is aborted."""
+    """The time in which the client accepts no byte of the response. A response that exceeds it is
+    aborted."""
     stop_timeout: float = 30.0
-    """For active requests when the server is stopped; then they are aborted."""
+    """The time that active requests have when the server is stopped. Then they are aborted."""
     max_header_bytes: int = 64 << 10
-    """The size of the head of a request; above it 431, or 414 for the target."""
+    """The largest size of the head of a request. A larger head gets status 431, or 414 if the
+    target is too long."""
     max_headers: int = 100
-    """The number of header fields of a request; above it 431."""
+    """The largest number of header fields of a request. A request with more gets status 431."""
     max_body_bytes: int = 1 << 30
-    """The size of the body of a request; above it 413."""
+    """The largest size of the body of a request. A larger body gets status 413."""
     max_body_memory_bytes: int = 1 << 20
-    """The size of a request body that is buffered in memory; larger ones use a temporary file."""
+    """The largest size of a request body that is kept in memory. A larger body is stored in a
+    temporary file."""
     max_connections: int = 50_000
-    """The number of concurrent connections; above it 503. If the limit of open files is lower,
-    further ones wait."""
+    """The largest number of concurrent connections. A further connection gets status 503. If the
+    limit of open files is lower, further connections wait."""
 
 
 class Tls(NamedTuple):
@@ -55,9 +58,10 @@ class Tls(NamedTuple):
     are read once, when the server is created."""
 
     certfile: str | os.PathLike[str]
-    """The server's certificate, followed by its chain."""
+    """The file with the server's certificate, followed by its chain."""
     keyfile: str | os.PathLike[str]
-    """The private key (PKCS#8, PKCS#1 or SEC1), not encrypted. It may be the same file."""
+    """The file with the private key (PKCS#8, PKCS#1 or SEC1), not encrypted. It may be the file of
+    the certificate."""
 
 
 class Server:
@@ -119,7 +123,7 @@ class Server:
         files = None if tls is None else (os.fspath(tls.certfile), os.fspath(tls.keyfile))
         counted = None if metrics is None else metrics._core
         self._scheme = "http" if tls is None else "https"
-        # Files of a folder are served without Python.
+        # A `Files` object is served without Python code.
         served = app._core if type(app) is Files else app
         self._core = _core.Server(served, _address(bind), options, files, socket_mode, _log(access_log), counted)
         self._thread: threading.Thread | None = None
@@ -132,8 +136,8 @@ class Server:
 
     @property
     def url(self) -> str:
-        """The address as a URL; for a unix socket ``http+unix://`` and the quoted path, as some
-        clients accept it."""
+        """The address as a URL. For a unix socket the URL is ``http+unix://`` and the quoted path,
+        which some clients accept."""
         if isinstance(self.address, str):
             import urllib.parse
 
@@ -142,8 +146,8 @@ class Server:
         return f"{self._scheme}://[{host}]:{port}/" if ":" in host else f"{self._scheme}://{host}:{port}/"
 
     def fileno(self) -> int:
-        """The descriptor of the listening socket, to be shared with other processes before the
-        server runs (``fd://N`` there).
+        """The descriptor of the listening socket, before the server runs. Other processes can share
+        it with ``bind="fd://N"``.
 
         Raises:
             RuntimeError: the server runs already, or has stopped.
@@ -163,8 +167,8 @@ class Server:
         self._core.reopen_access_log()
 
     def run(self, *, signals: bool = True) -> None:
-        """Serve until `stop` is called. In the main thread SIGINT and SIGTERM stop it too (a second
-        one aborts requests), unless ``signals`` is false."""
+        """Serve until `stop` is called. In the main thread, SIGINT and SIGTERM stop the server too,
+        unless ``signals`` is false. A second signal aborts active requests."""
         self._core.run(signals and threading.current_thread() is threading.main_thread())
 
     def start(self) -> None:
@@ -175,13 +179,14 @@ class Server:
         self._thread.start()
 
     def stop(self, *, now: bool = False, idle_grace: float = 0.0) -> None:
-        """Stop: close idle connections at once, and give active requests `Limits.stop_timeout`;
-        with ``now``, abort them.
+        """Stop the server. Idle connections are closed at once, and active requests may continue
+        for `Limits.stop_timeout` seconds. With ``now``, active requests are aborted.
 
-        ``idle_grace`` is for a server whose listening socket another process has taken over: for so
-        many seconds it still answers requests on idle connections, and closes each after the
-        response. A client that is about to send a request then sees no reset. If the server runs in
-        background threads, `stop` waits until they have ended.
+        ``idle_grace`` is for a server whose listening socket another process has taken over. For
+        this number of seconds, the server still answers requests on idle connections, and closes
+        each connection after the response. A client that is about to send a request is therefore
+        not disconnected. If the server runs in background threads, `stop` waits until they have
+        ended.
         """
         self._core.stop(now, idle_grace)
         if self._thread is not None and self._thread is not threading.current_thread():

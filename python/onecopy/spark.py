@@ -66,11 +66,11 @@ class OnecopyDataSource(DataSource):  # type: ignore[misc]  # PySpark is not ins
 
     @classmethod
     def name(cls) -> str:
-        """The name of the format."""
+        """Return the name of the format, for ``spark.read.format``."""
         return "onecopy"
 
     def schema(self) -> Any:
-        """The columns of the query, from the database's description of its result."""
+        """Return the columns of the query, from the database's description of its result."""
         columns = _Query.of(self.options).schema()
         if "pysail" in sys.modules:
             # Sail does not convert a `StructType` with timestamps, nor DDL with arrays.
@@ -80,11 +80,11 @@ class OnecopyDataSource(DataSource):  # type: ignore[misc]  # PySpark is not ins
         return from_arrow_schema(columns)
 
     def reader(self, schema: Any) -> DataSourceReader:
-        """A reader of the query."""
+        """Return the reader of the query."""
         return _Reader(_Query.of(self.options), _arrow_schema(schema))
 
     def writer(self, schema: Any, overwrite: bool) -> DataSourceArrowWriter:
-        """A writer to the table; ``overwrite`` replaces its rows when the job commits."""
+        """Return the writer to the table; ``overwrite`` replaces its rows when the job commits."""
         _refuse_unknown(self.options, _WRITE)
         return _Writer(
             TableWriter(
@@ -99,7 +99,7 @@ class OnecopyDataSource(DataSource):  # type: ignore[misc]  # PySpark is not ins
 
 @dataclass(frozen=True)
 class _Query:
-    """The options of a read."""
+    """The options of a read, after they were checked."""
 
     database: str
     sql: str
@@ -135,13 +135,13 @@ class _Query:
         )
 
     def schema(self) -> pa.Schema:
-        """The columns in types of Spark's."""
+        """Return the columns of the query, in types that Spark supports."""
         with contextlib.closing(_database.connect(self.database)) as connection:
             first = (self.planned or plan(connection, self.sql, parts=1, key=self.key)).parts[0]
             return _columns.schema(connection, first, dict(self.types), _columns.for_spark)
 
     def parts(self, conditions: Sequence[str], values: Sequence[Any]) -> tuple[PartSpec, ...]:
-        """The parts of the rows for which all conditions are true."""
+        """Return the parts of the query, limited to rows for which all conditions are true."""
         if self.planned is not None:
             return self.planned.parts
         sql = self.sql
@@ -158,12 +158,13 @@ class _Query:
 
     @property
     def accepts_filters(self) -> bool:
-        """A query with a condition around it is a derived table, which needs `key`."""
+        """True if filters can be added to the query as conditions. A query with a condition around
+        it is a derived table, which requires `key`."""
         return self.planned is None and (self.is_table or bool(self.key))
 
 
 class _Part(InputPartition):  # type: ignore[misc]
-    """A partition of Spark's."""
+    """A partition of Spark, which reads one part of the query."""
 
     def __init__(self, part: PartSpec) -> None:
         super().__init__(part)
@@ -223,12 +224,12 @@ class _Writer(DataSourceArrowWriter):  # type: ignore[misc]
 
 
 def _arrow_schema(schema: Any) -> pa.Schema:
-    """The schema as pyarrow's; Sail's is that already."""
+    """Return the schema as a schema of pyarrow. Sail passes such a schema already."""
     if isinstance(schema, pa.Schema):
         return schema
     from pyspark.sql.pandas.types import to_arrow_schema
 
-    # Spark 4.0 has no such parameter, and UTC by default.
+    # `to_arrow_schema` of Spark 4.0 does not have the parameter `timezone`, and uses UTC.
     has_zone = "timezone" in inspect.signature(to_arrow_schema).parameters
     return to_arrow_schema(schema, **({"timezone": "UTC"} if has_zone else {}))
 

@@ -18,7 +18,7 @@ class Files:
 
     def __init__(self, folder: str | os.PathLike[str], core: _core.Files) -> None:
         self.folder = os.fspath(folder)
-        """The folder, as it was given."""
+        """The folder as it was passed to `files`."""
         self._core = core
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
@@ -88,14 +88,14 @@ class _Pieces:
         match self._pieces:
             case [(int(number), int(offset), int(n_bytes))] if wrapper is not None:
                 if wrapper is _core.FileWrapper:
-                    # A middleware replaced start_response: our wrapper uses the descriptor's
-                    # position.
+                    # A middleware has replaced `start_response`. onecopy's wrapper sends from the
+                    # descriptor's position.
                     self._pieces = []
                     os.lseek(number, offset, os.SEEK_SET)
                     return wrapper(open(number, "rb", buffering=0))
-                # Some servers' wrappers send the file from its start, or up to its end, whatever
-                # its position and the length: they get a descriptor only if the response is the
-                # whole file.
+                # The wrappers of some servers send the file from its start, or up to its end,
+                # whatever its position and the length are. A wrapper gets a descriptor only if the
+                # response is the whole file.
                 is_whole = offset == 0 and n_bytes == os.fstat(number).st_size
                 self._pieces = []
                 return wrapper((_Whole if is_whole else _Part)(number, offset, n_bytes), _BLOCK_BYTES)
@@ -119,7 +119,7 @@ class _Pieces:
 
 
 class _Part:
-    """A part of a file, read sequentially."""
+    """A part of a file as a file object, which is read sequentially."""
 
     def __init__(self, number: int, offset: int, n_bytes: int, *, owns: bool = True) -> None:
         self._number, self._offset, self._left = number, offset, n_bytes
@@ -152,7 +152,7 @@ class _Part:
 
 
 class _Whole(_Part):
-    """A whole file, whose descriptor a server may send from."""
+    """A whole file. A server may send it directly from its descriptor."""
 
     def fileno(self) -> int:
         """Return the descriptor of the file, whose position is the start."""

@@ -109,9 +109,9 @@ class Invalid(NamedTuple):
 
     #: The index, from 0, of the first malformed byte.
     start: int
-    #: Index of the first byte after the sequence.
+    #: The index, from 0, of the first byte after the sequence.
     end: int
-    #: The reason, in the words of CPython's codec.
+    #: The reason, in the same words as CPython's codec.
     reason: str
 
 
@@ -128,7 +128,7 @@ class Detection(NamedTuple):
 
 
 def codec_info(encoding: str, name: str | None = None) -> _codecs.CodecInfo:
-    """The `CodecInfo` of an encoding, as a search function of `codecs.register` returns it.
+    """Return the `CodecInfo` of an encoding, as a search function of `codecs.register` returns it.
 
     `find_codec` is such a search function; this function is for custom names. CPython up to 3.14
     calls search functions with each `-` of the name replaced by `_`; 3.15 passes the name as
@@ -160,7 +160,8 @@ def codec_info(encoding: str, name: str | None = None) -> _codecs.CodecInfo:
     return _codecs.CodecInfo(
         encode_whole,
         decode_whole,
-        # They have the methods of those classes, but do not inherit from them.
+        # The two classes have the methods of those that `CodecInfo` expects, but do not inherit
+        # from them.
         incrementalencoder=_functools.partial(Encoder, encoding),  # type: ignore[arg-type]
         incrementaldecoder=_functools.partial(Decoder, encoding),  # type: ignore[arg-type]
         name=name or f"onecopy-{known}",

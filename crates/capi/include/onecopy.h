@@ -61,8 +61,8 @@ extern "C" {
 #endif // __cplusplus
 
 /**
- * Returns the length of UTF-16 text in UTF-8: the number of bytes that `onecopy_utf16_to_utf8`
- * would write, including replacements.
+ * Returns the length of UTF-16 text converted to UTF-8: the number of bytes that
+ * `onecopy_utf16_to_utf8` would write, including replacements.
  *
  * Returns the number of bytes, or -1 - k if the text is malformed from unit k on. Writes nothing.
  *
@@ -75,13 +75,13 @@ int64_t onecopy_utf8_len_from_utf16(const uint16_t *src, size_t n_units, uint32_
  * Converts UTF-16 to UTF-8 (RFC 3629), without a terminating NUL.
  *
  * A unit needs at most 3 bytes, and a surrogate pair 4. So a capacity of 3 * n_units is always
- * sufficient, except for replacements past U+FFFF, which need 4 bytes each. Returns the number of
- * bytes written; -1 - k if the text is malformed from unit k on; or ONECOPY_NO_ROOM. The text is
- * read once.
+ * sufficient, unless `replacement` is past U+FFFF: each replacement then needs 4 bytes. Returns
+ * the number of bytes written; -1 - k if the text is malformed from unit k on; or ONECOPY_NO_ROOM.
+ * Well-formed text that fits is read once.
  *
  * Requirements for the caller:
- * `src` must be readable for `n_units`. `dst` must be writable for `capacity_bytes`, and not
- * accessed by others during the call.
+ * `src` must be readable for `n_units`. `dst` must be writable for `capacity_bytes`, and nothing
+ * else may access it during the call.
  */
 int64_t onecopy_utf16_to_utf8(const uint16_t *src,
                               size_t n_units,
@@ -93,13 +93,13 @@ int64_t onecopy_utf16_to_utf8(const uint16_t *src,
  * Converts UTF-8 to UTF-16, without a terminating NUL or a byte order mark. A byte order mark in
  * the source is converted like any character.
  *
- * A byte yields at most 1 unit. So a capacity of n_bytes is always sufficient, except for
- * replacements past U+FFFF, which need 2 units each. Returns the number of units written; -1 - k
- * if the text is malformed from byte k on; or ONECOPY_NO_ROOM.
+ * A byte yields at most 1 unit. So a capacity of n_bytes is always sufficient, unless
+ * `replacement` is past U+FFFF: each replacement then needs 2 units. Returns the number of units
+ * written; -1 - k if the text is malformed from byte k on; or ONECOPY_NO_ROOM.
  *
  * Requirements for the caller:
- * `src` must be readable for `n_bytes`. `dst` must be writable for `capacity_units`, and not
- * accessed by others during the call.
+ * `src` must be readable for `n_bytes`. `dst` must be writable for `capacity_units`, and nothing
+ * else may access it during the call.
  */
 int64_t onecopy_utf8_to_utf16(const uint8_t *src,
                               size_t n_bytes,
@@ -115,8 +115,8 @@ int64_t onecopy_utf8_to_utf16(const uint8_t *src,
  * sufficient.
  *
  * Requirements for the caller:
- * `src` must be readable for `n_bytes`. `dst` must be writable for `capacity_bytes`, and not
- * accessed by others during the call.
+ * `src` must be readable for `n_bytes`. `dst` must be writable for `capacity_bytes`, and nothing
+ * else may access it during the call.
  */
 int64_t onecopy_utf8_to_latin1(const uint8_t *src,
                                size_t n_bytes,
@@ -124,14 +124,14 @@ int64_t onecopy_utf8_to_latin1(const uint8_t *src,
                                size_t capacity_bytes);
 
 /**
- * Converts Latin-1 to UTF-8, without a terminating NUL. Every text is well-formed.
+ * Converts Latin-1 to UTF-8, without a terminating NUL. No Latin-1 text is malformed.
  *
  * A capacity of 2 * n_bytes is always sufficient. Returns the number of bytes written, or
  * ONECOPY_NO_ROOM.
  *
  * Requirements for the caller:
- * `src` must be readable for `n_bytes`. `dst` must be writable for `capacity_bytes`, and not
- * accessed by others during the call.
+ * `src` must be readable for `n_bytes`. `dst` must be writable for `capacity_bytes`, and nothing
+ * else may access it during the call.
  */
 int64_t onecopy_latin1_to_utf8(const uint8_t *src,
                                size_t n_bytes,
@@ -139,11 +139,11 @@ int64_t onecopy_latin1_to_utf8(const uint8_t *src,
                                size_t capacity_bytes);
 
 /**
- * Same as `onecopy_utf16_to_utf8`, but reads `n_units` units from index `src_at` on and writes
- * from index `dst_at` on.
+ * Converts UTF-16 to UTF-8 as `onecopy_utf16_to_utf8` does, but reads `n_units` units from index
+ * `src_at` on and writes from index `dst_at` on.
  *
- * For callers that can only pass the start of an array, such as managed runtimes. The index k in
- * the result is relative to `src_at`.
+ * The function is for callers that can only pass the start of an array, such as managed runtimes.
+ * The index k in the result is relative to `src_at`.
  *
  * Requirements for the caller:
  * `src` must be readable for `src_at` + `n_units`. `dst` must be writable from `dst_at` on for
@@ -158,11 +158,11 @@ int64_t onecopy_utf16_to_utf8_at(const uint16_t *src,
                                  uint32_t replacement);
 
 /**
- * Same as `onecopy_utf8_to_utf16`, but reads `n_bytes` bytes from index `src_at` on and writes
- * from index `dst_at` on.
+ * Converts UTF-8 to UTF-16 as `onecopy_utf8_to_utf16` does, but reads `n_bytes` bytes from index
+ * `src_at` on and writes from index `dst_at` on.
  *
- * For callers that can only pass the start of an array, such as managed runtimes. The index k in
- * the result is relative to `src_at`.
+ * The function is for callers that can only pass the start of an array, such as managed runtimes.
+ * The index k in the result is relative to `src_at`.
  *
  * Requirements for the caller:
  * `src` must be readable for `src_at` + `n_bytes`. `dst` must be writable from `dst_at` on for
@@ -177,11 +177,11 @@ int64_t onecopy_utf8_to_utf16_at(const uint8_t *src,
                                  uint32_t replacement);
 
 /**
- * Same as `onecopy_utf8_to_latin1`, but reads `n_bytes` bytes from index `src_at` on and writes
- * from index `dst_at` on.
+ * Converts UTF-8 to Latin-1 as `onecopy_utf8_to_latin1` does, but reads `n_bytes` bytes from index
+ * `src_at` on and writes from index `dst_at` on.
  *
- * For callers that can only pass the start of an array, such as managed runtimes. The index k in
- * the result is relative to `src_at`.
+ * The function is for callers that can only pass the start of an array, such as managed runtimes.
+ * The index k in the result is relative to `src_at`.
  *
  * Requirements for the caller:
  * `src` must be readable for `src_at` + `n_bytes`. `dst` must be writable from `dst_at` on for
@@ -195,10 +195,10 @@ int64_t onecopy_utf8_to_latin1_at(const uint8_t *src,
                                   size_t capacity_bytes);
 
 /**
- * Same as `onecopy_latin1_to_utf8`, but reads `n_bytes` bytes from index `src_at` on and writes
- * from index `dst_at` on.
+ * Converts Latin-1 to UTF-8 as `onecopy_latin1_to_utf8` does, but reads `n_bytes` bytes from index
+ * `src_at` on and writes from index `dst_at` on.
  *
- * For callers that can only pass the start of an array, such as managed runtimes.
+ * The function is for callers that can only pass the start of an array, such as managed runtimes.
  *
  * Requirements for the caller:
  * `src` must be readable for `src_at` + `n_bytes`. `dst` must be writable from `dst_at` on for
@@ -212,8 +212,8 @@ int64_t onecopy_latin1_to_utf8_at(const uint8_t *src,
                                   size_t capacity_bytes);
 
 /**
- * Returns the length of UTF-8 text in UTF-16: the number of units that `onecopy_utf8_to_utf16`
- * would write, including replacements.
+ * Returns the length of UTF-8 text converted to UTF-16: the number of units that
+ * `onecopy_utf8_to_utf16` would write, including replacements.
  *
  * Returns the number of units, or -1 - k if the text is malformed from byte k on. Writes nothing.
  *
@@ -225,8 +225,8 @@ int64_t onecopy_utf16_len_from_utf8(const uint8_t *src, size_t n_bytes, uint32_t
 /**
  * Finds the first malformed sequence of UTF-8 (RFC 3629: no overlong forms, no surrogates).
  *
- * Returns the index of the first byte of this sequence, or n_bytes if the text is well-formed.
- * Unlike other functions, this one does not return the index k as -1 - k.
+ * Returns the index k of the first byte of this sequence, or n_bytes if the text is well-formed.
+ * Other functions return such an index as -1 - k; this function returns k itself.
  *
  * Requirements for the caller:
  * `src` must be readable for `n_bytes`.
@@ -246,14 +246,14 @@ int64_t onecopy_utf8_ascii_prefix(const uint8_t *src, size_t n_bytes);
  * Converts UTF-16 to a BSON string (bsonspec.org, 1.1): the length as a little-endian int32, the
  * text in UTF-8, and a NUL. The length includes the NUL, but not the length itself.
  *
- * A capacity of 3 * n_units + 5 is always sufficient, except for replacements past U+FFFF. Returns
- * the number of bytes written (length, text and NUL); -1 - k if the text is malformed from unit k
- * on; ONECOPY_NO_ROOM; or ONECOPY_INVALID_ARGUMENT for a text of 2 GiB or more. A U+0000 in the
- * text is written unchanged, which BSON permits.
+ * A capacity of 3 * n_units + 5 is always sufficient, unless `replacement` is past U+FFFF: each
+ * replacement then needs 4 bytes. Returns the number of bytes written, with length and NUL; -1 - k
+ * if the text is malformed from unit k on; ONECOPY_NO_ROOM; or ONECOPY_INVALID_ARGUMENT for a text
+ * of 2 GiB or more. A U+0000 in the text is written unchanged, which BSON permits.
  *
  * Requirements for the caller:
- * `src` must be readable for `n_units`. `dst` must be writable for `capacity_bytes`, and not
- * accessed by others during the call.
+ * `src` must be readable for `n_units`. `dst` must be writable for `capacity_bytes`, and nothing
+ * else may access it during the call.
  */
 int64_t onecopy_bson_string(const uint16_t *src,
                             size_t n_units,
@@ -263,7 +263,7 @@ int64_t onecopy_bson_string(const uint16_t *src,
 
 /**
  * Returns the interface version of the loaded library. A program must not use the library if this
- * differs from ONECOPY_ABI_VERSION of its header.
+ * version differs from ONECOPY_ABI_VERSION in the header that the program was compiled with.
  */
 uint32_t onecopy_abi_version(void);
 

@@ -27,8 +27,8 @@ const VERSION: &CStr =
         Err(_) => panic!("a version has no NUL"),
     };
 
-/// Returns the length of UTF-16 text in UTF-8: the number of bytes that `onecopy_utf16_to_utf8`
-/// would write, including replacements.
+/// Returns the length of UTF-16 text converted to UTF-8: the number of bytes that
+/// `onecopy_utf16_to_utf8` would write, including replacements.
 ///
 /// Returns the number of bytes, or -1 - k if the text is malformed from unit k on. Writes nothing.
 ///
@@ -54,13 +54,13 @@ pub unsafe extern "C" fn onecopy_utf8_len_from_utf16(
 /// Converts UTF-16 to UTF-8 (RFC 3629), without a terminating NUL.
 ///
 /// A unit needs at most 3 bytes, and a surrogate pair 4. So a capacity of 3 * n_units is always
-/// sufficient, except for replacements past U+FFFF, which need 4 bytes each. Returns the number of
-/// bytes written; -1 - k if the text is malformed from unit k on; or ONECOPY_NO_ROOM. The text is
-/// read once.
+/// sufficient, unless `replacement` is past U+FFFF: each replacement then needs 4 bytes. Returns
+/// the number of bytes written; -1 - k if the text is malformed from unit k on; or ONECOPY_NO_ROOM.
+/// Well-formed text that fits is read once.
 ///
 /// # Safety
-/// `src` must be readable for `n_units`. `dst` must be writable for `capacity_bytes`, and not
-/// accessed by others during the call.
+/// `src` must be readable for `n_units`. `dst` must be writable for `capacity_bytes`, and nothing
+/// else may access it during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn onecopy_utf16_to_utf8(
     src: *const u16,
@@ -76,13 +76,13 @@ pub unsafe extern "C" fn onecopy_utf16_to_utf8(
 /// Converts UTF-8 to UTF-16, without a terminating NUL or a byte order mark. A byte order mark in
 /// the source is converted like any character.
 ///
-/// A byte yields at most 1 unit. So a capacity of n_bytes is always sufficient, except for
-/// replacements past U+FFFF, which need 2 units each. Returns the number of units written; -1 - k
-/// if the text is malformed from byte k on; or ONECOPY_NO_ROOM.
+/// A byte yields at most 1 unit. So a capacity of n_bytes is always sufficient, unless
+/// `replacement` is past U+FFFF: each replacement then needs 2 units. Returns the number of units
+/// written; -1 - k if the text is malformed from byte k on; or ONECOPY_NO_ROOM.
 ///
 /// # Safety
-/// `src` must be readable for `n_bytes`. `dst` must be writable for `capacity_units`, and not
-/// accessed by others during the call.
+/// `src` must be readable for `n_bytes`. `dst` must be writable for `capacity_units`, and nothing
+/// else may access it during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn onecopy_utf8_to_utf16(
     src: *const u8,
@@ -102,8 +102,8 @@ pub unsafe extern "C" fn onecopy_utf8_to_utf16(
 /// sufficient.
 ///
 /// # Safety
-/// `src` must be readable for `n_bytes`. `dst` must be writable for `capacity_bytes`, and not
-/// accessed by others during the call.
+/// `src` must be readable for `n_bytes`. `dst` must be writable for `capacity_bytes`, and nothing
+/// else may access it during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn onecopy_utf8_to_latin1(
     src: *const u8,
@@ -115,14 +115,14 @@ pub unsafe extern "C" fn onecopy_utf8_to_latin1(
     unsafe { onecopy_utf8_to_latin1_at(src, 0, n_bytes, dst, 0, capacity_bytes) }
 }
 
-/// Converts Latin-1 to UTF-8, without a terminating NUL. Every text is well-formed.
+/// Converts Latin-1 to UTF-8, without a terminating NUL. No Latin-1 text is malformed.
 ///
 /// A capacity of 2 * n_bytes is always sufficient. Returns the number of bytes written, or
 /// ONECOPY_NO_ROOM.
 ///
 /// # Safety
-/// `src` must be readable for `n_bytes`. `dst` must be writable for `capacity_bytes`, and not
-/// accessed by others during the call.
+/// `src` must be readable for `n_bytes`. `dst` must be writable for `capacity_bytes`, and nothing
+/// else may access it during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn onecopy_latin1_to_utf8(
     src: *const u8,
@@ -134,11 +134,11 @@ pub unsafe extern "C" fn onecopy_latin1_to_utf8(
     unsafe { onecopy_latin1_to_utf8_at(src, 0, n_bytes, dst, 0, capacity_bytes) }
 }
 
-/// Same as `onecopy_utf16_to_utf8`, but reads `n_units` units from index `src_at` on and writes
-/// from index `dst_at` on.
+/// Converts UTF-16 to UTF-8 as `onecopy_utf16_to_utf8` does, but reads `n_units` units from index
+/// `src_at` on and writes from index `dst_at` on.
 ///
-/// For callers that can only pass the start of an array, such as managed runtimes. The index k in
-/// the result is relative to `src_at`.
+/// The function is for callers that can only pass the start of an array, such as managed runtimes.
+/// The index k in the result is relative to `src_at`.
 ///
 /// # Safety
 /// `src` must be readable for `src_at` + `n_units`. `dst` must be writable from `dst_at` on for
@@ -166,11 +166,11 @@ pub unsafe extern "C" fn onecopy_utf16_to_utf8_at(
     })
 }
 
-/// Same as `onecopy_utf8_to_utf16`, but reads `n_bytes` bytes from index `src_at` on and writes
-/// from index `dst_at` on.
+/// Converts UTF-8 to UTF-16 as `onecopy_utf8_to_utf16` does, but reads `n_bytes` bytes from index
+/// `src_at` on and writes from index `dst_at` on.
 ///
-/// For callers that can only pass the start of an array, such as managed runtimes. The index k in
-/// the result is relative to `src_at`.
+/// The function is for callers that can only pass the start of an array, such as managed runtimes.
+/// The index k in the result is relative to `src_at`.
 ///
 /// # Safety
 /// `src` must be readable for `src_at` + `n_bytes`. `dst` must be writable from `dst_at` on for
@@ -198,11 +198,11 @@ pub unsafe extern "C" fn onecopy_utf8_to_utf16_at(
     })
 }
 
-/// Same as `onecopy_utf8_to_latin1`, but reads `n_bytes` bytes from index `src_at` on and writes
-/// from index `dst_at` on.
+/// Converts UTF-8 to Latin-1 as `onecopy_utf8_to_latin1` does, but reads `n_bytes` bytes from index
+/// `src_at` on and writes from index `dst_at` on.
 ///
-/// For callers that can only pass the start of an array, such as managed runtimes. The index k in
-/// the result is relative to `src_at`.
+/// The function is for callers that can only pass the start of an array, such as managed runtimes.
+/// The index k in the result is relative to `src_at`.
 ///
 /// # Safety
 /// `src` must be readable for `src_at` + `n_bytes`. `dst` must be writable from `dst_at` on for
@@ -224,10 +224,10 @@ pub unsafe extern "C" fn onecopy_utf8_to_latin1_at(
     })
 }
 
-/// Same as `onecopy_latin1_to_utf8`, but reads `n_bytes` bytes from index `src_at` on and writes
-/// from index `dst_at` on.
+/// Converts Latin-1 to UTF-8 as `onecopy_latin1_to_utf8` does, but reads `n_bytes` bytes from index
+/// `src_at` on and writes from index `dst_at` on.
 ///
-/// For callers that can only pass the start of an array, such as managed runtimes.
+/// The function is for callers that can only pass the start of an array, such as managed runtimes.
 ///
 /// # Safety
 /// `src` must be readable for `src_at` + `n_bytes`. `dst` must be writable from `dst_at` on for
@@ -249,8 +249,8 @@ pub unsafe extern "C" fn onecopy_latin1_to_utf8_at(
     })
 }
 
-/// Returns the length of UTF-8 text in UTF-16: the number of units that `onecopy_utf8_to_utf16`
-/// would write, including replacements.
+/// Returns the length of UTF-8 text converted to UTF-16: the number of units that
+/// `onecopy_utf8_to_utf16` would write, including replacements.
 ///
 /// Returns the number of units, or -1 - k if the text is malformed from byte k on. Writes nothing.
 ///
@@ -275,8 +275,8 @@ pub unsafe extern "C" fn onecopy_utf16_len_from_utf8(
 
 /// Finds the first malformed sequence of UTF-8 (RFC 3629: no overlong forms, no surrogates).
 ///
-/// Returns the index of the first byte of this sequence, or n_bytes if the text is well-formed.
-/// Unlike other functions, this one does not return the index k as -1 - k.
+/// Returns the index k of the first byte of this sequence, or n_bytes if the text is well-formed.
+/// Other functions return such an index as -1 - k; this function returns k itself.
 ///
 /// # Safety
 /// `src` must be readable for `n_bytes`.
@@ -307,14 +307,14 @@ pub unsafe extern "C" fn onecopy_utf8_ascii_prefix(src: *const u8, n_bytes: usiz
 /// Converts UTF-16 to a BSON string (bsonspec.org, 1.1): the length as a little-endian int32, the
 /// text in UTF-8, and a NUL. The length includes the NUL, but not the length itself.
 ///
-/// A capacity of 3 * n_units + 5 is always sufficient, except for replacements past U+FFFF. Returns
-/// the number of bytes written (length, text and NUL); -1 - k if the text is malformed from unit k
-/// on; ONECOPY_NO_ROOM; or ONECOPY_INVALID_ARGUMENT for a text of 2 GiB or more. A U+0000 in the
-/// text is written unchanged, which BSON permits.
+/// A capacity of 3 * n_units + 5 is always sufficient, unless `replacement` is past U+FFFF: each
+/// replacement then needs 4 bytes. Returns the number of bytes written, with length and NUL; -1 - k
+/// if the text is malformed from unit k on; ONECOPY_NO_ROOM; or ONECOPY_INVALID_ARGUMENT for a text
+/// of 2 GiB or more. A U+0000 in the text is written unchanged, which BSON permits.
 ///
 /// # Safety
-/// `src` must be readable for `n_units`. `dst` must be writable for `capacity_bytes`, and not
-/// accessed by others during the call.
+/// `src` must be readable for `n_units`. `dst` must be writable for `capacity_bytes`, and nothing
+/// else may access it during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn onecopy_bson_string(
     src: *const u16,
@@ -355,7 +355,7 @@ fn bson_string(
 }
 
 /// Returns the interface version of the loaded library. A program must not use the library if this
-/// differs from ONECOPY_ABI_VERSION of its header.
+/// version differs from ONECOPY_ABI_VERSION in the header that the program was compiled with.
 #[unsafe(no_mangle)]
 pub extern "C" fn onecopy_abi_version() -> u32 {
     ONECOPY_ABI_VERSION
@@ -390,8 +390,9 @@ fn after<T>(p: *const T, at: usize) -> *const T {
     }
 }
 
-/// Returns `true` if the address permits a slice of `n` units at `p`. This is so if `n` is 0;
-/// otherwise `p` must be aligned and not NULL, and the units must be inside the address space.
+/// Returns `true` if the address permits a slice of `n` units at `p`. Any address permits an empty
+/// slice. For other slices, `p` must be aligned and not NULL, and the units must be inside the
+/// address space.
 #[inline(always)]
 fn is_place<T>(p: *const T, n: usize) -> bool {
     n == 0
@@ -425,8 +426,8 @@ unsafe fn source<'a, T>(p: *const T, n: usize) -> Result<&'a [T], i64> {
 /// Returns the source and the destination of a conversion as slices, after checking their pointers.
 ///
 /// # Safety
-/// As [`source`]; and unless `capacity` is 0, `dst` must be writable for `capacity` units, and not
-/// accessed by others during the call.
+/// The requirements of [`source`] must be met. Unless `capacity` is 0, `dst` must be writable for
+/// `capacity` units, and nothing else may access these units during the call.
 #[inline(always)]
 unsafe fn both<'a, F, T>(
     src: *const F,

@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::statement::{Source, arrow_types, go_on, open_to_write};
 
-/// Runs `onecopy copy`.
+/// Runs the command `onecopy copy`; returns the exit code of the process.
 pub(crate) fn run(args: &Copy) -> i32 {
     args.rows
         .reporting()
@@ -27,7 +27,8 @@ fn copy(args: &Copy, interrupt: &Interrupt) -> Result<(), Failure> {
     let types = arrow_types(&args.types)?;
     refuse_same_database(source.is_at(&args.to)?)?;
     let started = Instant::now();
-    // Before the query, which may take long.
+    // The target is opened before the query is executed, because the query may take long and an
+    // error of the target should be reported at once.
     let to = open_to_write(&args.to, args.rows.time_limit)?;
     interrupt.cancels(to.cancel_handle());
     let table = TargetTable::open(&to, &args.table)?;
@@ -72,7 +73,8 @@ fn copy(args: &Copy, interrupt: &Interrupt) -> Result<(), Failure> {
         }
     });
     progress.end();
-    // The source is not needed any more: a commit that waits must not keep its locks.
+    // The source connection is closed before the commit. While the commit waits, the source
+    // transaction would otherwise keep its locks.
     drop(stream);
     let _ = from.close();
     let ended = copied.map_err(|error| failure(args, error)).and_then(|n| {
@@ -88,14 +90,16 @@ fn copy(args: &Copy, interrupt: &Interrupt) -> Result<(), Failure> {
             Ok(())
         }
         Err(failure) => {
-            // A lost connection is rolled back by the database.
+            // The error of the rollback is ignored: if the connection is lost, the database rolls
+            // back by itself.
             let _ = to.rollback();
             Err(failure)
         }
     }
 }
 
-/// Returns an error for a copy within one database, which could wait for a lock of its own.
+/// Returns an error if source and target are the same database (`is_same`): the inserts could then
+/// wait for a lock that the query of the same command has.
 fn refuse_same_database(is_same: bool) -> Result<(), Failure> {
     let message = "source and target are the same database\n\
                    use `onecopy query DATABASE 'insert into … select …'`";
@@ -105,7 +109,8 @@ fn refuse_same_database(is_same: bool) -> Result<(), Failure> {
     }
 }
 
-/// Returns the failure of a copy. The message of an error at the target names the table.
+/// Converts a [`CopyError`] to the failure of the command. If the target database reported the
+/// error, the name of the target table is added to the message.
 fn failure(args: &Copy, error: CopyError) -> Failure {
     Failure::Rows(match error {
         CopyError::Source(error) => error,

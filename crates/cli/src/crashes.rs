@@ -107,8 +107,8 @@ impl Crashes {
 }
 
 impl Suspect {
-    /// Counts a crash that only this database can have caused. If this disables the database,
-    /// returns the time for which it is disabled; otherwise `None`.
+    /// Counts a crash that no other database can have caused. Returns the time for which the
+    /// database is disabled, or `None` if this crash does not disable it.
     fn count(&mut self, now: Instant) -> Option<Duration> {
         if self
             .aside_until
@@ -127,12 +127,13 @@ impl Suspect {
     }
 }
 
-/// Returns `true` if the kernel sends this signal for an error of the process itself.
+/// Returns `true` for the signals that end a process because of its own error: an invalid memory
+/// access, an invalid instruction, an arithmetic error, or a call of `abort`.
 pub(crate) fn is_own_fault(signal: i32) -> bool {
     matches!(signal, SIGSEGV | SIGBUS | SIGABRT | SIGILL | SIGFPE)
 }
 
-/// Returns a log line about a process that was ended by a signal.
+/// Returns a log line which reports that the process `pid` was ended by `signal`.
 pub(crate) fn describe(pid: u32, signal: i32, status: ExitStatus) -> String {
     let meaning = match signal {
         SIGSEGV => "a driver used memory that is not its own",

@@ -22,30 +22,32 @@ use crate::row_progress::{RowProgress, json_text};
 use crate::statement::{Source, arrow_types};
 use crate::{export_parts, input};
 
-/// Runs `onecopy export`.
+/// Runs the command `onecopy export`; returns the exit code of the process.
 pub(crate) fn run(args: &Export) -> i32 {
     args.rows
         .reporting()
         .run(args.rows.time_limit, |interrupt| export(args, interrupt))
 }
 
-/// The destination of the rows.
+/// The destination to which `onecopy export` writes the rows.
 pub(crate) enum ExportTarget {
     Stdout(Output),
     File(Box<FileTarget>),
     Folder(FolderTarget),
 }
 
-/// An export that is complete.
+/// The result of an export that succeeded.
 pub(crate) struct Done {
     pub(crate) n_rows: u64,
     pub(crate) n_bytes: u64,
-    /// The manifest; `None` for stdout, and for an export whose other parts are not complete.
+    /// The manifest that was written. `None` for an export to stdout, which has no manifest, and
+    /// for parts of an export that still lacks other parts.
     pub(crate) manifest: Option<Manifest>,
 }
 
 impl Done {
-    /// Returns the result that a manifest describes.
+    /// Creates the result of an export from its manifest, which lists the rows and bytes of all
+    /// files.
     pub(crate) fn of(manifest: Manifest) -> Done {
         Done {
             n_rows: manifest.n_rows(),
@@ -62,7 +64,8 @@ fn export(args: &Export, interrupt: &Interrupt) -> Result<(), Failure> {
     let sql = args.sql.as_deref().unwrap_or_default();
     let source = Source::read(&args.database, sql, &args.params)?;
     let options = row_options(args)?;
-    // Before the query, which may take long.
+    // The target is opened before the query is executed, because the query may take long and an
+    // error of the target should be reported at once.
     let target = open_target(args, options.file)?;
     let started = Instant::now();
     let connection = source.connect(true, args.rows.errors, args.rows.time_limit)?;
@@ -86,12 +89,12 @@ fn export(args: &Export, interrupt: &Interrupt) -> Result<(), Failure> {
     write_to(target, rows, args, &options, interrupt, started)
 }
 
-/// The rows of an export, and their description.
+/// An executed statement whose rows are exported, with its SQL and the estimated number of rows.
 pub(crate) struct Rows<'a> {
     pub(crate) statement: Statement,
-    /// The SQL for the manifest.
+    /// The SQL text that the manifest records.
     pub(crate) sql: &'a str,
-    /// An estimate of the number of rows.
+    /// The estimated number of rows, for the progress; `None` if unknown.
     pub(crate) n_estimated: Option<u64>,
 }
 
@@ -113,7 +116,7 @@ pub(crate) fn write_to(
     Ok(())
 }
 
-/// Returns how the rows are written.
+/// Returns the format and the Arrow types that the command line requests, without a ledger.
 pub(crate) fn row_options(args: &Export) -> Result<RowOptions, Failure> {
     Ok(RowOptions {
         file: file_format(args)?,
@@ -144,7 +147,8 @@ fn write(
     Ok(Done::of(manifest))
 }
 
-/// Prints the result.
+/// Reports the numbers of rows and bytes and the duration: as one line for people, or as a JSON
+/// event that also lists the files.
 pub(crate) fn report(args: &Export, done: &Done, started: Instant) {
     let mut members = Vec::new();
     if let Some(manifest) = &done.manifest {
@@ -169,13 +173,14 @@ fn path_of_manifest(args: &Export) -> Option<String> {
     Some(path.display().to_string())
 }
 
-/// Returns `true` if the output is a folder: it exists, or its name ends with a slash.
+/// Returns `true` if the rows are exported to a folder: `output` is an existing folder, or its name
+/// ends with a slash.
 pub(crate) fn is_folder(output: &Path) -> bool {
     output.as_os_str().as_bytes().ends_with(b"/") || output.is_dir()
 }
 
-/// Returns the format of the output. `--format` and `--compression` must not contradict the ending
-/// of a file.
+/// Returns the file format that `--format`, `--compression` and the ending of the file name
+/// determine. Returns an error if the options contradict the ending.
 fn file_format(args: &Export) -> Result<FileFormat, Failure> {
     let compression = args.compression.map(Into::into);
     let failed = |error| Failure::of_export(error, false);
@@ -193,7 +198,8 @@ fn file_format(args: &Export) -> Result<FileFormat, Failure> {
         (None, Some(Err(error))) => return Err(failed(error)),
         (None, Some(Ok(named))) => (named.format(), Some(named)),
         (Some(form), Some(Ok(named))) => (form.into(), Some(named)),
-        // The name may have any ending that is not that of a format.
+        // `--format` determines the format, because the ending of the file name is unknown or there
+        // is no file name.
         (Some(form), _) => (form.into(), None),
     };
     let Some(named) = named else {
@@ -214,7 +220,7 @@ fn file_format(args: &Export) -> Result<FileFormat, Failure> {
     FileFormat::new(format, Some(compression.unwrap_or(named.compression()))).map_err(failed)
 }
 
-/// Opens the target.
+/// Opens stdout, or creates the file or folder in which the rows are written.
 pub(crate) fn open_target(args: &Export, file: FileFormat) -> Result<ExportTarget, Failure> {
     if input::is_stdin(&args.output) {
         if file.format().is_binary() && io::stdout().is_terminal() {

@@ -22,7 +22,7 @@ use crate::interrupt::Interrupt;
 use crate::row_progress::{RowProgress, event};
 use crate::statement::{Source, go_on};
 
-/// Exports the parts of a plan, or one of them.
+/// Exports all parts of a plan, or the one that `--part` selects.
 pub(crate) fn run(args: &Export, interrupt: &Interrupt) -> Result<(), Failure> {
     refuse_without_effect(args)?;
     let options = row_options(args)?;
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &Export, interrupt: &Interrupt) -> Result<(), Failure> {
     match number {
         Some(number) if !is_folder(&args.output) => {
             let part = &plan.parts[number - 1];
-            // Before the query, which may take long.
+            // The target is opened before the query, which may take long.
             let target = open_target(args, options.file)?;
             let connection = source.connect(true, args.rows.errors, args.rows.time_limit)?;
             interrupt.cancels(connection.cancel_handle());
@@ -62,7 +62,7 @@ pub(crate) fn run(args: &Export, interrupt: &Interrupt) -> Result<(), Failure> {
     }
 }
 
-/// Returns an error for a combination of options of which one would have no effect.
+/// Returns an error if the command line has an option that would have no effect.
 fn refuse_without_effect(args: &Export) -> Result<(), Failure> {
     let message = match is_folder(&args.output) {
         true if args.no_manifest => "a folder always has a manifest\nleave `--no-manifest` out",
@@ -80,7 +80,7 @@ fn refuse_without_effect(args: &Export) -> Result<(), Failure> {
     Err(Failure::Usage(message.to_owned()))
 }
 
-/// Reads a plan from a file or from stdin.
+/// Reads a plan from the file `path`, or from stdin if `path` is `-`.
 fn read_plan(path: &std::path::Path) -> Result<Plan, Failure> {
     let failed = |error| Failure::Read(path.display().to_string(), error);
     let text = match input::is_stdin(path) {
@@ -90,7 +90,7 @@ fn read_plan(path: &std::path::Path) -> Result<Plan, Failure> {
     Plan::from_json(&text).map_err(|error| Failure::of_export(error, false))
 }
 
-/// Returns an error if the plan is not that of the statement which the command line has.
+/// Returns an error if the SQL or the parameters on the command line differ from those of the plan.
 fn refuse_other_statement(plan: &Plan, given: &Source) -> Result<(), Failure> {
     if plan.sql == given.sql() && plan.values == given.values() {
         return Ok(());
@@ -102,8 +102,8 @@ fn refuse_other_statement(plan: &Plan, given: &Source) -> Result<(), Failure> {
     ))
 }
 
-/// Exports a statement for which this command makes the plan, or has made it before it was
-/// interrupted.
+/// Exports a statement without `--plan`. With `--resume`, the parts follow the plan that an
+/// interrupted export has stored in the target folder; otherwise a new plan is made.
 fn planned_here(
     args: &Export,
     interrupt: &Interrupt,
@@ -154,7 +154,7 @@ fn planned_here(
     parts.export(plan, None, Some(connection))
 }
 
-/// Executes a part; a stop of the command cancels its statement.
+/// Executes the statement of a part; returns an error if a signal or the time limit stops it.
 fn execute(
     connection: &Connection,
     part: &PartSpec,
@@ -205,8 +205,8 @@ impl PartsExport<'_> {
         Ok(())
     }
 
-    /// Exports the part `number`, or all parts. The transaction of `holder` has the snapshot of the
-    /// plan.
+    /// Exports the part `number`, or all parts if it is `None`. `holder` is the connection that
+    /// made the plan; its open transaction reads the snapshot of the plan.
     fn export(
         self,
         plan: Plan,
@@ -263,7 +263,8 @@ impl PartsExport<'_> {
         Ok(())
     }
 
-    /// Divides the selected parts into complete ones, with their manifests, and others.
+    /// Returns the manifests of the selected parts that are complete, and the selected parts that
+    /// are not.
     fn divide(
         &self,
         staging: &Staging,
@@ -281,7 +282,7 @@ impl PartsExport<'_> {
         Ok((complete, open))
     }
 
-    /// Writes parts, several at the same time.
+    /// Writes the parts `open` with several threads. The progress includes the parts `complete`.
     fn write(
         &self,
         staging: &Staging,
@@ -339,7 +340,7 @@ impl PartsExport<'_> {
         }
     }
 
-    /// Writes one part after the other, until there are no more.
+    /// Runs as one of the threads: writes the next open part until none is left.
     fn job(
         &self,
         staging: &Staging,
@@ -357,7 +358,7 @@ impl PartsExport<'_> {
             if shared.has_failed.load(Ordering::Relaxed) {
                 return Ok(());
             }
-            // Before the statement, which may take long.
+            // The file is created before the statement, which may take long.
             let target = staging.begin_part(part).map_err(failed)?;
             let mut observer = PartObserver {
                 shared,
@@ -371,7 +372,7 @@ impl PartsExport<'_> {
                 .write(statement, part, &self.options, &mut observer)
                 .map_err(failed)?;
             observer.progress(manifest.n_rows(), manifest.n_bytes());
-            // The next part begins a transaction of its own.
+            // Ends the transaction, because the next part begins a new one.
             if !connection.autocommit() {
                 connection.rollback()?;
             }
@@ -392,15 +393,15 @@ impl PartsExport<'_> {
         event("part", &members);
     }
 
-    /// Compares the number of exported rows with the number that the statement has, in the snapshot
-    /// of the plan if there is one.
+    /// Returns an error if the statement has another number of rows than was exported. If the plan
+    /// has a snapshot, the rows are counted in this snapshot.
     fn check(&self, manifest: &Manifest, holder: Option<&Connection>) -> Result<(), Error> {
         let connection = match holder {
             Some(_) => None,
             None => Some(self.connect().map_err(|f| Error::Usage(f.to_string()))?),
         };
         let connection = holder.or(connection.as_ref());
-        // The transaction of the holder has the snapshot already.
+        // The transaction of `holder` reads the snapshot already.
         let snapshot = manifest.snapshot.as_deref().filter(|_| holder.is_none());
         let (sql, values) = (self.source.sql(), self.source.values());
         let Some(connection) = connection else {
@@ -429,15 +430,15 @@ fn cancel_all(cancels: &Mutex<Vec<Option<CancelHandle>>>) {
 struct JobState<'a> {
     interrupt: &'a Interrupt,
     progress: Mutex<Totals<'a>>,
-    /// The handle of each thread's statement.
+    /// The cancel handle of the statement that each thread executes.
     cancels: Arc<Mutex<Vec<Option<CancelHandle>>>>,
-    /// The position of the part that the next idle thread writes.
+    /// The index, in the list of open parts, of the part that the next idle thread writes.
     next: AtomicUsize,
     failure: Mutex<Option<Failure>>,
     has_failed: AtomicBool,
 }
 
-/// The rows and bytes of all parts.
+/// The numbers of rows and bytes written so far, over all parts.
 struct Totals<'a> {
     n_rows: u64,
     n_bytes: u64,
@@ -445,7 +446,7 @@ struct Totals<'a> {
 }
 
 impl JobState<'_> {
-    /// Keeps the first failure, and cancels the statements of the other threads.
+    /// Records the first failure, and cancels the statements of all threads.
     fn fail(&self, failure: Failure) {
         lock(&self.failure).get_or_insert(failure);
         self.has_failed.store(true, Ordering::Relaxed);
@@ -453,10 +454,10 @@ impl JobState<'_> {
     }
 }
 
-/// The observer of one part: it adds the part to the totals.
+/// The observer of one part, which adds its rows and bytes to the totals.
 struct PartObserver<'s, 'a> {
     shared: &'s JobState<'a>,
-    /// The number of the thread.
+    /// The index of the thread that writes the part.
     slot: usize,
     n_rows: u64,
     n_bytes: u64,

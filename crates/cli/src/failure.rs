@@ -17,7 +17,7 @@ pub(crate) enum Failure {
     Read(String, io::Error),
     /// An error of the database, its driver or the statement.
     Rows(onecopy_rows::Error),
-    /// Any other failure, as its message.
+    /// Any other failure, described by its message.
     Other(String),
     /// Stdout cannot be written.
     Stdout(io::Error),
@@ -25,9 +25,10 @@ pub(crate) enum Failure {
     File(io::Error),
     /// Threads or signal handlers cannot be created.
     System(io::Error),
-    /// No connection to another machine can be opened.
+    /// A connection to another machine could not be opened; the message names the reason.
     Connect(String),
-    /// A signal or the time limit stopped the command. The text is advice; it may be empty.
+    /// A signal or the time limit stopped the command. The string is advice for the user, such as
+    /// how to resume; it may be empty.
     Stopped(&'static str),
 }
 
@@ -83,7 +84,8 @@ impl fmt::Display for Failure {
 }
 
 impl Failure {
-    /// Returns the failure of an export to stdout or to files.
+    /// Converts an error of an export. With `to_stdout`, a write error is one of stdout, otherwise
+    /// one of a file.
     pub(crate) fn of_export(error: onecopy_export::Error, to_stdout: bool) -> Failure {
         use onecopy_export::Error;
         match error {
@@ -106,7 +108,8 @@ impl Failure {
         code
     }
 
-    /// Returns `true` if the operation was cancelled.
+    /// Returns `true` if the command failed because its operation was cancelled, by a signal or the
+    /// time limit.
     pub(crate) fn is_cancel(&self) -> bool {
         match self {
             Failure::Rows(error) => {
@@ -132,7 +135,7 @@ impl Failure {
     }
 }
 
-/// Returns an error of the database as text. The SQLSTATE is added at the end of the first line,
+/// Returns the message of a database error. The SQLSTATE is added at the end of the first line,
 /// unless the message already contains it.
 pub(crate) fn with_state(error: &onecopy_rows::Error) -> String {
     let text = error.to_string();

@@ -19,10 +19,10 @@ pub(crate) fn name(path: &Path) -> String {
     }
 }
 
-/// Opens the input.
+/// Opens the input file, or stdin for the path `-`; returns it with its metadata.
 ///
 /// # Errors
-/// The error of the system; a directory is an error too.
+/// The error of the operating system. A directory is also an error.
 pub(crate) fn open(path: &Path) -> io::Result<(File, Metadata)> {
     let file = match is_stdin(path) {
         true => File::from(io::stdin().as_fd().try_clone_to_owned()?),

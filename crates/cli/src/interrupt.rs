@@ -121,7 +121,8 @@ impl Interrupt {
         self.shared.lock().cancel = Some(cancel);
     }
 
-    /// Waits for the time `most`. Returns earlier if a signal arrives or the time limit ends.
+    /// Waits for the time `most`. Returns earlier if a signal arrives or the command's time limit
+    /// ends.
     pub(crate) fn pause(&self, most: Duration) {
         let until = Instant::now() + most;
         let mut state = self.shared.lock();

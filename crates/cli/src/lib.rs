@@ -5,17 +5,17 @@
 //! |---|---|
 //! | [`args`] | the arguments of the command line |
 //! | [`exit`] | exit codes |
-//! | `query`, `export` with `export_parts`, `copy`, `verify`, `plan`, `serve`, `serve_files`, `transcode`, `bson`, [`transfer`], `doctor` | the commands |
+//! | `query`, `export` with `export_parts`, `copy`, `verify`, `plan`, `serve`, `serve_files`, `transcode`, `bson`, [`transfer`], `doctor` | the commands, one module for each |
 //! | `supervisor` | starts the process that serves, and starts it again when it crashes |
 //! | `statement` | the SQL statement of `query`, `export`, `copy` and `plan` |
-//! | `row_progress` | the progress of rows that are written |
+//! | `row_progress` | the display of the progress while rows are written |
 //! | `table` | rows as an aligned table |
 //! | `parameter` | converts `--param` arguments to values for the placeholders of the SQL |
 //! | `failure` | the reason for which a command fails, with its message and exit code |
 //! | `input` | the input: a file or stdin |
 //! | `output` | the destination of the output: stdout, or a file that gets its name when complete |
 //! | `interrupt` | cancels the running operation at Ctrl-C or at the end of `--time-limit` |
-//! | `console` | output on stderr: errors, notices, progress, counts of copied bytes; colours |
+//! | `console` | output on stderr: errors, notices, progress, counts of copied bytes, colours |
 #![deny(unsafe_code)]
 
 pub mod args;
@@ -55,9 +55,9 @@ pub struct Extra {
     pub commands: Vec<ExtraCommand>,
     /// Additional lines for `--version` and `doctor`, such as `Python 3.13.1`.
     pub features: Vec<String>,
-    /// The command line by which this process was started, with the program's name first. With it,
-    /// `serve` can start a child process for third-party drivers. `None` if the command line cannot
-    /// be used again; `serve` then serves in this process.
+    /// The command line by which this process was started, beginning with the program's name.
+    /// `serve` executes it again to start a child process, which runs third-party drivers. `None`
+    /// if the command line cannot be executed again; `serve` then runs the drivers in this process.
     pub again: Option<Vec<OsString>>,
 }
 
@@ -72,8 +72,9 @@ pub struct ExtraCommand {
 }
 
 /// Runs the command with `args`, of which the first is the program's name. Returns the exit code.
-/// The function ends the process in two cases only: at a second Ctrl-C, and at a Ctrl-C while it
-/// connects to a database.
+/// The function does not return if a signal ends the process: at a second Ctrl-C or SIGTERM, at the
+/// first one while the command connects to a database or waits for stdin, and at the first one of a
+/// conversion to a file.
 pub fn run(args: impl Iterator<Item = OsString>, extra: Extra) -> i32 {
     let Extra {
         commands,
@@ -143,7 +144,8 @@ pub fn run(args: impl Iterator<Item = OsString>, extra: Extra) -> i32 {
     }
 }
 
-/// Reports that a command is part of the Python package; returns the exit code.
+/// Prints an error: this build has no Python, which the command needs for `purpose`. Returns the
+/// exit code.
 fn without_python(purpose: &str) -> i32 {
     console::error(&format!(
         "{purpose}, and this command was built without Python\n\
@@ -153,8 +155,8 @@ fn without_python(purpose: &str) -> i32 {
     exit::USAGE
 }
 
-/// Raises the process's limit of open files to the number that the HTTP server needs for its
-/// default limit of connections. If the system permits fewer, raises it as far as possible.
+/// Raises the limit of open files of this process, so that the HTTP server can serve its default
+/// number of connections. If the system permits fewer files, raises the limit as far as possible.
 fn raise_open_files() {
     let n_connections = onecopy_serve::Limits::default().n_connections;
     if let Err(error) = onecopy_serve::raise_open_files(n_connections) {

@@ -35,8 +35,9 @@ impl Output {
         Ok(Output::File(Box::new(file)))
     }
 
-    /// Opens stdout, or creates a file that is named `path` when it is finished. A signal deletes
-    /// the file and ends the process immediately: no other output may be incomplete at that time.
+    /// Opens stdout, or creates a file that is named `path` when it is finished. If a signal
+    /// arrives before, the file is deleted and the process ends immediately. A command uses this
+    /// function only if it writes no other output that would then be incomplete.
     pub(crate) fn removed_on_signal(
         path: Option<&Path>,
         interrupt: &Interrupt,
@@ -55,13 +56,13 @@ impl Output {
         Ok(output)
     }
 
-    /// Writes all bytes.
+    /// Writes all of `bytes` to stdout or to the file.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         let written = self.as_write().write_all(bytes);
         written.map_err(|source| self.failure(source))
     }
 
-    /// Returns the output as a writer, whose errors [`Output::failure`] converts.
+    /// Returns the output as a writer. The caller passes its errors to [`Output::failure`].
     pub(crate) fn as_write(&mut self) -> &mut (dyn Write + Send) {
         match self {
             Output::Stdout(file) => file,
@@ -69,12 +70,12 @@ impl Output {
         }
     }
 
-    /// Returns `true` for stdout.
+    /// Returns `true` if the output is stdout, `false` if it is a file.
     pub(crate) fn is_stdout(&self) -> bool {
         matches!(self, Output::Stdout(_))
     }
 
-    /// Returns the failure of a write to this output.
+    /// Converts an error of a write to this output to the failure of the command.
     pub(crate) fn failure(&self, source: io::Error) -> Failure {
         match self {
             Output::Stdout(_) => Failure::Stdout(source),

@@ -8,7 +8,7 @@ use onecopy_rows::{Dialect, named};
 /// Returns the SQL with `?` for each placeholder, and the values for these `?` in their order.
 ///
 /// # Errors
-/// The problem with the parameters, as a message.
+/// The message names the parameter that is missing, unknown, given twice or not valid.
 pub(crate) fn bind(
     sql: &str,
     params: &[String],

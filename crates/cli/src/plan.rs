@@ -19,7 +19,7 @@ use crate::statement::{self, Source};
 /// The time between two checks of the connection that holds a snapshot.
 const CHECK: Duration = Duration::from_secs(10);
 
-/// Runs `onecopy plan`.
+/// Runs the command `onecopy plan`; returns the exit code of the process.
 pub(crate) fn run(args: &Plan) -> i32 {
     statement::run(args.time_limit, args.quiet, |interrupt| {
         let connection = make(args, interrupt)?;
@@ -30,7 +30,8 @@ pub(crate) fn run(args: &Plan) -> i32 {
     })
 }
 
-/// Makes and writes the plan. The transaction of the returned connection is open.
+/// Makes the plan and writes it to stdout or to the file of `--output`. Returns the connection,
+/// whose transaction is still open because it may have the snapshot of the plan.
 fn make(args: &Plan, interrupt: &Interrupt) -> Result<Connection, Failure> {
     let source = Source::read(&args.database, &args.sql, &args.params)?;
     // A function that the statement calls could write, so the connection is read-only.
@@ -68,12 +69,13 @@ fn make(args: &Plan, interrupt: &Interrupt) -> Result<Connection, Failure> {
     Ok(connection)
 }
 
-/// Keeps the transaction of the snapshot open until a signal arrives or the time limit ends.
+/// Keeps the transaction open that has the snapshot of the plan, until a signal arrives or the time
+/// limit ends.
 ///
 /// # Errors
-/// The error of the database if the connection is lost, with which the snapshot has ended.
+/// The error of the database if the connection is lost. The snapshot then no longer exists.
 fn hold(args: &Plan, connection: &Connection, interrupt: &Interrupt) -> Result<(), Failure> {
-    // A signal is no failure from here on: it ends the loop.
+    // A signal only ends the loop below, so it must cancel nothing.
     interrupt.cancels(CancelHandle::new(|| {}));
     if !args.quiet {
         notice("the snapshot is held until Ctrl-C or SIGTERM");
@@ -88,7 +90,7 @@ fn hold(args: &Plan, connection: &Connection, interrupt: &Interrupt) -> Result<(
     Ok(())
 }
 
-/// Returns the plan as a table and sentences.
+/// Formats the plan for people: a table of the parts, then sentences about their properties.
 fn table(plan: &plan::Plan) -> String {
     let count = |part: &PartSpec| match part.rows {
         Some(rows) => HumanCount(rows).to_string(),
@@ -114,7 +116,8 @@ fn table(plan: &plan::Plan) -> String {
     text
 }
 
-/// Returns a text with its control characters as escapes: a value could contain some.
+/// Returns `text` with its control characters escaped, so that a value in it cannot control the
+/// terminal or begin a new line.
 fn one_line(text: &str) -> String {
     text.chars()
         .map(|c| match c.is_control() {

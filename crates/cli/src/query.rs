@@ -19,10 +19,11 @@ use crate::row_progress::{RowProgress, duration};
 use crate::statement::{self, Source, go_on};
 use crate::table::Table;
 
-/// The size in bytes of a part of a long value in a table.
+/// The size in bytes of the parts in which a long value is fetched for a table. The table displays
+/// only the beginning of such a value.
 const PART_BYTES: usize = 64 << 10;
 
-/// Runs `onecopy query`.
+/// Runs the command `onecopy query`; returns the exit code of the process.
 pub(crate) fn run(args: &Query) -> i32 {
     statement::run(args.time_limit, args.quiet, |interrupt| {
         query(args, interrupt)
@@ -102,16 +103,16 @@ fn query(args: &Query, interrupt: &Interrupt) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The form of the output.
+/// The format of the output: a table for people, or rows in a file format.
 #[derive(Clone, Copy)]
 enum Form {
     Table,
     Rows(FileFormat),
 }
 
-/// Returns the output format. It is the value of `--format`; without `--format`, it follows from
-/// the ending of the file name of `--output`. Without both options, it is a table if stdout is a
-/// terminal, otherwise CSV. A file whose name has the ending of a compressed file is compressed.
+/// Returns the format of the output. `--format` determines it if given, otherwise the ending of the
+/// file name of `--output`. Without both options, the output is a table if stdout is a terminal,
+/// otherwise CSV. If the file name has the ending of a compressed file, the file is compressed.
 ///
 /// # Errors
 /// The name of the output file has none of the known endings. A default format would surprise a
@@ -144,13 +145,13 @@ fn form(args: &Query) -> Result<Form, String> {
     }
 }
 
-/// Returns `true` for the name of a file that contains a table.
+/// Returns `true` for a file name with the ending `.txt`, for which the output is a table.
 fn is_text_page(path: &Path) -> bool {
     path.extension()
         .is_some_and(|ending| ending.eq_ignore_ascii_case("txt"))
 }
 
-/// Writes rows in a format; returns their number.
+/// Writes the rows in a file format; returns the number of rows.
 fn write_formatted(
     args: &Query,
     statement: Statement,
@@ -158,7 +159,7 @@ fn write_formatted(
     out: &mut Output,
     interrupt: &Interrupt,
 ) -> Result<u64, Failure> {
-    // If rows are written to the terminal, they already show the progress.
+    // Rows that are written to the terminal are themselves a progress display.
     let to_terminal = args.output.is_none() && io::stdout().is_terminal();
     let mut progress = RowProgress::line(interrupt, !args.quiet && !to_terminal, None);
     let mut last = LastByte {
@@ -177,7 +178,7 @@ fn write_formatted(
     Ok(written.n_rows)
 }
 
-/// A writer that remembers the last byte.
+/// A writer that passes bytes on to `out` and records the last one.
 struct LastByte<'o> {
     out: &'o mut (dyn Write + Send),
     byte: u8,

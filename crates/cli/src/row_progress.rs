@@ -1,5 +1,5 @@
-//! [`Reporting`] and [`RowProgress`]: the progress and the result of rows that are written, on a
-//! terminal or as JSON, and the end of the writing by a signal.
+//! [`Reporting`] and [`RowProgress`]: report the progress and the result of a command that writes
+//! rows, on a terminal or as JSON. [`RowProgress`] also stops the command after a signal.
 
 use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::interrupt::{Interrupt, Stop};
 use crate::statement;
 
-/// The time between two events of the progress as JSON.
+/// The shortest time between two progress events in JSON.
 const EVENT_EVERY: Duration = Duration::from_millis(500);
 
 /// How a command reports its progress and its result (`--progress` and `--quiet`).
@@ -26,8 +26,8 @@ pub(crate) struct Reporting {
 }
 
 impl Reporting {
-    /// Runs a command that a signal or the end of the time limit cancels, and reports its failure;
-    /// returns its exit code.
+    /// Runs `command`, which a signal or the end of `time_limit` cancels. Reports its failure as
+    /// text or as a JSON event. Returns the exit code.
     pub(crate) fn run(
         self,
         time_limit: Option<Duration>,
@@ -58,7 +58,8 @@ impl Reporting {
         code
     }
 
-    /// Returns `true` if the progress is shown.
+    /// Returns `true` if the progress is displayed: always as JSON, otherwise only on a terminal
+    /// and without `--quiet`.
     pub(crate) fn shows_progress(self) -> bool {
         match self.form {
             ProgressForm::Auto => !self.is_quiet && io::stderr().is_terminal(),
@@ -72,7 +73,8 @@ impl Reporting {
         !self.is_quiet && self.form != ProgressForm::Json
     }
 
-    /// Returns the display of the progress. `n_estimated` is an estimate of the number of rows.
+    /// Creates the display of the progress. `n_estimated` is an estimate of the number of rows,
+    /// from which the remaining time is computed.
     pub(crate) fn progress(
         self,
         interrupt: &Interrupt,
@@ -84,7 +86,8 @@ impl Reporting {
         }
     }
 
-    /// Prints the result; `members` are further members of the JSON event.
+    /// Prints the result of the command: a JSON event, to which `members` are added, or a line of
+    /// text.
     pub(crate) fn done(
         self,
         n_rows: u64,
@@ -114,24 +117,24 @@ impl Reporting {
     }
 }
 
-/// The observer of an export, for a command.
+/// Displays the progress of a command that writes rows, and stops the command after a signal.
 pub(crate) struct RowProgress<'i> {
     interrupt: &'i Interrupt,
     display: Display,
     started: Instant,
-    /// An estimate of the number of rows.
+    /// The estimated number of rows of the result; `None` if unknown.
     n_estimated: Option<u64>,
 }
 
 enum Display {
     Line(ProgressLine),
-    /// Contains the time of the last event.
+    /// JSON events on stderr. The value is the time at which the last event was printed.
     Json(Instant),
 }
 
 impl<'i> RowProgress<'i> {
-    /// Creates a progress line on a terminal, which is hidden unless `show`. `n_estimated` is an
-    /// estimate of the number of rows.
+    /// Creates a progress line on the terminal, which is hidden if `show` is `false`. `n_estimated`
+    /// is an estimate of the number of rows.
     pub(crate) fn line(
         interrupt: &'i Interrupt,
         show: bool,
@@ -145,7 +148,7 @@ impl<'i> RowProgress<'i> {
         }
     }
 
-    /// Creates a progress that is printed as JSON on stderr.
+    /// Creates a display that prints the progress as JSON events on stderr.
     pub(crate) fn json(interrupt: &'i Interrupt, n_estimated: Option<u64>) -> RowProgress<'i> {
         let now = Instant::now();
         RowProgress {
@@ -156,7 +159,7 @@ impl<'i> RowProgress<'i> {
         }
     }
 
-    /// Removes the progress line.
+    /// Removes the progress line from the terminal; has no effect for JSON.
     pub(crate) fn end(self) {
         if let Display::Line(line) = self.display {
             line.end();
@@ -193,7 +196,8 @@ impl Observer for RowProgress<'_> {
     }
 }
 
-/// Prints an event as one line of JSON on stderr. Each member is a name and a value as JSON.
+/// Prints an event as a JSON object on one line of stderr. `members` are the names of its members,
+/// each with its value as JSON text.
 pub(crate) fn event(name: &str, members: &[(&str, String)]) {
     let mut line = format!("{{\"event\":\"{name}\"");
     for (key, value) in members {
@@ -203,7 +207,8 @@ pub(crate) fn event(name: &str, members: &[(&str, String)]) {
     print_line(&line);
 }
 
-/// Returns the numbers of an event.
+/// Returns the members of a JSON event for the numbers of rows and bytes, and for the elapsed
+/// seconds.
 pub(crate) fn counts(n_rows: u64, n_bytes: u64, elapsed: Duration) -> Vec<(&'static str, String)> {
     vec![
         ("rows", n_rows.to_string()),
@@ -212,14 +217,14 @@ pub(crate) fn counts(n_rows: u64, n_bytes: u64, elapsed: Duration) -> Vec<(&'sta
     ]
 }
 
-/// Returns a text as JSON.
+/// Returns `text` as a JSON string in quotes.
 pub(crate) fn json_text(text: &str) -> String {
     let mut out = String::new();
     push_json_text(&mut out, text);
     out
 }
 
-/// Returns a duration for people.
+/// Formats a duration for people: `250 ms`, `2.5 s` or `3 min 20 s`.
 pub(crate) fn duration(d: Duration) -> String {
     match d.as_secs() {
         0 => format!("{} ms", d.as_millis()),

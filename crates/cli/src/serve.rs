@@ -20,8 +20,8 @@ use crate::console::{coloured, error, ledger_table, notice, print_line, styled};
 use crate::exit;
 use crate::supervisor;
 
-/// Runs `onecopy serve`. `again` is the command line with which a child process is started, if one
-/// is needed.
+/// Runs the command `onecopy serve`; returns the exit code of the process. `again` is the command
+/// line with which a child process is started for third-party drivers.
 pub(crate) fn run(args: &Serve, again: Option<&[OsString]>) -> i32 {
     if let Some(lent) = Socket::inherited() {
         return run_child(args, lent);
@@ -34,7 +34,7 @@ pub(crate) fn run(args: &Serve, again: Option<&[OsString]>) -> i32 {
         config.server.bind.clone_from(bind);
     }
     if let Some(port) = args.port {
-        // The last colon precedes the port; an IPv6 address contains others.
+        // Only the last colon separates host and port; an IPv6 address contains further colons.
         let host = config
             .server
             .bind
@@ -116,7 +116,7 @@ fn run_child(args: &Serve, lent: Result<(Socket, SharedCounters), ServerError>) 
     }
 }
 
-/// Returns the text of the configuration file and the parsed configuration.
+/// Reads the configuration file; returns its text and the configuration parsed from it.
 fn load(file: &Path) -> Result<(String, Config), ConfigError> {
     let text = Config::read(file)?;
     let config = Config::parse(&text, file, &|name| std::env::var(name).ok())?;
@@ -177,7 +177,7 @@ fn tell_failure(e: &ServeError) -> i32 {
     }
 }
 
-/// Returns a message with the addresses of the server and commands to try.
+/// Returns the message at the start: the addresses of the server, and commands to try.
 fn welcome(config: &Config, address: &Address) -> String {
     let colour = coloured(std::io::stderr().is_terminal());
     let (at, host, with) = match address {
@@ -201,8 +201,8 @@ fn welcome(config: &Config, address: &Address) -> String {
     out
 }
 
-/// Checks the configuration (`--check`) and prints the result as a table, each problem with its
-/// advice. The table is the output of this command, so it is written to stdout.
+/// Checks the configuration (`--check`) and prints the result as a table on stdout, because it is
+/// the output of this command. Each problem is followed by advice.
 fn run_check(config: &Config) -> i32 {
     let colour = coloured(std::io::stdout().is_terminal());
     let found = check(config);

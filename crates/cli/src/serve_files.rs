@@ -48,7 +48,7 @@ impl Handler for Guarded {
     }
 }
 
-/// Runs `onecopy serve-files`.
+/// Runs the command `onecopy serve-files`; returns the exit code of the process.
 pub(crate) fn run(args: &ServeFiles) -> i32 {
     match open(args).and_then(|files| serve(args, files)) {
         Ok(()) => exit::OK,
@@ -154,7 +154,7 @@ fn access_log(path: &Path, format: LogFormat, config: &mut Config) -> Result<Acc
     Ok(log)
 }
 
-/// Returns a message with the address to open in a browser.
+/// Returns the message at the start, with the address to open in a browser.
 fn welcome(folder: &Path, scheme: &str, address: &Address) -> String {
     let colour = coloured(io::stderr().is_terminal());
     let at = match address {

@@ -1,5 +1,5 @@
-//! One SQL statement that a command executes: its text and parameters, the connection, and the end
-//! of the command by a signal or the time limit.
+//! The SQL statement that a command executes, with its parameters and its database. A signal or the
+//! time limit ends the command.
 
 use std::io::{self, Read};
 use std::time::Duration;
@@ -17,7 +17,8 @@ use crate::failure::Failure;
 use crate::interrupt::{Interrupt, Stop};
 use crate::{exit, parameter};
 
-/// Runs a command that a signal or the end of the time limit cancels; returns its exit code.
+/// Runs `command`, which a signal or the end of `time_limit` cancels. Reports its failure on
+/// stderr, and returns the exit code.
 pub(crate) fn run(
     time_limit: Option<Duration>,
     quiet: bool,
@@ -45,23 +46,23 @@ pub(crate) fn run(
     }
 }
 
-/// Returns the message of a query that the time limit has cancelled.
+/// Returns the error message for a query that was cancelled because `time_limit` ended.
 pub(crate) fn time_limit_message(time_limit: Option<Duration>) -> String {
     let limit = time_limit.unwrap_or_default().as_secs_f64();
     format!("the query took longer than {limit} s and was cancelled")
 }
 
-/// A database and a statement, as the arguments of a command name them.
+/// A statement with its parameters, and the database in which it is executed.
 pub(crate) struct Source {
     target: String,
-    /// The SQL as given, for a manifest.
+    /// The SQL before its named placeholders were replaced by `?`, as a manifest records it.
     pub(crate) given_sql: String,
     sql: String,
     values: Vec<Value>,
 }
 
 impl Source {
-    /// Reads the database, the SQL and the parameters of the command line.
+    /// Reads the statement from the arguments of the command line: DATABASE, SQL and `--param`.
     pub(crate) fn read(
         database_argument: &str,
         sql: &str,
@@ -71,7 +72,8 @@ impl Source {
         Source::of_sql(database_argument, given_sql, params)
     }
 
-    /// Returns the statement of a manifest, which does not contain the values of its parameters.
+    /// Returns the statement whose SQL `manifest` records. A manifest does not contain the values
+    /// of the parameters, so `params` has them.
     pub(crate) fn of_manifest(
         database_argument: &str,
         manifest: &Manifest,
@@ -96,7 +98,7 @@ impl Source {
         })
     }
 
-    /// Returns the statement of a plan.
+    /// Returns the statement that `plan` divides, with the values of its parameters.
     pub(crate) fn of_plan(database_argument: &str, plan: &Plan) -> Result<Source, Failure> {
         Ok(Source {
             target: database(database_argument).map_err(Failure::Usage)?,
@@ -116,13 +118,14 @@ impl Source {
         &self.values
     }
 
-    /// Returns `true` if a DATABASE argument is that of this statement.
+    /// Returns `true` if `database_argument` denotes the same connection string as the database of
+    /// this statement.
     pub(crate) fn is_at(&self, database_argument: &str) -> Result<bool, Failure> {
         let target = database(database_argument).map_err(Failure::Usage)?;
         Ok(self.target == target)
     }
 
-    /// Connects to the database.
+    /// Opens a connection to the database of the statement.
     pub(crate) fn connect(
         &self,
         read_only: bool,
@@ -131,7 +134,8 @@ impl Source {
     ) -> Result<Connection, Failure> {
         let options = ConnectOptions {
             read_only,
-            // A path with a typing error must not create a database file.
+            // A file that does not exist is created only by a statement such as `create table`:
+            // otherwise a typing error in the path would create an empty database.
             create: Connection::creates_database(&self.target, &self.sql),
             login_timeout_s: login_timeout_s(time_limit),
             text_policy: errors,
@@ -140,14 +144,15 @@ impl Source {
         Ok(Connection::open(&self.target, &options)?)
     }
 
-    /// Returns PostgreSQL's estimate of the number of rows; `None` for another database, and for a
-    /// statement that has no plan.
+    /// Returns the number of rows that PostgreSQL's planner estimates for the statement. Returns
+    /// `None` for another database, and if `explain` fails.
     pub(crate) fn estimated_rows(&self, connection: &Connection) -> Option<u64> {
         if connection.dialect() != Dialect::Postgres {
             return None;
         }
         let plan = self.plan(connection);
-        // An error has aborted the transaction.
+        // A failed `explain` has aborted the transaction, which must be rolled back before the next
+        // statement.
         if plan.is_err() && !connection.autocommit() {
             connection.rollback().ok()?;
         }
@@ -163,7 +168,7 @@ impl Source {
         Ok(String::from_utf8_lossy(&chunk).into_owned())
     }
 
-    /// Executes the statement.
+    /// Executes the statement, unless the command was stopped before.
     pub(crate) fn execute(
         &self,
         connection: &Connection,
@@ -173,13 +178,15 @@ impl Source {
         go_on(interrupt)?;
         let statement = connection.execute(&self.sql, &self.values)?;
         go_on(interrupt)?;
-        // From here on the statement records a stop, so that each later fetch fails immediately.
+        // A stop from here on is recorded in the statement, so that each later fetch fails
+        // immediately.
         interrupt.cancels(statement.cancel_handle());
         Ok(statement)
     }
 }
 
-/// Connects to the database of a DATABASE argument, which must exist, to write to it.
+/// Opens a connection for writing to the database of a DATABASE argument. A database that does not
+/// exist is not created.
 pub(crate) fn open_to_write(
     database_argument: &str,
     time_limit: Option<Duration>,
@@ -193,8 +200,8 @@ pub(crate) fn open_to_write(
     Ok(Connection::open(&target, &options)?)
 }
 
-/// Returns the number of rows of a plan in JSON. Its first node, which returns the rows of the
-/// statement, has the first of these members.
+/// Returns the estimated number of rows from the JSON of PostgreSQL's `explain`. The first `Plan
+/// Rows` in the text is that of the root node, which yields the rows of the statement.
 fn rows_of_plan(plan: &str) -> Option<u64> {
     let (_, rest) = plan.split_once("\"Plan Rows\":")?;
     let digits = rest.trim_start();
@@ -202,8 +209,8 @@ fn rows_of_plan(plan: &str) -> Option<u64> {
     digits[..end].parse().ok()
 }
 
-/// Returns the time limit for connecting. It is in whole seconds, because drivers accept no
-/// fractions.
+/// Returns the time limit in seconds for connecting: the default, or `time_limit` if that is
+/// shorter. It is rounded up, because drivers accept only whole seconds.
 fn login_timeout_s(time_limit: Option<Duration>) -> u32 {
     let usual = ConnectOptions::default().login_timeout_s;
     time_limit.map_or(usual, |t| usual.min(t.as_secs_f64().ceil() as u32).max(1))
@@ -218,7 +225,8 @@ pub(crate) fn go_on(interrupt: &Interrupt) -> Result<(), Failure> {
     }
 }
 
-/// Parses the values of `--types`. Both a column and a type may contain `=`.
+/// Parses the values of `--types`, each as `COLUMN=TYPE`. The name of a column may contain `=`, and
+/// so may a type.
 pub(crate) fn arrow_types(given: &[String]) -> Result<Vec<(String, DataType)>, Failure> {
     let parsed = given.iter().map(|text| {
         let mut parts = text.match_indices('=').map(|(at, _)| (&text[..at], &text[at + 1..]));
@@ -236,8 +244,8 @@ pub(crate) fn arrow_types(given: &[String]) -> Result<Vec<(String, DataType)>, F
     parsed.collect()
 }
 
-/// Converts the DATABASE argument to a connection string: reads it from the file for `@FILE`, and
-/// removes white space around it.
+/// Returns the connection string that a DATABASE argument denotes. For `@FILE` it is read from the
+/// file. White space around it is removed.
 pub(crate) fn database(text: &str) -> Result<String, String> {
     let target = match text {
         // A database can be read from `@FILE`, but not from stdin, which may contain the SQL.
@@ -260,8 +268,8 @@ pub(crate) fn database(text: &str) -> Result<String, String> {
     Ok(target.to_owned())
 }
 
-/// Returns the text that an argument denotes: for `@FILE` the text of the file, for `-` the text of
-/// stdin, otherwise the argument itself.
+/// Returns the text that an argument denotes: the content of a file for `@FILE`, the content of
+/// stdin for `-`, otherwise the argument itself. `what` names the text in an error message.
 fn text_of(argument: &str, what: &str) -> Result<String, String> {
     let read = match argument.strip_prefix('@') {
         _ if argument == "-" => {

@@ -27,7 +27,7 @@ use crate::exit;
 /// index of the database and the number of seconds for which it is disabled.
 const SET_ASIDE_VARIABLE: &str = "ONECOPY_SET_ASIDE";
 
-/// A database that uses a third-party driver.
+/// A database of the configuration that uses a third-party driver.
 pub(crate) struct Foreign {
     /// The index of the database in the configuration.
     index: usize,
@@ -35,8 +35,8 @@ pub(crate) struct Foreign {
     description: String,
 }
 
-/// Returns the databases that use a third-party driver. If there are none, no driver can crash this
-/// process, and no supervisor is needed.
+/// Returns the databases of the configuration that use a third-party driver. If the list is empty,
+/// no such driver can crash this process, and no supervisor is needed.
 pub(crate) fn foreign_databases(config: &Config) -> Vec<Foreign> {
     let databases = config.databases.iter().enumerate();
     databases
@@ -48,8 +48,8 @@ pub(crate) fn foreign_databases(config: &Config) -> Vec<Foreign> {
         .collect()
 }
 
-/// Returns the state that this process shares with its supervisor: the counters of driver calls,
-/// and the disabled databases, which are read from [`SET_ASIDE_VARIABLE`].
+/// Returns the state that a child process shares with its supervisor: the counters of driver calls,
+/// and the databases that [`SET_ASIDE_VARIABLE`] lists as disabled.
 pub(crate) fn supervision(counters: SharedCounters) -> Supervision {
     let text = std::env::var(SET_ASIDE_VARIABLE).unwrap_or_default();
     let set_aside = text.split(',').filter_map(|entry| {
@@ -63,7 +63,7 @@ pub(crate) fn supervision(counters: SharedCounters) -> Supervision {
     }
 }
 
-/// The data with which [`run`] starts each child process.
+/// The values that [`run`] needs to start each child process.
 pub(crate) struct Start<'a> {
     /// The command line of this process, of which the first element is the program's name.
     pub(crate) again: &'a [OsString],
@@ -76,9 +76,9 @@ pub(crate) struct Start<'a> {
     pub(crate) n_databases: usize,
 }
 
-/// Starts a child process that serves on `socket`, and starts another one when a child crashes.
-/// Returns the exit code when a child ends by itself or is stopped, or when children crash too
-/// often.
+/// Starts a child process that serves on `socket`, and starts another one after each crash. Returns
+/// the exit code when a child ends without a crash, when a signal stops the server, or when
+/// children crash too often.
 pub(crate) fn run(mut socket: Socket, start: &Start<'_>, log: &Log) -> i32 {
     // The handlers are installed before the first child is started, so that no signal is missed.
     let mut signals = match Signals::new([SIGINT, SIGTERM, SIGCHLD]) {
@@ -100,8 +100,8 @@ pub(crate) fn run(mut socket: Socket, start: &Start<'_>, log: &Log) -> i32 {
     };
     let mut stopping = false;
     loop {
-        // All signals are read before the end of the child is evaluated, because a stop may have
-        // arrived before that end.
+        // All pending signals are read first: a child that ends after a stop signal must not be
+        // started again.
         for _ in signals.wait().filter(|signal| *signal != SIGCHLD) {
             stopping = true;
             socket.stop();
@@ -166,8 +166,8 @@ fn cannot_start(e: &io::Error) -> i32 {
 }
 
 impl Start<'_> {
-    /// Returns a text that lists databases with a third-party driver, by name and driver. The list
-    /// has the databases for whose index `fits` returns `true`.
+    /// Lists databases with a third-party driver as text, each by its name and driver. A database
+    /// is listed if `fits` returns `true` for its index in the configuration.
     fn names(&self, fits: impl Fn(usize) -> bool) -> String {
         let fitting = self.foreign.iter().filter(|f| fits(f.index));
         let names: Vec<&str> = fitting.map(|f| f.description.as_str()).collect();
@@ -193,7 +193,8 @@ impl Start<'_> {
         command.env(SET_ASIDE_VARIABLE, set_aside.join(","));
         let mut child = command.spawn()?;
         if let Some(mut stdin) = child.stdin.take() {
-            // If the child ends before it has read the whole text, only its end is evaluated.
+            // The error of the write is ignored. It means that the child has ended early, which the
+            // loop in [`run`] handles.
             let _ = stdin.write_all(self.config.as_bytes());
         }
         Ok(child)

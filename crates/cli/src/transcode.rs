@@ -37,8 +37,8 @@ fn undetected(name: &str, found: &Detection) -> String {
     }
 }
 
-/// Returns the message for text that is not valid in its encoding `from`, or has a character that
-/// the output encoding `to` does not have.
+/// Returns the message for text that could not be converted: it is invalid in the encoding `from`,
+/// or contains a character that the encoding `to` cannot represent.
 fn not_converted(
     name: &str,
     from: Encoding,
@@ -95,7 +95,7 @@ pub(crate) fn with_suffix_apart(args: impl Iterator<Item = OsString>) -> Vec<OsS
     args
 }
 
-/// Runs `onecopy transcode`.
+/// Runs the command `onecopy transcode`; returns the exit code of the process.
 pub(crate) fn run(args: &Transcode) -> i32 {
     let done = match args.list {
         true => list(),
@@ -168,7 +168,7 @@ impl<'a> TranscodeRun<'a> {
         })
     }
 
-    /// Converts all files; returns the exit code.
+    /// Converts all files of the command line, or stdin if it lists none; returns the exit code.
     fn all(&self) -> Result<i32, Failure> {
         let stdin = [Path::new("-").to_owned()];
         let files = match self.args.files.as_slice() {
@@ -223,7 +223,8 @@ impl<'a> TranscodeRun<'a> {
         }
     }
 
-    /// Converts one file; without `output`, only checks it.
+    /// Converts one file and writes the result to `output`. Without `output`, only checks that the
+    /// file can be converted.
     fn one(
         &self,
         path: &Path,
@@ -240,8 +241,8 @@ impl<'a> TranscodeRun<'a> {
                 self.decide(&name, found)?
             }
         };
-        // After an error, a file is read again to find the line. A stream cannot be read again, so
-        // its lines are counted as it arrives.
+        // For an error message, the line number is needed. A file is read a second time to find it;
+        // a stream cannot be read again, so its lines are counted during the conversion.
         options.counts_lines = !input.is_file;
         let mut transcoder = Transcoder::new(from, self.to, options);
         let progress = ByteProgress::new(!self.args.quiet, input.len_bytes);
@@ -268,8 +269,8 @@ impl<'a> TranscodeRun<'a> {
         })
     }
 
-    /// Returns the detected encoding. Returns an error if no encoding was detected, or if the
-    /// detection is uncertain and `--strict` is set.
+    /// Returns the encoding that was detected. Returns an error if none was detected, and with
+    /// `--strict` also if the detection is uncertain.
     fn decide(&self, name: &str, found: Detection) -> Result<Encoding, Failure> {
         match found.encoding {
             Some(encoding) if found.certainty != Certainty::Guess || !self.args.strict => {
@@ -283,8 +284,8 @@ impl<'a> TranscodeRun<'a> {
     }
 }
 
-/// The input of a conversion: a file or stdin, and the bytes that were already read from it to
-/// detect the encoding. It is read without the buffer of the standard library.
+/// The input of a conversion: a file or stdin, preceded by the bytes that were already read to
+/// detect the encoding (`start`). It is read without the buffer of the standard library.
 struct TranscodeInput {
     start: Cursor<Vec<u8>>,
     file: File,

@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::statement::{self, Source, go_on};
 
-/// Shows the number of bytes that were read.
+/// Displays the number of bytes that were read so far.
 struct Reading(ByteProgress);
 
 impl Observer for Reading {
@@ -23,7 +23,7 @@ impl Observer for Reading {
     }
 }
 
-/// Runs `onecopy verify`.
+/// Runs the command `onecopy verify`; returns the exit code of the process.
 pub(crate) fn run(args: &Verify) -> i32 {
     let mut reading = Reading(ByteProgress::named(!args.quiet, "verifying", None));
     let report = verify(&args.path, &mut reading);
@@ -72,13 +72,14 @@ pub(crate) fn run(args: &Verify) -> i32 {
     exit::OK
 }
 
-/// Writes a difference to stdout as one line: a name of a file may contain a line end.
+/// Writes a difference to stdout as one line. Line ends are replaced, because a file name may
+/// contain some.
 fn print(problem: &str) -> Result<(), Failure> {
     let line = shown(problem).replace('\n', " ");
     writeln!(io::stdout().lock(), "{line}").map_err(Failure::Stdout)
 }
 
-/// Returns the number of rows that the statement of the manifest has in the database.
+/// Executes the statement of the manifest in `database`; returns the number of its rows.
 fn count(
     args: &Verify,
     database: &str,

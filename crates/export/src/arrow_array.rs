@@ -1,5 +1,5 @@
-//! Converts the batches of [`ArrowStream`] to those of the `arrow` crates, without copying or
-//! checking their values.
+//! Converts the batches of [`ArrowStream`] to record batches of the `arrow` crates. The values are
+//! neither copied nor checked.
 #![allow(unsafe_code)]
 
 use std::sync::Arc;
@@ -15,10 +15,10 @@ use onecopy_rows::arrow_c::{Batches, Memory};
 
 use crate::error::Error;
 
-/// Returns the schema of a stream with these columns.
+/// Converts the columns of a stream to an Arrow schema of the `arrow` crates.
 ///
 /// # Errors
-/// [`Error::Format`] for a type that a stream does not make.
+/// [`Error::Format`] for a type that no stream has.
 pub(crate) fn schema_of(fields: &[Field]) -> Result<SchemaRef, Error> {
     let fields = fields.iter().map(field_of).collect::<Result<Vec<_>, _>>()?;
     Ok(Arc::new(arrow::Schema::new(fields)))
@@ -79,7 +79,7 @@ fn type_of(data_type: &DataType) -> Result<arrow::DataType, Error> {
             };
             arrow::DataType::List(Arc::new(field_of(&item)?))
         }
-        // A stream makes no column of another type.
+        // An [`ArrowStream`] has no column of another type.
         other => {
             return Err(Error::Format(format!(
                 "columns of `{other}` are not written"
@@ -97,11 +97,11 @@ fn unit_of(unit: TimeUnit) -> arrow::TimeUnit {
     }
 }
 
-/// Returns the next batch of a stream; `None` after the last one. `schema` is the one of the
-/// stream's fields.
+/// Returns the next batch of a stream; `None` after the last one. `schema` is the result of
+/// [`schema_of`] for the columns of the stream.
 ///
 /// # Errors
-/// The error of the database, or of a value.
+/// The error of the database, or of a value that cannot be converted to its Arrow type.
 pub(crate) fn next_batch(
     stream: &mut ArrowStream,
     schema: &SchemaRef,
@@ -120,8 +120,8 @@ fn array_of(array: Array) -> Result<ArrayRef, Error> {
     Ok(make_array(data_of(array)?))
 }
 
-/// Converts an array that a stream made; it is private, because an array from elsewhere must be
-/// checked.
+/// Converts an array of a stream's batch without checking it. The function is private, because an
+/// array from elsewhere would have to be checked.
 fn data_of(array: Array) -> Result<ArrayData, Error> {
     let items = array.items.map(|items| data_of(*items)).transpose()?;
     let builder = ArrayData::builder(type_of(&array.data_type)?)
@@ -130,7 +130,8 @@ fn data_of(array: Array) -> Result<ArrayData, Error> {
         .null_bit_buffer(array.validity.map(buffer_of))
         .buffers(array.buffers.into_iter().map(buffer_of).collect())
         .child_data(items.into_iter().collect())
-        // A copy of decimals of 256 bits, whose vectors have the alignment of 64 bits.
+        // This copies buffers that are not aligned: decimals of 256 bits, which are stored in
+        // vectors with the alignment of 64 bits.
         .align_buffers(true);
     // SAFETY: `array` is a column of a batch of `ArrowStream`, because `next_batch` is the only
     // caller outside of this function. `ArrowRows` makes such a column with the buffers that the
@@ -140,7 +141,7 @@ fn data_of(array: Array) -> Result<ArrayData, Error> {
     Ok(unsafe { builder.build_unchecked() })
 }
 
-/// Bytes whose owner is a [`Memory`].
+/// Lets a [`Memory`] be the owner of the bytes of a `Buffer`.
 struct SharedMemory(Memory);
 
 impl AsRef<[u8]> for SharedMemory {
@@ -149,10 +150,10 @@ impl AsRef<[u8]> for SharedMemory {
     }
 }
 
-/// Returns the bytes as a buffer that shares them.
+/// Returns a buffer that shares the bytes of `memory` without a copy.
 fn buffer_of(memory: Memory) -> Buffer {
     match memory.bytes().is_empty() {
-        // Of an aligned address, which `bytes` does not promise for no bytes.
+        // The address of an empty slice need not be aligned, so an empty buffer is allocated.
         true => Buffer::from(arrow_buffer::MutableBuffer::new(0)),
         false => Buffer::from(bytes::Bytes::from_owner(SharedMemory(memory))),
     }

@@ -10,21 +10,22 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 
 use crate::format::Format;
 
-/// The rows in a text format, counted byte by byte. The input is an output of this crate: other
-/// inputs may have any count.
+/// Counts the rows in a text format byte by byte, without parsing the values. The count is correct
+/// only for an output of this crate.
 #[derive(Debug)]
 pub(crate) struct RowCounter {
     format: Format,
     n_rows: u64,
-    /// The number of open brackets of JSON.
+    /// The number of JSON arrays and objects that are open at the current byte.
     depth: u32,
-    /// `true` inside a string of JSON, or a quoted field of CSV.
+    /// `true` inside a JSON string or a quoted CSV field.
     is_quoted: bool,
-    /// `true` after a backslash in a string of JSON.
+    /// `true` after a backslash in a JSON string.
     is_escaped: bool,
-    /// The number of bytes of the current BSON document that follow; `None` in its length.
+    /// The number of bytes of the current BSON document that were not read yet. `None` before a
+    /// document, and while its length is being read.
     missing: Option<u64>,
-    /// The bytes of the length of a BSON document that were read.
+    /// Those of the four bytes of a BSON document's length that were read.
     length: Vec<u8>,
 }
 
@@ -54,7 +55,8 @@ impl RowCounter {
         }
     }
 
-    /// Returns the number of rows after the last byte; `None` if the bytes end in a row.
+    /// Returns the number of rows. Returns `None` if the bytes end inside a quoted CSV field, a
+    /// JSON array, or a BSON document.
     pub(crate) fn finish(self) -> Option<u64> {
         match self.format {
             // The first record has the names of the columns.
@@ -65,7 +67,8 @@ impl RowCounter {
         }
     }
 
-    /// A quote inside a quoted field is doubled, so the two cancel each other out.
+    /// Counts the lines outside of quoted fields. A quote inside a quoted field is doubled: the
+    /// first one ends the quoted state, and the second one begins it again.
     fn count_records(&mut self, bytes: &[u8]) {
         for byte in bytes {
             match byte {
@@ -109,8 +112,8 @@ impl RowCounter {
                 bytes = &bytes[n..];
                 if let Ok(length) = <[u8; 4]>::try_from(self.length.as_slice()) {
                     self.length.clear();
-                    // A length that is too short would not end; the count is then wrong, and
-                    // differs from the manifest.
+                    // A corrupted length below 5 is counted as 5, so that the loop ends. The number
+                    // of rows is then wrong, and differs from that of the manifest.
                     self.missing = Some(
                         u64::from(u32::from_le_bytes(length))
                             .saturating_sub(4)
@@ -129,8 +132,8 @@ impl RowCounter {
     }
 }
 
-/// Counts the rows of an Arrow file, by the headers of its batches, or of a Parquet file, by its
-/// footer. The values are not read.
+/// Counts the rows of an Arrow file from the headers of its batches, or those of a Parquet file
+/// from its footer. The values are not read.
 ///
 /// # Errors
 /// The file is not valid; the message names the problem.
@@ -145,8 +148,8 @@ pub(crate) fn count_columns(format: Format, file: File) -> Result<u64, String> {
     }
 }
 
-/// Counts the rows of an Arrow file. The reader of `arrow_ipc` is not used, because it panics if the
-/// footer contains a negative length, and allocates the length that the footer states.
+/// Counts the rows of an Arrow file. The reader of `arrow_ipc` is not used: it panics if the footer
+/// contains a negative length, and it allocates any length that the footer contains.
 fn count_batches(file: &File) -> Result<u64, String> {
     const TRAILER_BYTES: u64 = 10;
     let len_bytes = file.metadata().map_err(|error| error.to_string())?.len();
@@ -184,7 +187,8 @@ fn count_batches(file: &File) -> Result<u64, String> {
             return Err("a batch has a negative position".to_owned());
         };
         let message = part(at, n)?;
-        // The length of the message is preceded by a marker, except in files of old versions.
+        // The length of a message is preceded by the marker `FF FF FF FF`, except in files of old
+        // versions.
         let begin = if message.starts_with(&[0xFF; 4]) {
             8
         } else {

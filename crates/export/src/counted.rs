@@ -3,12 +3,11 @@
 
 use std::io::{self, Write};
 
-/// A writer that passes bytes on, and counts and hashes them.
+/// A writer that passes bytes on to `out`, counts them, and hashes them if requested.
 ///
-/// Encoders convert the error of their destination to errors of their own, and some write their
-/// final bytes when they are dropped. So this writer keeps the first error until
-/// [`CountedWrite::take_error`], and writes nothing after an error or after
-/// [`CountedWrite::close`].
+/// Encoders hide the error of their destination in an error of their own, and some write their
+/// final bytes when they are dropped. So this writer keeps the first error of the destination for
+/// [`CountedWrite::take_error`]. After an error or [`CountedWrite::close`], it writes nothing.
 pub(crate) struct CountedWrite<'o> {
     out: &'o mut (dyn Write + Send),
     hasher: Option<blake3::Hasher>,
@@ -18,7 +17,7 @@ pub(crate) struct CountedWrite<'o> {
 }
 
 impl<'o> CountedWrite<'o> {
-    /// Creates a writer to `out`, with a hash of the bytes if `hashed`.
+    /// Creates a writer to `out`. If `hashed`, it computes the BLAKE3 hash of the bytes.
     pub(crate) fn new(out: &'o mut (dyn Write + Send), hashed: bool) -> CountedWrite<'o> {
         CountedWrite {
             out,
@@ -33,18 +32,18 @@ impl<'o> CountedWrite<'o> {
         self.n_bytes
     }
 
-    /// Returns the BLAKE3 hash of the bytes; `None` if they were not hashed.
+    /// Returns the BLAKE3 hash of the bytes written so far; `None` if they are not hashed.
     pub(crate) fn hash(&self) -> Option<blake3::Hash> {
         self.hasher.as_ref().map(blake3::Hasher::finalize)
     }
 
-    /// Refuses all further bytes, so that the end of a file that an encoder writes when it is
-    /// dropped does not make a truncated output look complete.
+    /// Makes all further writes fail. An encoder that is dropped can then not write the end of the
+    /// file, with which a truncated output would look complete.
     pub(crate) fn close(&mut self) {
         self.is_closed = true;
     }
 
-    /// Returns the first error of the destination.
+    /// Returns the first error of the destination, and removes it from this writer.
     pub(crate) fn take_error(&mut self) -> Option<io::Error> {
         self.error.take()
     }

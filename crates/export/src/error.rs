@@ -14,7 +14,8 @@ use crate::format::all_endings;
 pub enum Error {
     /// A combination of options that is not possible; the message has the remedy.
     Usage(String),
-    /// No format has the ending of this name. Use another name, or select the format explicitly.
+    /// The ending of this file name belongs to no format. Use another name, or select the format
+    /// explicitly.
     UnknownEnding(PathBuf),
     /// The target exists. Use another name, or request that it is replaced.
     Exists(PathBuf),
@@ -22,16 +23,17 @@ pub enum Error {
     NotOurs {
         /// The folder.
         folder: PathBuf,
-        /// The name of one of these files.
+        /// The name of one of the files that no export has written.
         file: String,
     },
     /// Another process exports into the folder. Wait until it has ended.
     Locked(PathBuf),
     /// Another process writes the part with this number. Wait until it has ended.
     PartLocked(usize),
-    /// The folder has an unfinished export of several parts. Continue it, or begin again.
+    /// The folder contains an unfinished export of several parts. Resume it, or discard it and
+    /// begin again.
     Unfinished(PathBuf),
-    /// The database, the connection or a value of a row failed.
+    /// The error of the database, of the connection, or of a value that cannot be converted.
     Rows(onecopy_rows::Error),
     /// The rows cannot be written in the format.
     Format(String),

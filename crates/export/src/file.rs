@@ -14,16 +14,17 @@ use crate::manifest::{FileEntry, Manifest};
 use crate::observer::Observer;
 use crate::writer::{RowOptions, Written, write_rows};
 
-/// The treatment of a target that exists.
+/// The behaviour of an export whose target file or folder exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IfExists {
-    /// The export fails.
+    /// The export fails with [`Error::Exists`].
     Refuse,
     /// The target is replaced when the export is complete.
     Replace,
 }
 
-/// A file that gets its name when all rows are written, followed by its manifest.
+/// An exported file with a temporary name. [`FileTarget::write`] gives it its final name after all
+/// rows were written, and then writes its manifest.
 #[derive(Debug)]
 pub struct FileTarget {
     file: AtomicFile,
@@ -33,7 +34,8 @@ pub struct FileTarget {
 }
 
 impl FileTarget {
-    /// Creates a temporary file for `path`, and writes the manifest only if `with_manifest`.
+    /// Creates a temporary file for `path`. If `with_manifest`, [`FileTarget::write`] also writes a
+    /// manifest.
     ///
     /// # Errors
     /// [`Error::Exists`] if the file or its manifest exists and must not be replaced;
@@ -55,12 +57,13 @@ impl FileTarget {
         })
     }
 
-    /// Writes all rows of `statement`, syncs and renames the file, then the manifest. `query` is
-    /// the SQL for the manifest.
+    /// Writes all rows of `statement`, syncs the file, gives it its final name, and then writes the
+    /// manifest. `query` is the SQL that the manifest records.
     ///
     /// # Errors
-    /// The errors of [`write_rows`] and of [`FileTarget::create`]. The target is then unchanged,
-    /// except if the rename of the manifest fails.
+    /// The errors of [`write_rows`] and of [`FileTarget::create`]. The target file is then
+    /// unchanged, except if only the rename of the manifest failed. The old manifest may have been
+    /// deleted.
     pub fn write(
         mut self,
         statement: Statement,
@@ -75,14 +78,14 @@ impl FileTarget {
             ..description(query, options, &written)
         };
         let manifest_path = manifest_path(&self.path);
-        // The manifest is written and synced before a file gets its name, so that a full disk
-        // changes nothing.
+        // The manifest is written to a temporary file and synced before the rows get their final
+        // name, so that a full disk leaves the target unchanged.
         let manifest_file = match self.with_manifest {
             true => Some(manifest_file(&manifest_path, &manifest)?),
             false => None,
         };
         if self.if_exists == IfExists::Replace {
-            // A manifest of other bytes must not be next to the file at any time.
+            // The old manifest is deleted first: it must not describe the new file at any time.
             remove_if_present(&manifest_path)?;
         }
         commit(self.file, self.if_exists)?;
@@ -93,7 +96,7 @@ impl FileTarget {
     }
 }
 
-/// Returns the path of the manifest of one file: its name with `.manifest.json`.
+/// Returns the path of the manifest of the file `path`: its name followed by `.manifest.json`.
 #[must_use]
 pub fn manifest_path(path: &Path) -> PathBuf {
     let mut name = OsString::from(path.file_name().unwrap_or_default());
@@ -101,7 +104,7 @@ pub fn manifest_path(path: &Path) -> PathBuf {
     path.with_file_name(name)
 }
 
-/// Writes all rows into a file that was created.
+/// Writes all rows of `statement` into `file`, with a hash of the bytes.
 pub(crate) fn write_file(
     file: &mut AtomicFile,
     statement: Statement,
@@ -111,7 +114,7 @@ pub(crate) fn write_file(
     write_rows(statement, options, file, true, observer)
 }
 
-/// Returns the entry of a file in a manifest.
+/// Returns the manifest's entry for the file `name`, whose rows were written.
 pub(crate) fn entry(name: String, written: &Written) -> FileEntry {
     FileEntry {
         name,
@@ -124,7 +127,7 @@ pub(crate) fn entry(name: String, written: &Written) -> FileEntry {
     }
 }
 
-/// Returns a manifest without files.
+/// Returns a manifest that lists no files yet.
 pub(crate) fn description(query: &str, options: &RowOptions, written: &Written) -> Manifest {
     Manifest {
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -137,7 +140,7 @@ pub(crate) fn description(query: &str, options: &RowOptions, written: &Written) 
     }
 }
 
-/// Creates the file of a manifest with a temporary name.
+/// Writes a manifest to a synced temporary file, which [`commit`] renames to `path`.
 pub(crate) fn manifest_file(path: &Path, manifest: &Manifest) -> Result<AtomicFile, Error> {
     let mut file = AtomicFile::create(path, OnFailure::Remove)?;
     file.write_all(manifest.to_json().as_bytes())
@@ -147,13 +150,13 @@ pub(crate) fn manifest_file(path: &Path, manifest: &Manifest) -> Result<AtomicFi
     Ok(file)
 }
 
-/// Syncs a file and gives it its name.
+/// Syncs a temporary file and gives it its final name.
 pub(crate) fn commit(file: AtomicFile, if_exists: IfExists) -> Result<(), Error> {
     let path = file.path().to_owned();
     match if_exists {
         IfExists::Replace => Ok(file.commit()?),
         IfExists::Refuse => match file.commit_new() {
-            // Another process has created it since.
+            // Another process has created the file since [`FileTarget::create`] checked it.
             Err(onecopy_files::Error::Exists { .. }) => Err(Error::Exists(path)),
             done => Ok(done?),
         },
@@ -163,7 +166,8 @@ pub(crate) fn commit(file: AtomicFile, if_exists: IfExists) -> Result<(), Error>
 fn refuse_existing(path: &Path) -> Result<(), Error> {
     match fs::symlink_metadata(path) {
         Ok(_) => Err(Error::Exists(path.to_owned())),
-        // Another error is reported when the file is created.
+        // Any other error, such as a missing folder, occurs again when the file is created, and is
+        // reported then.
         Err(_) => Ok(()),
     }
 }

@@ -23,14 +23,14 @@ pub const MANIFEST: &str = "manifest.json";
 /// The name of the folder of an unfinished export of several parts, inside its target folder.
 pub(crate) const STAGING: &str = ".onecopy-export";
 
-/// A folder that this process exports into; other processes cannot.
+/// A locked folder, into which no other process can export until the lock is released.
 #[derive(Debug)]
 pub struct FolderTarget {
     path: PathBuf,
     if_exists: IfExists,
-    /// The open folder, whose lock ends with this process.
+    /// The open folder. Its lock is released when it is closed.
     _lock: File,
-    /// The names of the files of an earlier export, which the manifest of this export replaces.
+    /// The names of the files of an earlier export in the folder, which this export replaces.
     replaced: Vec<String>,
     /// `true` if this export has created the folder, which is then deleted after a failure.
     is_new: bool,
@@ -57,7 +57,7 @@ impl FolderTarget {
             Err(Errno::WOULDBLOCK) => return Err(Error::Locked(path.to_owned())),
             Err(error) => return Err(Error::path("lock the folder", path)(error.into())),
         }
-        // Its drop deletes a new folder after an error.
+        // If a check below fails, the drop of `target` deletes a folder that is new.
         let mut target = FolderTarget {
             path: path.to_owned(),
             if_exists,
@@ -83,13 +83,13 @@ impl FolderTarget {
         Ok(target)
     }
 
-    /// Returns the folder.
+    /// Returns the path of the folder.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Creates the temporary file of part `n`, from 0.
+    /// Creates the temporary file of the part with the number `n`, counted from 0.
     ///
     /// # Errors
     /// [`Error::File`].
@@ -98,8 +98,8 @@ impl FolderTarget {
         Ok(AtomicFile::create(path, OnFailure::Remove)?)
     }
 
-    /// Writes all rows of `statement` into one file, then the manifest. `query` is the SQL for the
-    /// manifest.
+    /// Writes all rows of `statement` into one file, and then the manifest. `query` is the SQL that
+    /// the manifest records.
     ///
     /// # Errors
     /// The errors of [`crate::write_rows`] and [`FolderTarget::finish`].
@@ -120,15 +120,16 @@ impl FolderTarget {
         Ok(manifest)
     }
 
-    /// Gives all parts their names, deletes the files of the export that they replace, and writes
-    /// the manifest last.
+    /// Gives all parts their final names, deletes the files of an earlier export, and writes the
+    /// manifest last.
     ///
     /// # Errors
     /// [`Error::File`], [`Error::Exists`] or [`Error::Path`]. The folder then has no manifest,
     /// unless nothing was changed.
     pub fn finish(mut self, parts: Vec<AtomicFile>, manifest: &Manifest) -> Result<(), Error> {
         let last = manifest_file(&self.path.join(MANIFEST), manifest)?;
-        // A folder whose manifest is missing is incomplete.
+        // The old manifest is deleted first, because a reader treats a folder without a manifest as
+        // incomplete.
         remove_if_present(&self.path.join(MANIFEST))?;
         for part in parts {
             commit(part, self.if_exists)?;
@@ -147,14 +148,14 @@ impl FolderTarget {
 impl Drop for FolderTarget {
     fn drop(&mut self) {
         if self.is_new && !self.is_finished {
-            // It is deleted only if it is empty.
+            // `remove_dir` deletes only an empty folder.
             let _ = fs::remove_dir(&self.path);
         }
     }
 }
 
-/// Deletes the temporary files and folders that killed exports have left, unless a process exports
-/// into the folder.
+/// Deletes the temporary files and folders of exports that were killed. Deletes nothing if another
+/// process exports into the folder.
 ///
 /// # Errors
 /// [`Error::NotOurs`], [`Error::Path`].
@@ -166,19 +167,19 @@ pub fn remove_leftovers(folder: &Path) -> Result<(), Error> {
     }
 }
 
-/// The contents of a target folder.
+/// The names of the files in a target folder, by their purpose.
 #[derive(Debug, Default)]
 pub(crate) struct Contents {
-    /// The names of the files of an export, with its manifest.
+    /// The names of exported files and of their manifest.
     pub(crate) exported: Vec<String>,
     /// `true` if the folder has an unfinished export of several parts.
     pub(crate) is_staged: bool,
-    /// The names of temporary files and folders of processes that may have been killed.
+    /// The names of temporary files and folders, whose process may have been killed.
     leftovers: Vec<String>,
 }
 
 impl Contents {
-    /// Reads a folder.
+    /// Lists the files of a folder.
     ///
     /// # Errors
     /// [`Error::NotOurs`] if the folder contains a file that no export has written;
@@ -205,8 +206,8 @@ impl Contents {
         Ok(contents)
     }
 
-    /// Deletes temporary files and folders. The caller has the exclusive lock of the folder, so no
-    /// process uses them.
+    /// Deletes the temporary files and folders. No process uses them, because the caller has the
+    /// exclusive lock of the folder.
     pub(crate) fn remove_leftovers(&self, folder: &Path) -> Result<(), Error> {
         for name in &self.leftovers {
             let path = folder.join(name);
@@ -221,8 +222,8 @@ impl Contents {
 
 /// Creates a folder with a temporary name inside a target folder.
 pub(crate) fn new_folder(folder: &Path) -> Result<tempfile::TempDir, Error> {
-    // The permissions of `mkdir`: processes of other users can write parts if they can write files
-    // into the target folder.
+    // The permissions of `mkdir`: users who can write into the target folder can then also write
+    // parts into this folder, subject to the umask.
     let made = tempfile::Builder::new()
         .prefix(&format!("{STAGING}."))
         .permissions(fs::Permissions::from_mode(0o777))
@@ -230,8 +231,8 @@ pub(crate) fn new_folder(folder: &Path) -> Result<tempfile::TempDir, Error> {
     made.map_err(Error::path("create a folder in", folder))
 }
 
-/// Removes the unfinished export. It first loses its name, so that a killed process leaves all of
-/// it or nothing.
+/// Removes the unfinished export of a folder. It is renamed before it is deleted: if the process is
+/// killed, the folder contains the complete unfinished export or none.
 pub(crate) fn remove_staging(folder: &Path) -> Result<(), Error> {
     let path = folder.join(STAGING);
     let failed = || Error::path("remove the folder", &path);
@@ -240,13 +241,14 @@ pub(crate) fn remove_staging(folder: &Path) -> Result<(), Error> {
     removed.close().map_err(failed())
 }
 
-/// Returns the name of part `n`, from 0.
+/// Returns the file name of the part with the number `n`, counted from 0.
 #[must_use]
 pub fn part_name(n: usize, format: FileFormat) -> String {
     format!("part-{n:05}.{}", format.ending())
 }
 
-/// Returns `true` for the name of a file that an export writes.
+/// Returns `true` for the names of files that an export writes into a folder: those of the parts
+/// and of the manifest.
 fn is_ours(name: &str) -> bool {
     let of_part = || {
         let (digits, _) = name.strip_prefix("part-")?.split_once('.')?;
@@ -256,8 +258,8 @@ fn is_ours(name: &str) -> bool {
     name == MANIFEST || of_part().is_some()
 }
 
-/// Returns `true` for the name of the temporary file of such a file, and of a folder of
-/// [`new_folder`].
+/// Returns `true` for the name of the temporary file of a part or of a manifest, and for the name
+/// of a folder that [`new_folder`] has created.
 fn is_temporary(name: &str) -> bool {
     if name
         .strip_prefix(STAGING)

@@ -1,11 +1,11 @@
-//! [`FileFormat`]: the format and the compression of a file, which the ending of its name
-//! determines. [`ENDINGS`] is the only table of endings.
+//! [`FileFormat`]: the format and the compression of a file, which are derived from the ending of
+//! its name. [`ENDINGS`] is the only table of endings.
 
 use std::path::Path;
 
 use crate::error::Error;
 
-/// A format of rows.
+/// A file format in which rows can be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Format {
@@ -15,7 +15,7 @@ pub enum Format {
     Ndjson,
     /// RFC 4180 with a header line.
     Csv,
-    /// As CSV, with tabs between the fields.
+    /// The format of CSV, with tabs instead of commas between the fields.
     Tsv,
     /// One BSON document per row, concatenated.
     Bson,
@@ -25,7 +25,7 @@ pub enum Format {
     Parquet,
 }
 
-/// A compression of a file, or of the parts of a file.
+/// The compression of a whole file, or of its blocks if the format compresses itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compression {
     /// No compression.
@@ -36,8 +36,8 @@ pub enum Compression {
     Zstd,
 }
 
-/// The endings of file names, in lower case, each with its format. The first ending of a format is
-/// the one of a file that this crate names.
+/// The endings of file names, in lower case, each with its format. Files that this crate names get
+/// the first ending of their format.
 pub const ENDINGS: [(&str, Format); 8] = [
     ("json", Format::Json),
     ("ndjson", Format::Ndjson),
@@ -49,12 +49,12 @@ pub const ENDINGS: [(&str, Format); 8] = [
     ("parquet", Format::Parquet),
 ];
 
-/// The endings that follow the ending of a text format whose file is compressed as a whole.
+/// The endings of compressed files. They follow the ending of a text format, as in `csv.gz`.
 const COMPRESSED: [(&str, Compression); 2] =
     [("gz", Compression::Gzip), ("zst", Compression::Zstd)];
 
 impl Format {
-    /// Returns the format with this name.
+    /// Returns the format with this name; `None` if there is no such format.
     #[must_use]
     pub fn by_name(name: &str) -> Option<Format> {
         ENDINGS
@@ -77,7 +77,7 @@ impl Format {
         }
     }
 
-    /// Returns the name of the format in a sentence.
+    /// Returns the name of the format for messages to people, such as `Parquet`.
     #[must_use]
     pub fn title(self) -> &'static str {
         match self {
@@ -97,8 +97,8 @@ impl Format {
         matches!(self, Format::Bson | Format::Arrow | Format::Parquet)
     }
 
-    /// Returns `true` if the format compresses its own parts, so that a reader can skip some of
-    /// them. A file of such a format is not compressed as a whole.
+    /// Returns `true` if the format compresses the blocks of a file separately, so that a reader
+    /// can skip blocks. Such a file is not compressed as a whole.
     #[must_use]
     pub fn compresses_itself(self) -> bool {
         matches!(self, Format::Arrow | Format::Parquet)
@@ -106,7 +106,7 @@ impl Format {
 }
 
 impl Compression {
-    /// Returns the compression with this name.
+    /// Returns the compression with this name; `None` if there is no such compression.
     #[must_use]
     pub fn by_name(name: &str) -> Option<Compression> {
         [Compression::None, Compression::Gzip, Compression::Zstd]
@@ -125,7 +125,7 @@ impl Compression {
     }
 }
 
-/// The format of a file and its compression, a combination that exists.
+/// A format with a compression that is possible for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileFormat {
     format: Format,
@@ -155,12 +155,12 @@ impl FileFormat {
         })
     }
 
-    /// Returns the format that the ending of a file name determines. Upper and lower case are
-    /// equal.
+    /// Returns the format that the ending of a file name determines. The case of the letters is
+    /// ignored.
     ///
     /// # Errors
-    /// [`Error::UnknownEnding`] if no format has this ending; [`Error::Usage`] for a format that is
-    /// not compressed as a whole, with the ending of a compressed file.
+    /// [`Error::UnknownEnding`] if no format has this ending. [`Error::Usage`] for the ending of a
+    /// compressed file after a format that compresses itself, such as `.parquet.gz`.
     pub fn of_path(path: &Path) -> Result<FileFormat, Error> {
         let unknown = || Error::UnknownEnding(path.to_owned());
         let ending = ending_of(path).ok_or_else(unknown)?;
@@ -186,7 +186,7 @@ impl FileFormat {
         self.format
     }
 
-    /// Returns the compression of the file, or of its parts if the format compresses itself.
+    /// Returns the compression of the whole file, or of its blocks if the format compresses itself.
     #[must_use]
     pub fn compression(self) -> Compression {
         self.compression

@@ -1,4 +1,4 @@
-//! The JSON of manifests and plans: a writer, and access to the members of a parsed value.
+//! The JSON of manifests and plans: functions that read a parsed value, and a writer.
 
 use onecopy_text::{Policy, Units};
 use onecopy_wire::json::write_text;
@@ -10,22 +10,22 @@ pub(crate) fn parse(text: &str) -> Option<Json> {
     serde_json::from_str(text).ok()
 }
 
-/// Returns the value of a member of an object.
+/// Returns the value of the member `name`; `None` if `json` is not an object with this member.
 pub(crate) fn member<'a>(json: &'a Json, name: &str) -> Option<&'a Json> {
     json.as_object()?.get(name)
 }
 
-/// Returns the value of a string.
+/// Returns a copy of a JSON string; `None` if `json` is not a string.
 pub(crate) fn text(json: &Json) -> Option<String> {
     json.as_str().map(str::to_owned)
 }
 
-/// Returns the items of an array.
+/// Returns the items of a JSON array; `None` if `json` is not an array.
 pub(crate) fn items(json: &Json) -> Option<&[Json]> {
     json.as_array().map(Vec::as_slice)
 }
 
-/// A JSON text under construction; the methods insert commas, line ends and indents.
+/// A JSON text to which values are appended. The methods insert commas, line ends and indentation.
 #[derive(Default)]
 pub(crate) struct JsonWriter {
     out: Vec<u8>,
@@ -34,11 +34,11 @@ pub(crate) struct JsonWriter {
     is_after_key: bool,
 }
 
-/// The depth from which a value is written on one line.
+/// The number of open brackets from which values are written on one line.
 const LINE_DEPTH: usize = 3;
 
 impl JsonWriter {
-    /// Creates a writer whose text has one line.
+    /// Creates a writer of a text without line ends.
     pub(crate) fn of_line() -> JsonWriter {
         JsonWriter {
             depth: LINE_DEPTH,

@@ -3,19 +3,19 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`format`](mod@format) | [`FileFormat`]: the format and compression that an ending determines |
+//! | [`format`](mod@format) | [`FileFormat`]: the format and compression that the ending of a file name determines |
 //! | [`writer`] | [`write_rows`]: the rows of a statement in any format |
-//! | [`compress`] | [`Encoder`]: gzip and Zstandard around a text format |
-//! | [`file`], [`folder`] | [`FileTarget`], [`FolderTarget`]: files that appear complete, manifest last |
+//! | [`compress`] | [`Encoder`]: compresses a text format with gzip or Zstandard |
+//! | [`file`], [`folder`] | [`FileTarget`], [`FolderTarget`]: files that get their names when complete, and a manifest that is written last |
 //! | [`staging`], [`settings`] | [`Staging`]: an export of several parts, by several processes, that can be resumed |
 //! | [`manifest`] | [`Manifest`]: the description of the files |
 //! | [`verify`](mod@verify) | [`verify()`]: compares files with their manifest |
-//! | [`plan`] | parts of a statement as data |
-//! | [`observer`] | [`Observer`]: progress, and the end of an export that is stopped |
+//! | [`plan`] | divides a statement into parts that can be exported separately |
+//! | [`observer`] | [`Observer`]: receives the progress of an export, and can stop it |
 //! | [`error`] | [`Error`] |
 //!
-//! The modules `counted`, `arrow_array`, `count` and `json` are used by these. `arrow_array` is
-//! the only one with `unsafe`.
+//! The other modules use `counted`, `arrow_array`, `count` and `json`. Only `arrow_array` contains
+//! `unsafe` code.
 #![deny(unsafe_code)]
 
 mod arrow_array;

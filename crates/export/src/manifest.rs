@@ -1,5 +1,5 @@
-//! [`Manifest`]: the description of exported files, which is written last. Its form is documented
-//! in `docs/reference/command.md`.
+//! [`Manifest`]: the description of exported files, which is written after them.
+//! `docs/reference/command.md` documents its JSON.
 
 use std::fs;
 use std::path::Path;
@@ -11,10 +11,10 @@ use crate::format::{Compression, FileFormat, Format};
 use crate::json::JsonWriter;
 use crate::writer::WrittenColumn;
 
-/// The version of the form of the manifest.
+/// The version of the manifest's JSON.
 const FORM: u64 = 1;
 
-/// The description of the files of one export.
+/// The description of the files of one export, by which they can be verified.
 ///
 /// It contains the text of the query, without the values of its parameters, and nothing about the
 /// connection.
@@ -24,10 +24,11 @@ pub struct Manifest {
     pub version: String,
     /// The SQL of the query.
     pub query: String,
-    /// The name of the snapshot that all files were read from; `None` if one statement read all
-    /// rows.
+    /// The name of the database snapshot from which all files were read; `None` if no snapshot was
+    /// used.
     pub snapshot: Option<String>,
-    /// The hash of the plan whose parts the files are; `None` if one statement read all rows.
+    /// The hash of the plan by which the export was divided into parts; `None` if one statement
+    /// read all rows.
     pub plan: Option<String>,
     /// The format of the files.
     pub format: FileFormat,
@@ -40,7 +41,7 @@ pub struct Manifest {
 /// One exported file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileEntry {
-    /// The name of the file, in the folder of the manifest.
+    /// The name of the file, without a folder: it is in the same folder as the manifest.
     pub name: String,
     /// The number of rows.
     pub n_rows: u64,
@@ -120,8 +121,8 @@ impl Manifest {
     /// Reads a manifest.
     ///
     /// # Errors
-    /// [`Error::Path`] if the file cannot be read; [`Error::Manifest`] if it is not a manifest, was
-    /// written by a later version with another form, or its totals differ from its files.
+    /// [`Error::Path`] if the file cannot be read. [`Error::Manifest`] if it is not a manifest, if
+    /// a later version wrote it with another form, or if its totals differ from those of its files.
     pub fn read(path: &Path) -> Result<Manifest, Error> {
         let text = fs::read(path).map_err(Error::path("read the manifest", path))?;
         Manifest::from_json(&text).map_err(|message| Error::Manifest {
@@ -133,8 +134,8 @@ impl Manifest {
     /// Reads a manifest from the JSON of [`Manifest::to_json`].
     ///
     /// # Errors
-    /// The text is not a manifest, or was written by a later version with another form, or its
-    /// totals differ from its files; the message names the member.
+    /// The text is not a manifest, was written by a later version with another form, or has totals
+    /// that differ from those of its files. The message names the wrong member.
     pub fn from_json(text: &[u8]) -> Result<Manifest, String> {
         let value: Value = serde_json::from_slice(text).map_err(|error| error.to_string())?;
         let form = number(&value, "manifest")?;
@@ -178,7 +179,7 @@ impl Manifest {
 
 fn file_entry(value: &Value) -> Result<FileEntry, String> {
     let name = word(value, "name")?;
-    // A name with a folder could lead to any file of this machine.
+    // A name that contains a folder could denote any file of this machine.
     if name.is_empty() || name.contains(['/', '\0']) || name == "." || name == ".." {
         return Err(format!("`{name}` is not the name of a file"));
     }
@@ -198,7 +199,7 @@ fn file_entry(value: &Value) -> Result<FileEntry, String> {
 
 fn number(value: &Value, key: &str) -> Result<u64, String> {
     let found = value.get(key).and_then(Value::as_u64);
-    // The sum of all files must not overflow.
+    // With this limit, the sum over all files cannot overflow.
     let found = found.filter(|n| *n < 1 << 48);
     found.ok_or_else(|| format!("`{key}` is not a number of rows or bytes"))
 }

@@ -2,18 +2,18 @@
 
 use onecopy_wire::CancelHandle;
 
-/// The receiver of an export's progress.
+/// The receiver of an export's progress, which can also stop the export.
 pub trait Observer {
-    /// Called with a handle that cancels the statement from any thread, before its rows are
-    /// fetched.
+    /// Called before the rows are fetched. `_cancel` cancels the statement; it can be used by any
+    /// thread.
     fn cancels(&mut self, _cancel: CancelHandle) {}
 
     /// Called after each chunk or batch with the numbers of rows and bytes that were written so
     /// far.
     fn progress(&mut self, _n_rows: u64, _n_bytes: u64) {}
 
-    /// Returns `true` if the export must stop. It is called after each chunk or batch, because a
-    /// driver may respond to a cancel with a result.
+    /// Returns `true` if the export must stop. It is called after each chunk or batch. A cancel
+    /// handle is not sufficient, because a driver may respond to a cancel with a normal result.
     fn stops(&self) -> bool {
         false
     }

@@ -1,4 +1,4 @@
-//! [`Settings`]: the options that are the same for all parts of an export.
+//! [`Settings`]: the options that all parts of an export must have in common.
 
 use onecopy_text::Policy;
 
@@ -10,19 +10,20 @@ use crate::writer::RowOptions;
 /// The version of the JSON of [`Settings`].
 const VERSION: u64 = 1;
 
-/// The options that are the same for all parts of an export.
+/// The options that all parts of an export must have in common, although several processes may
+/// write them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// The format and compression of the files.
     pub file: FileFormat,
     /// The Arrow types of columns, as `COLUMN=TYPE`.
     pub types: Vec<String>,
-    /// The treatment of malformed text.
+    /// The treatment of malformed text in a cell: an error, or replacement.
     pub text_policy: Policy,
 }
 
 impl Settings {
-    /// Returns the settings of an export with these options.
+    /// Returns the settings that `options` and `text_policy` contain.
     #[must_use]
     pub fn new(options: &RowOptions, text_policy: Policy) -> Settings {
         let types = options.types.iter();
@@ -53,7 +54,7 @@ impl Settings {
     /// Reads settings from the JSON of [`Settings::to_json`].
     ///
     /// # Errors
-    /// [`Error::Usage`] for any other text.
+    /// [`Error::Usage`] if the text is not the JSON of settings.
     pub fn from_json(given: &str) -> Result<Settings, Error> {
         let read = || {
             let json = json::parse(given)?;
@@ -87,8 +88,8 @@ impl Settings {
         ]
     }
 
-    /// Returns the first option of these settings that is different in `other`, with its value;
-    /// `None` if all are equal.
+    /// Compares these settings with `other`. Returns the first option that differs, with its value
+    /// in these settings; `None` if all options are equal.
     #[must_use]
     pub fn difference(&self, other: &Settings) -> Option<String> {
         let mut pairs = self.words().into_iter().zip(other.words());

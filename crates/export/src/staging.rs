@@ -1,13 +1,16 @@
-//! [`Staging`]: the unfinished export of several parts into a folder.
+//! [`Staging`]: an export of several parts into a folder, until it is complete.
 //!
-//! The complete parts are in the hidden folder `.onecopy-export` inside the target folder, each with its
-//! manifest, so that a reader of the target folder finds no part of an unfinished export. When all
-//! parts are complete, [`Staging::finish`] writes the manifest of the whole export here, moves the
-//! files to the target folder, and writes the manifest there last. Each step can be repeated: after
-//! a kill at any point, the next process continues.
+//! Each complete part is in the hidden folder `.onecopy-export` inside the target folder, with its
+//! manifest. So a reader of the target folder finds no files of an unfinished export.
 //!
-//! Several processes can write different parts. Each holds a shared lock of the target folder and a
-//! lock of its part; the last one finishes the export, for which it needs the exclusive lock.
+//! When all parts are complete, [`Staging::finish`] writes the manifest of the complete export into
+//! the hidden folder, moves the files to the target folder, and writes the manifest there last.
+//! Each of these operations can be repeated: if the process is killed at any point, another process
+//! can continue.
+//!
+//! Several processes can write different parts. Each process has a shared lock of the target
+//! folder, and an exclusive lock of the part that it writes. The process that completes the last
+//! part finishes the export, for which it needs the exclusive lock of the folder.
 
 use std::fs::{self, File};
 use std::io;
@@ -27,30 +30,32 @@ use crate::plan::{PartSpec, Plan};
 use crate::settings::Settings;
 use crate::writer::RowOptions;
 
-/// The plan, inside [`STAGING`].
+/// The name of the plan's file, inside [`STAGING`].
 const PLAN: &str = "plan.json";
-/// The settings, inside [`STAGING`].
+/// The name of the settings' file, inside [`STAGING`].
 const SETTINGS: &str = "settings.json";
 
-/// The effect of [`Staging::open`] on a complete or unfinished export in the target folder.
+/// The behaviour of [`Staging::open`] if the target folder contains a complete or unfinished
+/// export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Begin {
-    /// It returns an error.
+    /// An unfinished export is an error.
     New,
-    /// It removes an unfinished export. A complete one is replaced when the new one is complete.
+    /// An unfinished export is removed. A complete one is replaced when the new export is complete.
     Again,
-    /// It continues an unfinished export of the same plan; without one, it begins.
+    /// An unfinished export of the same plan is continued. If there is none, a new export begins.
     Resume,
-    /// As [`Begin::Resume`], but other processes can write other parts at the same time.
+    /// An unfinished export is continued, as by [`Begin::Resume`], and other processes can write
+    /// other parts at the same time.
     Join,
 }
 
-/// The unfinished export of a plan into a folder.
+/// An export of the parts of a plan into a folder, until it is complete.
 #[derive(Debug)]
 pub struct Staging {
     folder: PathBuf,
     path: PathBuf,
-    /// The open target folder, whose lock ends with this process.
+    /// The open target folder. Its lock is released when it is closed.
     lock: File,
     plan: Plan,
     settings: Settings,
@@ -58,7 +63,8 @@ pub struct Staging {
 }
 
 impl Staging {
-    /// Returns the plan of the unfinished export in a folder; `None` if there is none.
+    /// Returns the plan of the unfinished export in `folder`; `None` if the folder has no
+    /// unfinished export.
     ///
     /// # Errors
     /// [`Error::Path`] or [`Error::Usage`] if the plan cannot be read.
@@ -71,8 +77,8 @@ impl Staging {
         }
     }
 
-    /// Creates the target folder if it does not exist, locks it, and begins or continues the export
-    /// of a plan.
+    /// Creates the target folder if it does not exist, and locks it. Then begins the export of
+    /// `plan`, or continues it.
     ///
     /// # Errors
     /// [`Error::Locked`] if another process exports into the folder; [`Error::Exists`] if it has a
@@ -125,7 +131,8 @@ impl Staging {
         Ok(staging)
     }
 
-    /// Creates the folder of the unfinished export with its plan, in one step.
+    /// Creates the hidden folder with the plan and the settings, by one rename, so that it is never
+    /// incomplete.
     fn create(&self) -> Result<(), Error> {
         let failed = || Error::path("create the folder", &self.path);
         let new = new_folder(&self.folder)?;
@@ -136,13 +143,13 @@ impl Staging {
                 let _ = new.keep();
                 sync_folder(&self.folder)
             }
-            // Another process has begun the same export.
+            // Another process has begun an export in this folder; it must be the same one.
             Err(_) if self.path.is_dir() => self.compare(),
             Err(error) => Err(failed()(error)),
         }
     }
 
-    /// Compares the plan and the settings with those of the unfinished export.
+    /// Returns an error if the unfinished export in the folder has another plan or other settings.
     fn compare(&self) -> Result<(), Error> {
         let path = self.path.join(SETTINGS);
         let text = fs::read_to_string(&path).map_err(Error::path("read the settings", &path))?;
@@ -165,13 +172,13 @@ impl Staging {
         }
     }
 
-    /// Returns the plan.
+    /// Returns the plan whose parts are exported.
     #[must_use]
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    /// Returns the manifest of a part, of one file; `None` if the part is not complete.
+    /// Returns the manifest of a part, which lists one file; `None` if the part is not complete.
     ///
     /// # Errors
     /// [`Error::Path`] or [`Error::Manifest`].
@@ -183,7 +190,8 @@ impl Staging {
             }
             manifest => manifest?,
         };
-        // After the manifest of the whole export was written, the file is in either folder.
+        // If an earlier call of `finish` was interrupted, the file may already be in the target
+        // folder.
         let places = [path, self.folder.join(self.name_of(part))];
         let n_bytes = places.iter().find_map(|path| fs::metadata(path).ok());
         let is_whole = n_bytes.is_some_and(|found| found.len() == manifest.n_bytes());
@@ -194,8 +202,8 @@ impl Staging {
         part_name(part.number - 1, self.settings.file)
     }
 
-    /// Locks a part and creates its temporary file. Temporary files of processes that were killed
-    /// are deleted.
+    /// Locks a part and creates its temporary file. Deletes the part's temporary files that killed
+    /// processes have left.
     ///
     /// # Errors
     /// [`Error::PartLocked`] if another process writes this part; [`Error::File`]; [`Error::Path`].
@@ -221,9 +229,9 @@ impl Staging {
         })
     }
 
-    /// Finishes the export if all parts are complete and no other process writes one; otherwise
-    /// returns `None`. If `check` is given, it is called with the manifest before anything is
-    /// moved, and its error ends the call.
+    /// Finishes the export and returns its manifest. Returns `None` if a part is not complete, or
+    /// if another process still writes one. `check` is called with the manifest before any file is
+    /// moved; an error of `check` is returned and leaves the export unfinished.
     ///
     /// # Errors
     /// [`Error::Usage`] if the parts have columns of different types; the error of `check`;
@@ -235,7 +243,8 @@ impl Staging {
         if self.all_complete()?.is_none() {
             return Ok(None);
         }
-        // The shared lock ends here even if this fails, so that of several processes one succeeds.
+        // The change to an exclusive lock releases the shared lock even if it fails. So of several
+        // processes that finish at the same time, the last one succeeds.
         let operation = FlockOperation::NonBlockingLockExclusive;
         if !lock_file(&self.lock, operation, &self.folder)? {
             return Ok(None);
@@ -248,7 +257,8 @@ impl Staging {
         let manifest = match path.exists() {
             true => Manifest::read(&path)?,
             false => {
-                // Only now does no other process write: it may have replaced a part since.
+                // The parts are checked again with the exclusive lock, because another process may
+                // have changed one since.
                 let Some(parts) = self.all_complete()? else {
                     return Ok(None);
                 };
@@ -262,13 +272,13 @@ impl Staging {
         Ok(Some(manifest))
     }
 
-    /// Returns the manifests of all parts; `None` if a part is not complete.
+    /// Returns the manifests of all parts; `None` if at least one part is not complete.
     fn all_complete(&self) -> Result<Option<Vec<Manifest>>, Error> {
         let parts = self.plan.parts.iter();
         parts.map(|part| self.complete(part)).collect()
     }
 
-    /// Returns the manifest of all parts.
+    /// Combines the manifests of all parts into the manifest of the complete export.
     fn whole(&self, parts: Vec<Manifest>) -> Result<Manifest, Error> {
         let mut columns: Option<&Manifest> = None;
         for part in &parts {
@@ -310,13 +320,14 @@ impl Staging {
         })
     }
 
-    /// Moves the files to the target folder, deletes those that they replace, and writes the
-    /// manifest last. A repetition completes what an earlier call has begun.
+    /// Moves the files to the target folder, deletes the files that they replace, and writes the
+    /// manifest last. If an earlier call was interrupted, this call completes it.
     fn move_files(&self, manifest: &Manifest) -> Result<(), Error> {
         let last = self.folder.join(MANIFEST);
         let is_same = Manifest::read(&last).is_ok_and(|found| found == *manifest);
         if !is_same {
-            // A folder whose manifest is missing is incomplete.
+            // The old manifest is deleted first, because a reader treats a folder without a
+            // manifest as incomplete.
             remove_if_present(&last)?;
             for file in &manifest.files {
                 let (from, to) = (self.path.join(&file.name), self.folder.join(&file.name));
@@ -341,13 +352,13 @@ impl Staging {
 impl Drop for Staging {
     fn drop(&mut self) {
         if self.is_new_folder {
-            // It is deleted only if it is empty.
+            // `remove_dir` deletes only an empty folder.
             let _ = fs::remove_dir(&self.folder);
         }
     }
 }
 
-/// A part that is locked and written by this process.
+/// A part that this process has locked, and whose file it writes.
 #[derive(Debug)]
 pub struct StagedPart {
     target: FileTarget,
@@ -370,7 +381,8 @@ impl StagedPart {
     }
 }
 
-/// Locks a file or folder; returns `false` if another process has locked it.
+/// Locks an open file or folder; returns `false` if another process has locked it. `path` is for
+/// the error message.
 fn lock_file(file: &File, operation: FlockOperation, path: &Path) -> Result<bool, Error> {
     match flock(file, operation) {
         Ok(()) => Ok(true),

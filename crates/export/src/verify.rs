@@ -14,7 +14,7 @@ use crate::format::FileFormat;
 use crate::manifest::{FileEntry, Manifest};
 use crate::observer::Observer;
 
-/// The number of bytes that one call reads.
+/// The number of bytes that are read at once.
 const PART_BYTES: usize = 256 << 10;
 
 /// The result of a verification.
@@ -22,13 +22,15 @@ const PART_BYTES: usize = 256 << 10;
 pub struct Report {
     /// The manifest with which the files were compared.
     pub manifest: Manifest,
-    /// One line for each difference, with the name of the file; empty if there is none.
+    /// The differences found, one line each, which begins with the name of a file. Empty if there
+    /// are none.
     pub problems: Vec<String>,
 }
 
-/// Compares the files of an export with their manifest: length, BLAKE3 hash, number of rows, and
-/// whether each file is present once, also under another name. `path` is a folder, an exported file
-/// or a manifest. In a folder, files that the manifest does not list are a problem too.
+/// Compares the files of an export with their manifest: the length, the BLAKE3 hash and the number
+/// of rows of each file. It is also a difference if two files have the same bytes. `path` is a
+/// folder, an exported file or a manifest. In a folder, a file that the manifest does not list is a
+/// difference too.
 ///
 /// # Errors
 /// [`Error::Path`] or [`Error::Manifest`] if the manifest cannot be read; [`Error::Unfinished`] if
@@ -68,7 +70,7 @@ pub fn verify(path: &Path, observer: &mut dyn Observer) -> Result<Report, Error>
                 .map(|what| format!("{}: {what}", entry.name)),
         );
         if entry.n_rows > 0 {
-            // Rows that are exported twice, by two parts.
+            // Two files with the same bytes mean that rows were exported twice.
             let first = by_hash.entry(&entry.blake3).or_insert(&entry.name);
             if *first != &entry.name {
                 problems.push(format!("{}: it has the same bytes as {first}", entry.name));
@@ -82,7 +84,8 @@ pub fn verify(path: &Path, observer: &mut dyn Observer) -> Result<Report, Error>
     Ok(Report { manifest, problems })
 }
 
-/// Returns the path of the manifest, and `true` if it is that of a folder.
+/// Returns the path of the manifest for `path`, and `true` if the manifest describes a whole
+/// folder.
 fn manifest_of(path: &Path) -> (PathBuf, bool) {
     if path.is_dir() {
         return (path.join(MANIFEST), true);
@@ -94,8 +97,8 @@ fn manifest_of(path: &Path) -> (PathBuf, bool) {
     }
 }
 
-/// Returns the differences between a file and its entry. `before` are the numbers of rows and bytes
-/// of the files before it, for the observer.
+/// Returns the differences between a file and its entry in the manifest. `before` has the numbers
+/// of rows and bytes of the previous files, which are added to the progress.
 fn check_file(
     path: &Path,
     entry: &FileEntry,
@@ -133,7 +136,7 @@ fn check_file(
         true => Ok(None),
         false => count_text(&mut hashed, format).map(Some),
     };
-    // The bytes that a decoder has not read, because it failed.
+    // If the decoder failed, some bytes of the file were not read; they are part of the hash too.
     let rest = io::copy(&mut hashed, &mut io::sink());
     if hashed.observer.stops() {
         return Err(Error::Stopped);
@@ -209,7 +212,7 @@ impl Read for HashedRead<'_> {
     }
 }
 
-/// Returns a problem for each file of the folder that the manifest does not list.
+/// Returns a difference for each file in the folder that the manifest does not list.
 fn unlisted(folder: &Path, listed: &HashSet<&str>) -> Result<Vec<String>, Error> {
     let failed = || Error::path("read the folder", folder);
     let mut problems = Vec::new();

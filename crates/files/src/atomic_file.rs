@@ -20,7 +20,8 @@ pub enum OnFailure {
     /// The temporary file is deleted.
     #[default]
     Remove,
-    /// The temporary file is kept, so that it can be examined or continued.
+    /// The temporary file is kept, so that a user can examine it or a later transfer can continue
+    /// it.
     Keep,
 }
 
@@ -39,11 +40,11 @@ const MAX_NAME: usize = 255;
 /// kept, and the file that it refers to is replaced. Other hard links to a replaced file keep the
 /// old contents.
 ///
-/// If the value is dropped without a commit, the file never gets its final name. Copies in this
-/// process: none. The kernel copies the bytes once, into its page cache.
+/// If the value is dropped without a commit, the file never gets its final name. This process does
+/// not copy the bytes. The kernel copies them once, into its page cache.
 #[derive(Debug)]
 pub struct AtomicFile {
-    /// The final path of the file, with symbolic links resolved.
+    /// The final path of the file, after all symbolic links were followed.
     target: PathBuf,
     temporary: PathBuf,
     file: File,
@@ -64,7 +65,7 @@ impl AtomicFile {
     pub fn create(path: impl AsRef<Path>, on_failure: OnFailure) -> Result<AtomicFile, Error> {
         let path = path.as_ref();
         let (target, replaced) = resolve(path)?;
-        // `Path` ignores a slash at the end, but the rename would not.
+        // `Path` ignores a slash at the end of the path, but a rename to such a path would fail.
         if target.as_os_str().as_bytes().ends_with(b"/") {
             return Err(Error::NotAFile {
                 path: path.to_owned(),
@@ -117,13 +118,13 @@ impl AtomicFile {
         }
     }
 
-    /// Returns the final path.
+    /// Returns the final path, after all symbolic links were followed.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.target
     }
 
-    /// Returns the temporary path.
+    /// Returns the path of the temporary file.
     #[must_use]
     pub fn temporary_path(&self) -> &Path {
         &self.temporary
@@ -145,15 +146,16 @@ impl AtomicFile {
     /// Syncs the data to disk, renames the file to its final path, and syncs the directory.
     ///
     /// # Errors
-    /// [`Error::Full`] if the disk is found to be full only now, [`Error::Denied`], [`Error::Io`].
-    /// The name then refers to the previous file, except for [`Action::SyncDirectory`].
+    /// [`Error::Full`] if the operating system reports a full disk only at the sync;
+    /// [`Error::Denied`]; [`Error::Io`]. After an error, the final path still refers to the
+    /// previous file, except after [`Action::SyncDirectory`].
     pub fn commit(self) -> Result<(), Error> {
         self.commit_by(|temporary, target| fs::rename(temporary, target))
     }
 
-    /// Commits as [`AtomicFile::commit`] does, but never replaces a file. If the file system cannot
-    /// rename in this way (NFS), a file that another process creates in the same moment is
-    /// replaced.
+    /// Does the same as [`AtomicFile::commit`], but never replaces a file. Some file systems, such
+    /// as NFS, cannot rename in this way. There, a file that another process creates at the same
+    /// time is replaced.
     ///
     /// # Errors
     /// The errors of [`AtomicFile::commit`]; [`Error::Exists`] if the final path exists.
@@ -202,13 +204,13 @@ impl AtomicFile {
         }
     }
 
-    /// Ends the writing without a commit. It has the same effect as dropping the value.
+    /// Ends the writing without a commit, as dropping the value does.
     pub fn abandon(self) {}
 }
 
 impl Write for AtomicFile {
-    /// Writes as [`File`] does. If this fails, the returned `io::Error` contains an [`Error`] with
-    /// the path.
+    /// Writes to the temporary file. If this fails, the returned `io::Error` contains an [`Error`]
+    /// with the path.
     fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
         match self.file.write(buf) {
             Ok(n) => {

@@ -20,8 +20,8 @@ pub enum Action {
     Sync,
     /// Renaming the temporary file to the target's name.
     Rename,
-    /// Syncing the directory. The file already has its name, but a power failure may undo the
-    /// rename.
+    /// Syncing the directory after the rename. The file already has its final name, but a power
+    /// failure may undo the rename.
     SyncDirectory,
 }
 
@@ -35,9 +35,9 @@ pub enum Error {
         /// The missing directory.
         directory: PathBuf,
     },
-    /// From [`crate::AtomicFile::create`]: the path is a directory, a device, a pipe or a socket,
-    /// which a rename must not replace, or a circle of symbolic links. Write to another name, or to
-    /// standard output.
+    /// From [`crate::AtomicFile::create`]: the path is not one of a regular file. It is a
+    /// directory, a device, a pipe or a socket, none of which a rename may replace, or its symbolic
+    /// links form a cycle. Write to another name, or to standard output.
     NotAFile {
         /// The path at which a file should be written.
         path: PathBuf,
@@ -104,7 +104,7 @@ impl Error {
         }
     }
 
-    /// Returns the kind of the system's error, for callers that use `io::Error`.
+    /// Returns the [`io::ErrorKind`] of this error, for callers that use `io::Error`.
     fn io_kind(&self) -> io::ErrorKind {
         match self {
             Error::NoDirectory { .. } => io::ErrorKind::NotFound,

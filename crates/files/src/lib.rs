@@ -4,8 +4,8 @@
 //! | module | contents |
 //! |---|---|
 //! | [`atomic_file`] | [`AtomicFile`]: written under a temporary name, synced, then renamed |
-//! | [`sendfile`] | bytes that the kernel moves between files and sockets |
-//! | [`transcode`] | files in one encoding to files in another, in constant memory |
+//! | [`sendfile`] | moves bytes between files and sockets in the kernel |
+//! | [`transcode`] | converts files to another encoding, in constant memory |
 //! | [`error`] | the error type of this crate |
 //!
 //! A process that opens a file by its final name gets either the old file or the complete new one.

@@ -18,7 +18,7 @@ pub const READ_BYTES: usize = 128 * 1024;
 /// start.
 pub const LOOK_BYTES: usize = 1024 * 1024;
 
-/// The reason for which a stream was not converted to its end.
+/// The reason why a conversion ended before the end of its input.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum TranscodeFailure {
@@ -26,8 +26,8 @@ pub enum TranscodeFailure {
     Read(io::Error),
     /// The output cannot be written.
     Write(io::Error),
-    /// The input is not valid in its encoding, or has a character that the output encoding does not
-    /// have. The line and column are present if the [`Transcoder`] counts lines.
+    /// The input is invalid in its encoding, or contains a character that the output encoding
+    /// cannot represent. The line and column are `None` unless the [`Transcoder`] counts lines.
     Text(TranscodeError, Option<Place>),
 }
 
@@ -49,10 +49,10 @@ impl std::error::Error for TranscodeFailure {}
 /// Converts `input` to `output` in parts of [`READ_BYTES`]. After each part, `progress` is called
 /// with the number of bytes read so far.
 ///
-/// The text is copied only by [`Transcoder::push`].
+/// Only [`Transcoder::push`] copies the text.
 ///
 /// # Errors
-/// [`TranscodeFailure`]. The output before the error is written.
+/// [`TranscodeFailure`]. The output that precedes the error has been written.
 pub fn transcode(
     input: &mut impl Read,
     output: &mut impl Write,

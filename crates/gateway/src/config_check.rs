@@ -15,20 +15,20 @@ pub struct Checked {
     pub database: String,
     /// The name of the query; empty for a result that concerns the database itself.
     pub query: String,
-    /// `Ok`: the columns of the query's result, or the description of the database. `Err`: the
-    /// problem.
+    /// `Ok` has the columns of the query's result, or the description of the database. `Err` has
+    /// the problem that was found.
     pub outcome: Result<String, String>,
 }
 
-/// Opens each database and prepares each query. The check does not stop at the first problem: all
-/// problems are returned.
+/// Opens each database and prepares each query. Returns the results for all of them, also after a
+/// problem.
 #[must_use]
 pub fn check(config: &Config) -> Vec<Checked> {
     check_supervised(config, &Supervision::default())
 }
 
-/// Checks as [`check`] does, in a process that has a supervisor. Disabled databases are omitted.
-/// The driver calls in progress are counted, so that after a crash the supervisor can determine
+/// Does the same as [`check`], in a process that has a supervisor. Disabled databases are omitted.
+/// The driver calls in progress are counted, so that the supervisor can determine after a crash
 /// which driver may have caused it.
 pub(crate) fn check_supervised(config: &Config, supervision: &Supervision) -> Vec<Checked> {
     let mut found = Vec::new();

@@ -1,5 +1,5 @@
-//! [`Watch`]: the thread that stops each run (one execution of a query for one request) at its time
-//! limit.
+//! [`Watch`]: the thread that stops each run at its time limit. A run is one execution of a query
+//! for one request.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Condvar, Mutex, Weak};
@@ -18,7 +18,8 @@ const AGAIN: Duration = Duration::from_millis(100);
 #[derive(Clone)]
 pub(crate) struct Watch(Arc<Owner>);
 
-/// Ends the thread that enforces the time limits, when the last [`Watch`] is dropped.
+/// The owner of the thread that enforces the time limits. Its drop, after that of the last
+/// [`Watch`], ends the thread.
 struct Owner(Arc<DeadlineQueue>);
 
 #[derive(Default)]

@@ -3,12 +3,12 @@
 
 use onecopy_serve::SharedCounters;
 
-/// The kinds of driver calls that are counted for each database.
+/// The kinds of driver calls. Calls of each kind are counted separately for each database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DriverCall {
-    /// A connection that is being opened.
+    /// Opening a connection.
     Connect,
-    /// The execution of a statement, from its start until its last row was read.
+    /// Executing a statement, from its start until its last row was read.
     Statement,
 }
 
@@ -23,7 +23,7 @@ impl DriverCalls {
     /// Creates the counters for `n_databases`, all 0.
     ///
     /// # Errors
-    /// As [`SharedCounters::new`].
+    /// The errors of [`SharedCounters::new`].
     pub fn counters(n_databases: usize) -> std::io::Result<SharedCounters> {
         SharedCounters::new(n_databases * N_CALLS)
     }

@@ -1,4 +1,4 @@
-//! [`Gateway`] answers requests, by path and method.
+//! [`Gateway`]: the HTTP request handler, which selects the response by path and method.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -24,14 +24,15 @@ use crate::query_source::{QuerySource, Sql};
 use crate::query_string;
 use crate::supervision::Supervision;
 
-/// The gateway, as the request handler of the server.
+/// The request handler of the server: it executes the query that a request names, and returns the
+/// rows.
 pub struct Gateway(Arc<Inner>);
 
 struct Inner {
     config: Config,
     bound: Address,
     pools: Vec<Arc<Pool>>,
-    /// The SQL of each query, in the order of the configuration.
+    /// The SQL of each query, in the order of [`Config::queries`].
     sql: Vec<Arc<Sql>>,
     watch: Watch,
     log: Log,
@@ -42,7 +43,7 @@ struct Inner {
 impl Gateway {
     /// Creates a gateway for `config`, for a server that listens at `bound`. `ledger` counts the
     /// bytes of text that are converted and copied for the responses. `supervision` is the state
-    /// shared with a supervisor, if there is one. Each database is opened at the first request that
+    /// that is shared with a supervisor. Each database is opened only at the first request that
     /// needs it.
     ///
     /// # Errors
@@ -83,7 +84,7 @@ impl Gateway {
         })))
     }
 
-    /// Logs a request. Set it as [`onecopy_serve::Config::on_access`].
+    /// Logs a request. The caller passes this method to [`onecopy_serve::Config::on_access`].
     pub fn log_access(&self, access: &Access<'_>) {
         self.0.log.access(access);
     }
@@ -190,7 +191,8 @@ impl Handler for Gateway {
     fn body_policy(&self, head: Request<'_>) -> BodyPolicy {
         match head.method() {
             "GET" | "HEAD" => BodyPolicy::Refuse,
-            // The body is received, so that the response reports the wrong method and not the body.
+            // The body is read although it is not used. Otherwise the response could report the
+            // body as the error instead of the method.
             _ => BodyPolicy::Read,
         }
     }
@@ -201,10 +203,11 @@ impl Handler for Gateway {
 }
 
 impl Inner {
-    /// Returns an error response if the gateway listens on a loopback address and the `Host` field
-    /// is not permitted. Names of loopback are permitted, and the names in the configuration.
-    /// Otherwise a web page of another site could reach the gateway by DNS rebinding. A unix socket
-    /// needs no check, because web pages cannot reach it.
+    /// Returns an error response if the `Host` field of a request is not permitted. The check is
+    /// made only if the gateway listens on a loopback address. The loopback names and the names in
+    /// the configuration are permitted. Without this check, a web page of another site could reach
+    /// the gateway by DNS rebinding. A unix socket needs no check, because web pages cannot reach
+    /// it.
     fn check_host(&self, request: &Request<'_>) -> Option<Response> {
         let bound = self.bound.ip().filter(|bound| bound.ip().is_loopback())?;
         let host = match request.host() {
@@ -244,7 +247,7 @@ impl Inner {
     }
 }
 
-/// The body of a response to HEAD: a stream that is never filled. With a stream as its body, the
+/// The body of a response to HEAD: a stream without bytes. Because the body is a stream, the
 /// response has the same header fields as a response to GET.
 struct Unfilled;
 

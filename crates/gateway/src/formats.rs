@@ -1,4 +1,4 @@
-//! The output formats of a query, which the extension of the path selects.
+//! The output formats of a query. The extension of the request's path selects one of them.
 
 use onecopy_rows::Format;
 

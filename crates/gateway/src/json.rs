@@ -1,4 +1,4 @@
-//! Writes the JSON of the gateway's own short responses. (Rows are written by `wire::json`.)
+//! Writes the JSON of short responses, such as errors. Rows are written by `wire::json`.
 
 /// Appends `text` as a JSON string.
 pub(crate) fn push_string(out: &mut String, text: &str) {
@@ -15,7 +15,7 @@ pub(crate) fn push_string(out: &mut String, text: &str) {
     out.push('"');
 }
 
-/// A JSON object or array under construction; the methods insert the commas.
+/// A JSON object or array to which values are appended. The methods insert the commas.
 pub(crate) struct Builder {
     out: String,
     comma: bool,

@@ -1,11 +1,11 @@
-//! Named SQL queries of any database as a streaming HTTP API: [`Config`] defines them, [`serve()`]
-//! serves them.
+//! Serves named SQL queries as a streaming HTTP API. [`Config`] defines the queries, and
+//! [`serve()`] serves them.
 //!
 //! | module | contents |
 //! |---|---|
 //! | [`config`] | the TOML file: databases, queries, limits |
 //! | [`parameters`], [`query_string`] | converts the text of a request to typed values |
-//! | [`endpoint`] | [`Gateway`]: the handler of the server, which answers by path and method |
+//! | [`endpoint`] | [`Gateway`]: the request handler of the server, which selects the response by path and method |
 //! | `query_source`, `run_error` | executes a query for a request; the errors |
 //! | `driver_calls`, `supervision` | the state that is shared with a supervisor |
 //! | `check` | checks a configuration against its databases without running a query |
@@ -13,7 +13,7 @@
 //! | `formats` | the formats of responses |
 //! | `page`, `problem` | the page at `/`, and every response that is not a success |
 //! | [`log`] | log lines |
-//! | [`serve()`] | the gateway on a listening socket |
+//! | [`serve()`] | serves a configuration on a listening socket |
 #![deny(unsafe_code)]
 
 pub mod config;

@@ -8,7 +8,7 @@ use onecopy_rows::{Error, ErrorKind, Value};
 use onecopy_serve::Access;
 use onecopy_serve::access::rfc3339;
 
-/// The log, as a function that receives each line, without a line end.
+/// The log: a function that is called with each line, without a line end.
 #[derive(Clone)]
 pub struct Log(Arc<dyn Fn(&str) + Send + Sync>);
 
@@ -57,12 +57,13 @@ impl std::fmt::Debug for Log {
     }
 }
 
-/// Advice on an error caused by malformed text in a cell.
+/// Advice that is added to an error caused by malformed text in a cell.
 pub(crate) const REPLACE: &str =
     "set `errors = \"replace\"` for this database to read U+FFFD instead";
 
-/// Returns the text of a database's error for the log. A message about a value contains the value,
-/// so it is omitted. From every other message, the text parameters of the request are removed.
+/// Returns the text of a database error for the log. Messages about values are omitted, because
+/// they contain the values. In all other messages, the text parameters of the request are replaced
+/// by `…`. With `debug`, the complete message is returned.
 pub(crate) fn error_text(error: &Error, parameters: &[Value], debug: bool) -> String {
     let error = &error.clone().or_else_replace(REPLACE);
     let mut text = format!("{:?}", error.kind);

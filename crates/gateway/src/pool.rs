@@ -16,16 +16,16 @@ use crate::driver_calls::{CallMark, DriverCall, DriverCalls};
 use crate::log::Log;
 use crate::supervision::Supervision;
 
-/// A connection that was idle for longer than this is closed instead of used, because firewalls
-/// drop connections that are silent for long.
+/// A connection that was idle for longer than this is closed and not used again, because firewalls
+/// drop connections that send nothing for a long time.
 const MAX_IDLE: Duration = Duration::from_secs(300);
 
 pub(crate) struct Pool {
     database: Database,
     idle: Mutex<Vec<(Connection, Instant)>>,
     n_running: AtomicUsize,
-    /// The number of slots (rights to run one query) whose run was stopped, and whose driver has
-    /// not returned. Such a slot is still in use.
+    /// The number of slots that are occupied by stopped runs whose driver has not returned. A slot
+    /// is the right to run one query.
     n_held: AtomicUsize,
     /// `true` after the description and the notices of the database's driver were logged. This
     /// happens at the first connect.
@@ -40,7 +40,7 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    /// Creates the pool for `database`, whose index in the configuration is `index`.
+    /// Creates the pool of `database`; `index` is its index in [`crate::Config::databases`].
     pub(crate) fn new(
         database: Database,
         index: usize,
@@ -74,8 +74,8 @@ impl Pool {
         Some(calls.mark(*index, call))
     }
 
-    /// Reserves a slot, which is the right to run one query on the database, without waiting.
-    /// Returns `None` if `max_concurrent` queries are running.
+    /// Reserves a slot, which is the right to run one query on the database. The call does not
+    /// wait: it returns `None` if `max_concurrent` queries are already running.
     pub(crate) fn slot(self: &Arc<Pool>) -> Option<Slot> {
         let limit = self.database.max_concurrent;
         let mut n = self.n_running.load(Ordering::Acquire);
@@ -113,7 +113,7 @@ impl Pool {
         }
     }
 
-    /// Opens a new read-only connection.
+    /// Opens a new read-only connection to the database.
     pub(crate) fn open(&self) -> Result<Connection, Error> {
         let _connecting = self.mark(DriverCall::Connect);
         let connection = Connection::open(self.database.target.expose(), &options(&self.database))?;
@@ -139,7 +139,7 @@ pub(crate) fn options(database: &Database) -> ConnectOptions {
         autocommit: false,
         login_timeout_s: database.connect_timeout_s,
         text_policy: database.text_policy,
-        // With this setting, memory use is constant for a result of any size.
+        // With this setting, memory use is bounded for a result of any size.
         guesses_short: false,
         ..ConnectOptions::default()
     }
@@ -164,7 +164,7 @@ impl Drop for StuckSlot {
     }
 }
 
-/// The right to run one query on the database. Dropping it permits another query to run.
+/// The right to run one query on the database. When it is dropped, another query may run.
 pub(crate) struct Slot {
     pool: Arc<Pool>,
     /// Counts a driver call as in progress, for the supervisor, until the slot is dropped; `None`

@@ -12,7 +12,7 @@ use crate::log;
 use crate::query_string::FieldProblem;
 use crate::run_error::RunError;
 
-/// Adds the header fields that all responses of the gateway have.
+/// Adds the header fields that every response of the gateway has.
 pub(crate) fn with_common_headers(response: Response) -> Response {
     header(
         header(response, "Cache-Control", "no-store"),
@@ -21,7 +21,7 @@ pub(crate) fn with_common_headers(response: Response) -> Response {
     )
 }
 
-/// Adds a header field whose name and value are constants or digits.
+/// Adds a header field. Its name and value must be constants or digits, so that they are valid.
 pub(crate) fn header(response: Response, name: &str, value: &str) -> Response {
     response
         .header(name, value)

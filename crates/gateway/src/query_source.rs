@@ -1,8 +1,10 @@
-//! [`QuerySource`]: one run of a query, as the chunk source of a response.
+//! [`QuerySource`]: one execution of a query for one request (a run), as the chunk source of a
+//! response.
 //!
-//! The run starts at the first fill. A worker thread connects to the database, executes the query
-//! and fills the chunks. So a slow database never occupies the thread that reads requests. An error
-//! at the start can still determine the status of the response.
+//! The run starts when the first chunk is requested. A worker thread connects to the database,
+//! executes the query and fills the chunks, so a slow database does not block the thread that reads
+//! requests. The status of the response is sent only after the first chunk, so an error before that
+//! can still change it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -22,7 +24,7 @@ use crate::deadlines::Watch;
 use crate::pool::{Pool, Slot, StuckSlot};
 use crate::run_error::RunError;
 
-/// The SQL of a query, which all its runs share.
+/// The SQL of a query. All runs of the query share it.
 pub(crate) struct Sql {
     /// The name of the query.
     pub(crate) name: String,
@@ -36,7 +38,7 @@ pub(crate) struct Sql {
 }
 
 impl Sql {
-    /// Rejects a statement that writes data, if the database can report this. A read-only
+    /// Returns an error if the database reports that the statement writes data. A read-only
     /// connection would reject the statement too, but only this check reports it as an error of the
     /// configuration.
     fn check(&self, connection: &Connection) -> Result<(), ChunkError> {
@@ -51,14 +53,13 @@ impl Sql {
     }
 }
 
-/// The state of a run (one execution of a query) that other threads access in order to stop the
-/// run.
+/// The state of a run (one execution of a query) that other threads need in order to stop it.
 pub(crate) struct Run {
     limit: Duration,
     deadline: Instant,
     control: Mutex<Control>,
     /// The connection and the row stream of the run; `None` after the end of the run. A worker
-    /// holds the lock while it fills a chunk.
+    /// thread has the lock while it fills a chunk.
     live: Mutex<Option<Live>>,
     /// Ends the response to the client if the run was stopped and the driver does not return.
     breaker: Breaker,
@@ -77,15 +78,15 @@ struct Control {
     /// Cancels the driver call in progress on the run's connection; `None` before the run has a
     /// connection, and after the end of the run.
     handle: Option<CancelHandle>,
-    /// The number of checks after the run was stopped. Only checks that found the run still in
-    /// progress are counted.
+    /// The number of times that the stopped run was found to be still in progress.
     n_looks: u32,
-    /// Counts the run's slot as occupied by a driver that ignores the cancel; `None` until the
-    /// driver was found to ignore it.
+    /// The mark that the run's slot is occupied by a driver that ignores the cancel; `None` until
+    /// this was found.
     held: Option<StuckSlot>,
 }
 
-/// The resources of a run. The order of the fields is the order in which they must be dropped.
+/// The resources of a run, in the order in which Rust drops them: the row stream must be dropped
+/// before its connection, and the connection before the slot.
 struct Live {
     chunks: Option<Box<dyn ChunkSource>>,
     connection: Option<Connection>,
@@ -113,8 +114,9 @@ impl Run {
         control.stopped.map_or(Ok(()), |why| Err(run_error(why)))
     }
 
-    /// Stops the run if its deadline has passed or if it was already stopped. Returns the time of
-    /// the next check; `None` if no further check is needed.
+    /// Checks the run at the time `now`. Stops it if its deadline has passed, or cancels it again
+    /// if it was already stopped. Returns the time of the next check; `None` if no further check is
+    /// needed.
     ///
     /// A run is stopped repeatedly, because a cancel that arrives between two calls of the driver
     /// has no effect.
@@ -125,8 +127,8 @@ impl Run {
             None => self.stop(RunError::TimeLimit { limit: self.limit }),
             Some(why) => self.stop(why),
         }
-        // The run is not being filled now: it waits for a slow client. Such a client must not
-        // occupy a slot or a connection.
+        // No worker fills a chunk now, because the client reads slowly. Such a client must not
+        // occupy a slot or a connection, so they are released.
         if let Ok(mut live) = self.live.try_lock() {
             if let Some(live) = live.take() {
                 lock(&self.control).handle = None;
@@ -140,8 +142,8 @@ impl Run {
         Some(now + again)
     }
 
-    /// Counts a check of a stopped run whose worker is still inside the driver. If the run was
-    /// stopped by its time limit, the second check ends the client's response.
+    /// Counts a check of a stopped run whose worker thread is still in a driver call. After the
+    /// time limit, the second such check ends the client's response.
     fn wait_no_more(&self) {
         let mut control = lock(&self.control);
         control.n_looks += 1;
@@ -165,13 +167,13 @@ pub(crate) struct QuerySource {
     ledger: Ledger,
     n_rows: u64,
     reused: bool,
-    /// `true` after bytes of the result were returned. The query can then not be executed again on
-    /// another connection.
+    /// `true` after bytes of the result were returned. The query can then not be executed again,
+    /// because the client would receive rows twice.
     filled: bool,
 }
 
 impl QuerySource {
-    /// Creates a run, which starts at its first fill. Its time limit starts now.
+    /// Creates a run. Its time limit starts now, its execution when the first chunk is requested.
     pub(crate) fn new(
         slot: Slot,
         watch: &Watch,
@@ -214,8 +216,8 @@ impl QuerySource {
         &self.run.breaker
     }
 
-    /// Connects to the database and executes the query. With `fresh`, it opens a new connection
-    /// instead of using an idle one of the pool.
+    /// Connects to the database and executes the query. If `fresh`, a new connection is opened;
+    /// otherwise an idle connection of the pool is used if there is one.
     fn start(&mut self, live: &mut Live, fresh: bool) -> Result<(), ChunkError> {
         let idle = if fresh { None } else { live.slot.take_idle() };
         self.reused = idle.is_some();
@@ -252,9 +254,9 @@ impl QuerySource {
         filled
     }
 
-    /// Returns `true` if the query can be executed again on a new connection. This is so if the run
-    /// used an idle connection of the pool, and `error` may mean that this connection was lost
-    /// while it was idle.
+    /// Returns `true` if the query should be executed again on a new connection. This is the case
+    /// if an idle connection of the pool was used and `error` may mean that this connection was
+    /// lost while it was idle.
     fn may_be_stale(&self, error: &ChunkError) -> bool {
         let stopped = lock(&self.run.control).stopped.is_some();
         let of_database = error.source.downcast_ref::<Error>();
@@ -262,13 +264,14 @@ impl QuerySource {
         self.reused && !self.filled && !stopped && broken
     }
 
-    /// Releases all resources of the run: its row stream, its connection (closed unless it was
-    /// returned to the pool), and last its slot.
+    /// Releases the resources of the run: first its row stream, then its connection, and last its
+    /// slot. The connection is closed, unless it was returned to the pool before.
     fn end(&self, mut live: Live) {
         lock(&self.run.control).handle = None;
         live.chunks = None;
         drop(live);
-        // The slot is released last, because dropping the statement above may wait too.
+        // The mark of a stuck slot is dropped last, because the drops above may wait for the driver
+        // too.
         let held = lock(&self.run.control).held.take();
         drop(held);
     }
@@ -277,8 +280,8 @@ impl QuerySource {
 impl Drop for QuerySource {
     fn drop(&mut self) {
         self.watch.remove(&self.run);
-        // The resources are dropped here. The last handle of the run, which the thread of the time
-        // limits may have, does not drop them.
+        // The resources are dropped here and not by the last `Arc` of the run, which the thread of
+        // the time limits may have.
         let live = lock(&self.run.live).take();
         if let Some(live) = live {
             self.end(live);

@@ -7,7 +7,7 @@ use onecopy_rows::Value;
 
 use crate::config::Query;
 
-/// A problem with one parameter of a request.
+/// A problem with one parameter of a request, which the response lists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldProblem {
     /// The name of the parameter in the request, truncated to 100 characters.
@@ -25,8 +25,8 @@ const MAX_PROBLEMS: usize = 20;
 /// their order.
 ///
 /// # Errors
-/// A problem for each parameter that is wrong, missing, unknown, repeated or badly encoded (at most
-/// twenty).
+/// A problem for each parameter that is wrong, missing, unknown, repeated or badly encoded. At most
+/// twenty problems are returned.
 pub fn bind(query: &Query, query_string: Option<&str>) -> Result<Vec<Value>, Vec<FieldProblem>> {
     let mut problems = Vec::new();
     let mut given: Vec<Option<Value>> = vec![None; query.parameters.len()];

@@ -4,8 +4,7 @@
 use std::fmt;
 use std::time::Duration;
 
-/// The reason for which a run (one execution of a query) failed, other than an error of the
-/// database.
+/// The reason why a run (one execution of a query) failed, if it is not an error of the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RunError {

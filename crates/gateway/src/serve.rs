@@ -13,14 +13,14 @@ use crate::endpoint::Gateway;
 use crate::log::Log;
 use crate::supervision::Supervision;
 
-/// The settings from the command line, in addition to the configuration.
+/// The settings that the command line adds to those of the configuration.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// `true` to permit an address that other machines can reach.
     pub public: bool,
-    /// The receiver of log lines.
+    /// The log to which each request and failure is written.
     pub log: Log,
-    /// The limits of the HTTP server on its clients.
+    /// The limits of the HTTP server, such as its number of connections.
     pub limits: onecopy_serve::Limits,
     /// Counts the bytes of text that are converted and copied for all responses.
     pub ledger: Ledger,
@@ -46,7 +46,7 @@ impl Options {
     }
 }
 
-/// The address and the stop handle of a gateway, available as soon as its socket listens.
+/// The address of a gateway whose socket listens, and the handle that stops it.
 #[derive(Clone, Debug)]
 pub struct Serving {
     /// The address of the listener, with the port that the system chose.
@@ -55,7 +55,7 @@ pub struct Serving {
     pub handle: Handle,
 }
 
-/// The reason for which a gateway cannot serve.
+/// The reason why a gateway cannot serve.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ServeError {
@@ -116,7 +116,8 @@ pub fn listen(config: &Config, public: bool) -> Result<Socket, ServeError> {
 /// when the socket listens, before the first request.
 ///
 /// # Errors
-/// [`ServeError`]. An unreachable database is not an error: its queries are answered with 503.
+/// [`ServeError`]. An unreachable database is not an error: requests for its queries are answered
+/// with the status 503.
 pub fn serve(
     config: Config,
     options: Options,
@@ -126,7 +127,7 @@ pub fn serve(
     serve_on(socket, config, options, on_ready)
 }
 
-/// Serves as [`serve()`] does, on a socket that already listens; the address in the configuration
+/// Does the same as [`serve()`], on a socket that already listens. The address in the configuration
 /// is ignored.
 ///
 /// # Errors

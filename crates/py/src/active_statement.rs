@@ -17,15 +17,15 @@ use crate::raw::text_cache::TextCache;
 use crate::rows::PyRows;
 use crate::thread_switch;
 
-/// The longest time for which rows are read with the GIL held. After it, the GIL is released for a
-/// moment and signal handlers run.
+/// The longest time for which a thread reads rows with the GIL held. After this time, other threads
+/// can take the GIL, and signal handlers run.
 const TURN: Duration = Duration::from_millis(4);
 
 /// The executed statement of a cursor, whose rows are being returned.
 pub(crate) struct Active {
     rest: StatementRest,
     position: BlockPosition,
-    /// `true` if the caller has requested rows of this statement.
+    /// `true` after the caller has requested a row of this statement.
     is_touched: bool,
     /// The number of rows of this result that were converted to tuples so far.
     n_given: u64,
@@ -47,8 +47,8 @@ const AWAY: &str = "another task waits for rows of this cursor, or was cancelled
 /// The state of the statement: open with rows, ended, failed, or taken by a task on an event loop.
 enum StatementRest {
     Open(Box<Detached<Statement>>),
-    /// The last row was fetched. The field is the statement if the statement has another result
-    /// set. Otherwise the statement was closed at once, and the field is `None`.
+    /// The last row was fetched. The field is `Some` if the statement has another result set.
+    /// Otherwise the statement was closed at once, and the field is `None`.
     End(Option<Box<Detached<Statement>>>),
     /// The statement failed. Each later call raises a copy of this exception, so that truncated
     /// rows never look complete. [`errors::again`] makes the copy.
@@ -79,7 +79,8 @@ impl Active {
         }
     }
 
-    /// Returns the statement, so that the caller can drop it while the GIL is released.
+    /// Returns the statement, so that the caller can drop it while the GIL is released. Returns
+    /// `None` if the statement was closed, has failed or was taken.
     pub(crate) fn into_statement(self) -> Option<Box<Detached<Statement>>> {
         match self.rest {
             StatementRest::Open(statement) => Some(statement),
@@ -88,8 +89,8 @@ impl Active {
         }
     }
 
-    /// Excludes the values of `columns` from the rows; [`Active::read_part`] reads them in parts.
-    /// Returns an error if the caller has already requested a row.
+    /// Excludes the values of `columns` from the fetched rows; the caller reads them in parts with
+    /// [`Active::read_part`]. Returns an error if the caller has already requested a row.
     pub(crate) fn defer(&mut self, py: Python<'_>, columns: Vec<usize>) -> PyResult<()> {
         match &mut self.rest {
             StatementRest::Open(statement) if !self.is_touched => statement
@@ -148,8 +149,8 @@ impl Active {
         }
     }
 
-    /// Stores the statement that [`Active::take_away`] removed. `is_late` is `true` if the time
-    /// limit was exceeded meanwhile.
+    /// Stores the statement that [`Active::take_away`] removed. `is_late` is `true` if a driver
+    /// call exceeded the time limit while the statement was removed.
     pub(crate) fn put_back(&mut self, statement: Box<Detached<Statement>>, is_late: bool) {
         self.rest = StatementRest::Open(statement);
         self.is_late |= is_late;
@@ -179,7 +180,7 @@ impl Active {
     }
 
     /// If [`TURN`] has passed since `last_turn`, runs signal handlers and lets other threads run. A
-    /// Python call that pulls rows several times calls this function between two pulls.
+    /// Python call that reads several batches of rows calls this function between two batches.
     ///
     /// # Errors
     /// The exception of a signal handler.
@@ -232,7 +233,8 @@ impl Active {
     /// `sink` accepts. At the end of the result, no row is appended.
     ///
     /// # Errors
-    /// As [`Active::pull`]; the rows of this call are lost.
+    /// The error of the source or of a cell, or the exception of a signal handler. The rows that
+    /// this call has read are lost.
     pub(crate) fn pull_columns(
         &mut self,
         py: Python<'_>,
@@ -258,8 +260,8 @@ impl Active {
         self.after(py, pulled)
     }
 
-    /// Returns `pulled`, the result of a pull. If the pull failed and exceeded the time limit,
-    /// returns the time limit's error instead.
+    /// Returns `pulled`, the result of reading rows. If reading failed and exceeded the time limit,
+    /// returns the error of the time limit instead.
     fn in_time<T>(
         &mut self,
         py: Python<'_>,
@@ -274,8 +276,8 @@ impl Active {
         })
     }
 
-    /// Updates the statement after a pull of rows. `Ok(false)` in `pulled` means that the last row
-    /// was fetched. If `pulled` is an error, the statement is marked as failed.
+    /// Updates the state of the statement after rows were read. `pulled` is `Ok(false)` if the last
+    /// row was fetched. If `pulled` is an error, the statement is marked as failed.
     fn after(&mut self, py: Python<'_>, pulled: PyResult<bool>) -> PyResult<()> {
         match pulled {
             Ok(true) => Ok(()),
@@ -315,7 +317,8 @@ impl Active {
         Ok(found.then(|| statement.into_inner()))
     }
 
-    /// Returns the statement, for a search of its next result; `None` if the statement has ended.
+    /// Returns the statement, so that the caller can advance it to its next result. Returns `None`
+    /// if the statement has ended.
     ///
     /// # Errors
     /// The error with which the statement has failed.
@@ -330,8 +333,8 @@ impl Active {
         }
     }
 
-    /// Marks the statement as failed: each later call raises this error. Rows of the current fetch
-    /// may have been lost, so no further rows may be returned.
+    /// Marks the statement as failed, so that each later call raises this error. Rows of the
+    /// current fetch may have been lost, and a result with missing rows must not look complete.
     fn fail(&mut self, py: Python<'_>, error: &PyErr) {
         self.rest = StatementRest::Failed(match errors::is_ours(py, error) {
             true => errors::again(py, error),

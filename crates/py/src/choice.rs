@@ -7,10 +7,10 @@ use pyo3::prelude::*;
 
 use crate::raw::text;
 
-/// Returns the choice for the word that was passed as the argument `name`.
+/// Returns the value that `choices` assigns to the word that was passed as the argument `name`.
 ///
 /// # Errors
-/// `ValueError`, with the accepted words, if the argument is not one of them.
+/// `ValueError`, with the accepted words, if the argument is none of these words.
 pub(crate) fn choice<T: Copy>(
     given: Borrowed<'_, '_, PyAny>,
     name: &str,

@@ -80,7 +80,7 @@ pub(crate) fn message<'py>(
     Ok((class, made))
 }
 
-/// Returns the exception for a row stream that failed.
+/// Converts the error of a row stream to the exception that its reader gets.
 pub(crate) fn from_chunks(py: Python<'_>, error: &ChunkError) -> PyErr {
     if let Some(error) = error.source.downcast_ref::<Error>() {
         return to_py(py, error);

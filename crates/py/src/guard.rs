@@ -16,9 +16,9 @@ pub(crate) struct Guarded<T> {
     /// The protected state; `None` only during `drop`.
     state: Option<Mutex<T>>,
     /// The number of the thread that holds the lock; 0 if no thread does. Relaxed memory order is
-    /// sufficient for the two readers of this field. A thread that finds its own number has stored
-    /// that number itself. The deadlock check has synchronised with the holder through the list of
-    /// waiting threads.
+    /// sufficient for the two reads of this field. In [`Guarded::lock`], a thread that finds its
+    /// own number has stored that number itself. The deadlock check has synchronised with the
+    /// holder through the list of waiting threads.
     owner: AtomicU64,
     generation: u32,
     /// The kind of the Python object, for error messages: `connection`, `cursor`, `stream`.
@@ -40,10 +40,12 @@ impl<T: Send> Guarded<T> {
     /// error if this thread already holds it, or if waiting would be a deadlock.
     ///
     /// # Errors
-    /// `InterfaceError` in a forked child; if this thread already holds the lock, as in a finalizer
-    /// or signal handler that uses the object it has interrupted; and if a callback would wait for
-    /// a thread that waits for this thread. `RecursionError` if the stack is nearly full, because
-    /// callbacks of these objects' methods may be nested.
+    /// - `InterfaceError` in a forked child.
+    /// - `InterfaceError` if this thread already holds the lock, for example in a finalizer or
+    ///   signal handler that uses the object it has interrupted.
+    /// - `InterfaceError` if a callback would wait for a thread that waits for this thread.
+    /// - `RecursionError` if the stack is nearly full, because callbacks of these objects' methods
+    ///   may be nested.
     #[inline(always)]
     pub(crate) fn lock(&self, py: Python<'_>) -> PyResult<Locked<'_, T>> {
         stack::check(py)?;

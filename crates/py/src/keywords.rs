@@ -8,7 +8,7 @@ use pyo3::types::{PyString, PyTuple};
 use crate::raw::{function, gil, text};
 
 /// A callable that the caller has passed. Dropping a `Hook` releases the reference to the callable
-/// immediately. The reference in a dropped `Py` would only be released at PyO3's next call:
+/// immediately. A dropped `Py` would release the reference only at the next call through PyO3, and
 /// `raw::function` calls Rust functions without PyO3.
 #[derive(Debug)]
 pub(crate) struct Hook(Option<Py<PyAny>>);
@@ -38,7 +38,8 @@ impl Drop for Hook {
     }
 }
 
-/// Returns the choice for the word that a `str` contains; an error for any other word or object.
+/// Returns the value that `choices` assigns to the word in `object`, the argument `parameter`. Any
+/// other word or object is an error.
 pub(crate) fn choose<T: Copy>(
     object: Borrowed<'_, '_, PyAny>,
     parameter: &str,
@@ -56,7 +57,8 @@ pub(crate) fn choose<T: Copy>(
     })
 }
 
-/// Returns the choices for the words in an iterable, as a number with one bit for each choice.
+/// Returns the union of the values that `choices` assigns to the words in an iterable, as a number
+/// with one bit for each value.
 pub(crate) fn choose_many<T: Copy + Into<u16>>(
     object: Borrowed<'_, '_, PyAny>,
     parameter: &str,

@@ -119,7 +119,8 @@ impl LedgerScope {
     ) -> PyResult<()> {
         let mut tokens = self.tokens.lock(py)?;
         // Threads and tasks that use one ledger at the same time have one token each, and the
-        // context variable accepts only a token of the current context.
+        // context variable accepts only a token of the current context. The tokens are therefore
+        // tried, from the last one on.
         let mut refused = None;
         for i in (0..tokens.len()).rev() {
             match context::reset(variable(py)?, tokens[i].bind(py)) {

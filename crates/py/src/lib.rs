@@ -6,18 +6,20 @@
 //! | `bson` | `onecopy.bson`: Python objects to BSON and back |
 //! | `connection` | `connect` and `Connection` |
 //! | `cursor` | `Cursor` of PEP 249 |
-//! | `active_statement`, `next_rows` | a statement whose rows are read; the fetch of its next rows
-//! |
+//! | `active_statement`, `next_rows` | a statement whose rows are read; the fetch of its next rows |
 //! | `pending` | calls that an event loop runs, suspended where they would block |
 //! | `rows` | the row sink that creates Python objects from cells |
 //! | `parameters`, `array`, `range`, `json_value` | Python objects to parameters; `Range`, `Json` |
 //! | `types` | column types for `description` |
 //! | `stream`, `stream_output` | `RowStream`, and the destinations it can be written to |
 //! | `ledger` | `onecopy.ledger()` |
+//! | `limit` | time limits of driver calls |
 //! | `moving` | `send_file`, `recv_file`, `copy_file`: bytes that the kernel transfers |
 //! | `errors` | the table from error kinds to exception classes |
 //! | `json` | `onecopy.json`: Python objects to JSON and back |
 //! | `keywords`, `recent` | values of keywords; the length of recent results |
+//! | `parts` | `onecopy.parts`: the plan of a statement, and the execution of its parts |
+//! | `row_maker` | row objects from tuples, by a row factory and converters |
 //! | `text` | `onecopy.text`: text between buffers and `str` |
 //! | `thread_switch` | lets other threads run while SQLite is stepped with the GIL held |
 //! | `choice` | arguments that are one of several words |
@@ -53,7 +55,7 @@ mod parts;
 mod pending;
 mod python_class;
 mod range;
-#[allow(unsafe_code)] // Fence: CPython's data structures, signal handlers, descriptors.
+#[allow(unsafe_code)] // Unsafe boundary: CPython's data structures, signal handlers, descriptors.
 mod raw;
 mod recent;
 mod row_maker;
@@ -68,7 +70,7 @@ mod wsgi;
 use pyo3::exceptions::PyImportError;
 use pyo3::prelude::*;
 
-/// Rows of PostgreSQL, SQLite and any ODBC database, whose text is converted only once.
+/// The extension module of onecopy: rows of PostgreSQL, SQLite and any ODBC database.
 #[pymodule(gil_used = true)]
 mod _core {
     use super::*;

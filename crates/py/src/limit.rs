@@ -33,7 +33,7 @@ impl TimeLimit {
     pub(crate) fn set(&self, seconds: Option<f64>) -> PyResult<()> {
         let millis = match seconds {
             None => 0,
-            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // between the two
+            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // in range
             Some(s) if s > 0.0 && s <= 1e9 => ((s * 1000.0).ceil() as u64).max(1),
             Some(_) => {
                 return Err(PyValueError::new_err(
@@ -45,7 +45,7 @@ impl TimeLimit {
         Ok(())
     }
 
-    #[allow(clippy::cast_precision_loss)] // 1e12 at most
+    #[allow(clippy::cast_precision_loss)] // At most 1e12 milliseconds.
     pub(crate) fn seconds(&self) -> Option<f64> {
         self.get().map(|limit| limit.as_millis() as f64 / 1000.0)
     }
@@ -56,7 +56,8 @@ impl TimeLimit {
     }
 }
 
-/// The progress of a driver call that has a time limit.
+/// The state of a driver call that has a time limit: it runs, it has exceeded the limit, or it has
+/// ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum CallStage {
     UnderWay,
@@ -94,8 +95,8 @@ impl CallWatch {
                 while *stage != CallStage::Over {
                     let left = end.saturating_duration_since(Instant::now());
                     let pause = if left.is_zero() {
-                        // The lock is held, so that this call cannot end and another one begin
-                        // before the cancellation has arrived.
+                        // The lock is held, so that the watched call cannot end, and another call
+                        // begin, before the cancellation has arrived.
                         *stage = CallStage::RanOut;
                         cancel.cancel();
                         Duration::from_millis(50)

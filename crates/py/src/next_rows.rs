@@ -59,8 +59,8 @@ enum StepFailure<E> {
     Sink(E),
 }
 
-/// The arguments of a pull that fetches the next rows of a statement as tuples. The result of the
-/// pull is `true` if more rows may follow.
+/// The arguments for fetching the next rows of a statement as tuples. The output is `true` if more
+/// rows may follow.
 pub(crate) struct PullRows<'p, 'py> {
     pub(crate) py: Python<'py>,
     pub(crate) position: &'p mut BlockPosition,
@@ -93,8 +93,8 @@ impl StatementVisitor for PullRows<'_, '_> {
     }
 }
 
-/// The arguments of a pull that adds the next rows of a statement to columns. The result of the
-/// pull is `true` if more rows may follow.
+/// The arguments for adding the next rows of a statement to columns. The output is `true` if more
+/// rows may follow.
 pub(crate) struct PullColumns<'p, 'py> {
     pub(crate) py: Python<'p>,
     pub(crate) position: &'p mut BlockPosition,
@@ -167,11 +167,11 @@ fn next_block<S: Source>(
     moved: &mut Tally,
 ) -> PyResult<bool> {
     if position.next_row >= position.n_rows {
-        // The error is boxed because it is large, and each function on the way would copy a result
-        // of its size.
+        // The error is boxed because it is large: each function that returns the result would copy
+        // it.
         let fetched = if statement.is_ready() {
-            // The rows are in memory. After a release of the GIL, another thread could hold it for
-            // its whole time slice; other threads can run between two pulls.
+            // The rows are in memory, so the GIL is not released: another thread could then hold it
+            // for its whole time slice. Other threads can run between two fetches.
             py.check_signals()?;
             statement.fetch(Budget::default()).map_err(Box::new)
         } else if statement.is_at_hand() {
@@ -201,7 +201,8 @@ fn next_block<S: Source>(
     Ok(true)
 }
 
-/// Adds the remaining rows of a driver's block to columns. Returns `true` if more rows may follow.
+/// Adds rows of the driver's current block to columns. Fetches the next block first if all rows of
+/// the current one were converted. Returns `true` if more rows may follow.
 fn columns<S: Source>(
     py: Python<'_>,
     statement: &mut S,
@@ -232,8 +233,8 @@ fn columns<S: Source>(
     })
 }
 
-/// Fetches a driver's block with the GIL released, and adds its rows to the sink. Returns `true` if
-/// more rows may follow.
+/// Adds rows of the driver's current block to the sink. Fetches the next block first if all rows of
+/// the current one were converted. Returns `true` if more rows may follow.
 fn block<'py, S: Source>(
     py: Python<'py>,
     statement: &mut S,

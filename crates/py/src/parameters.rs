@@ -376,7 +376,7 @@ fn timestamp(v: &Bound<'_, PyDateTime>) -> PyResult<Timestamp> {
         Some(_) => {
             let offset = v.call_method0("utcoffset")?;
             match offset.cast::<PyDelta>() {
-                Err(_) => None, // a zone may say None: such a datetime counts as naive
+                Err(_) => None, // `utcoffset` returned `None`: the datetime is naive
                 Ok(delta) => {
                     let seconds = delta.get_days() * 86_400 + delta.get_seconds();
                     if seconds % 60 != 0 || delta.get_microseconds() != 0 {

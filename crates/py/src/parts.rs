@@ -11,10 +11,11 @@ use crate::connection::Connection;
 use crate::cursor::Cursor;
 use crate::errors;
 
-/// Divides the rows of a query into parts, and returns the plan as JSON.
+/// Divides the rows of a query into parts that can be read separately, and returns the plan as
+/// JSON.
 #[pyfunction]
 #[pyo3(signature = (connection, sql, parameters, parts, key, sample_rows, hold))]
-#[allow(clippy::too_many_arguments)] // Those of `onecopy.parts.plan`.
+#[allow(clippy::too_many_arguments)] // The arguments of `onecopy.parts.plan`.
 pub(crate) fn plan_query(
     py: Python<'_>,
     connection: &Bound<'_, Connection>,
@@ -40,7 +41,7 @@ pub(crate) fn plan_query(
     })
 }
 
-/// Executes a part, which is given as JSON, on a new cursor, and returns the cursor.
+/// Executes a part of a plan on a new cursor, and returns the cursor. The part is passed as JSON.
 #[pyfunction]
 pub(crate) fn execute_part<'py>(
     connection: Bound<'py, Connection>,
@@ -53,7 +54,7 @@ pub(crate) fn execute_part<'py>(
     Ok(cursor)
 }
 
-/// Returns an error of a plan or part as an error of the database.
+/// Converts an error of a plan or of a part to an error of the database connection.
 fn rows_error(error: export::Error) -> Error {
     match error {
         export::Error::Rows(error) => error,

@@ -20,7 +20,8 @@ use crate::raw::gil;
 use crate::raw::one_thread::OfOneThread;
 use crate::{errors, limit};
 
-/// The methods of a call that depend on the type of its result.
+/// The methods of a database call that depend on the type of its result, and that [`PendingCall`]
+/// calls without knowing this type.
 trait Steps {
     /// Runs the call until it has to wait, and returns the event to wait for. `None` if the call
     /// has returned.
@@ -71,8 +72,9 @@ impl<T: Send, F: FnOnce(Python<'_>, T, bool) -> PyResult<Py<PyAny>>> Steps for C
 /// thread.
 #[pyclass(frozen, module = "onecopy._core")]
 pub(crate) struct PendingCall {
-    /// The call; `None` after `result` and `abandon`. If a suspended call is dropped on another
-    /// thread, the call and its connection are leaked; no other code uses this connection.
+    /// The state of the call; `None` after `result` and `abandon`. If a suspended call is dropped
+    /// on another thread, the call and its connection are leaked, because they must not be used
+    /// there.
     steps: OfOneThread<RefCell<Option<Box<dyn Steps>>>>,
     cancel: CancelHandle,
     limit: Option<Duration>,
@@ -103,7 +105,7 @@ impl PendingCall {
         })
     }
 
-    /// Returns the steps of the call. Only the thread that created the call may use them.
+    /// Borrows the state of the call. Only the thread that created the call may use it.
     ///
     /// # Errors
     /// `InterfaceError` on another thread than the one that created the call, and for Python code
@@ -150,8 +152,8 @@ impl PendingCall {
         }
     }
 
-    /// Ends a call whose result is not needed any more. The waits of the call fail, so the
-    /// connection is lost.
+    /// Ends a call whose result is not needed any more. A wait of the call fails from then on, so
+    /// the connection is lost.
     fn abandon(&self, py: Python<'_>) -> PyResult<()> {
         let steps = self.borrow(py)?.take();
         drop(steps);
@@ -172,7 +174,8 @@ impl PendingCall {
         self.limit.map(|limit| limit.as_secs_f64())
     }
 
-    /// Cancels the call because it exceeded its time limit; its error then reports the limit.
+    /// Cancels the call because it exceeded its time limit. The error of the call then reports the
+    /// limit.
     fn run_out(&self, py: Python<'_>) {
         self.is_late.store(true, Relaxed);
         self.cancel(py);

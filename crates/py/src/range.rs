@@ -116,8 +116,8 @@ impl Range {
         Ok(Range::of(lower, upper, includes, empty))
     }
 
-    /// The kinds of the bounds: ``"[)"``, ``"[]"``, ``"(]"`` or ``"()"``; ``""`` for the empty
-    /// range.
+    /// The brackets that show which bounds the range includes: ``"[)"``, ``"[]"``, ``"(]"`` or
+    /// ``"()"``; ``""`` for the empty range.
     #[getter]
     fn bounds(&self) -> &'static str {
         match (self.includes_lower, self.includes_upper) {

@@ -1,6 +1,6 @@
 //! `Maker`: converts row tuples to other row objects, by a row factory and converters.
 //!
-//! It calls Python code of the user, so it is called while the cursor is not locked.
+//! A `Maker` calls Python code of the user, so it is called while the cursor is not locked.
 
 use onecopy_rows::{ErrorKind, Schema};
 use pyo3::prelude::*;
@@ -37,8 +37,8 @@ fn dict_row<'py>(py: Python<'py>) -> PyResult<&'py Bound<'py, PyAny>> {
 }
 
 impl Maker {
-    /// Creates the maker for a result, from the row factory of `cursor` and the converters. `None`
-    /// if the rows remain tuples.
+    /// Creates the `Maker` for a result, from the row factory of `cursor` and the converters.
+    /// Returns `None` if the rows remain tuples.
     pub(crate) fn of(
         cursor: &Bound<'_, PyAny>,
         schema: &Schema,
@@ -77,7 +77,7 @@ impl Maker {
         Ok(Some(Maker { converters, form }))
     }
 
-    /// Converts a tuple that is not referred to by any other code.
+    /// Converts a row tuple, to which no other code refers, to the row object.
     pub(crate) fn make<'py>(&self, row: Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyAny>> {
         let py = row.py();
         let row = if self.converters.is_empty() {

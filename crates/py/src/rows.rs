@@ -32,7 +32,7 @@ enum Why {
     Malformed(Malformed, &'static str),
     /// The driver returned a value that is not valid for the column's type.
     Invalid(WriteError),
-    /// Python raised an exception: `ValueError` for a date that Python cannot represent,
+    /// Python raised an exception: a `ValueError` for a date that Python cannot represent, or a
     /// `MemoryError`.
     Python(PyErr),
     /// The database passed a long value to the sink in parts, but the sink requires whole values.
@@ -40,7 +40,7 @@ enum Why {
 }
 
 impl CellError {
-    /// Creates the error that a long value of `column` was passed to the sink in parts.
+    /// Creates the error for a long value of `column` that was passed to the sink in parts.
     pub(crate) fn in_parts(column: usize) -> CellError {
         let why = Why::Parts;
         CellError { column, why }
@@ -92,8 +92,8 @@ pub(crate) struct PyRows<'py> {
     py: Python<'py>,
     policy: Policy,
     decimal: Bound<'py, PyType>,
-    /// The most recent time zone, with its offset in minutes: a result rarely contains many
-    /// offsets.
+    /// The time zone that was used last, and its offset in minutes. It is reused, because a result
+    /// rarely contains many offsets.
     zone: Option<(i16, Bound<'py, PyTzInfo>)>,
     rows: TupleBuilder<'py>,
     /// The caches of recent texts, one for each column; empty if equal texts do not share a `str`.
@@ -109,7 +109,7 @@ pub(crate) struct PyRows<'py> {
 }
 
 impl<'py> PyRows<'py> {
-    /// Creates a sink for rows of `n_columns` columns.
+    /// Creates a row sink without rows, for a result of `n_columns` columns.
     pub(crate) fn new(py: Python<'py>, n_columns: usize, policy: Policy) -> PyResult<PyRows<'py>> {
         Ok(PyRows {
             py,
@@ -152,7 +152,7 @@ impl<'py> PyRows<'py> {
         &mut self.rows
     }
 
-    /// Sets the items of `columns` in all complete rows to `...`.
+    /// Replaces the items of `columns`, which are deferred, with `...` in all complete rows.
     pub(crate) fn leave_out(&mut self, columns: &[usize]) {
         for &column in columns {
             for row in 0..self.rows.n_complete() {
@@ -215,7 +215,8 @@ impl<'py> PyRows<'py> {
         }
     }
 
-    /// Converts cells of rare kinds, which are not handled by the function for frequent kinds.
+    /// Converts a cell of a rare type. The code is separate, so that the code for frequent types is
+    /// small.
     #[cold]
     #[inline(never)]
     fn rare(&mut self, cell: Cell<'_>) -> Result<Bound<'py, PyAny>, Why> {

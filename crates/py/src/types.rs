@@ -53,7 +53,8 @@ fn affinity(declared: &str) -> &'static str {
     }
 }
 
-/// Returns a tuple of seven items for each column; `None` for a statement without rows.
+/// Returns the value of `Cursor.description`: a tuple of seven items for each column. Returns
+/// `None` for a statement without rows.
 pub(crate) fn description<'py>(
     py: Python<'py>,
     schema: &Schema,

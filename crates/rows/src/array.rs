@@ -56,8 +56,8 @@ impl ArrayText<'_> {
     /// [`ArrayError`]; the elements before the error were passed to the visitor.
     pub fn visit<V: ArrayVisitor>(&self, visitor: &mut V) -> Result<(), ArrayError<V::Error>> {
         let mut text = self.text;
-        // Skips the bounds of dimensions, as in `[0:1]={a,b}`: PostgreSQL writes them if an index
-        // does not begin at 1.
+        // Skips the bounds of the dimensions, as in `[0:1]={a,b}`. PostgreSQL writes the bounds if
+        // the indices of a dimension do not begin at 1.
         if text.first() == Some(&b'[') {
             let end = text.iter().position(|b| *b == b'=');
             text = &text[end.ok_or(ArrayError::Malformed)? + 1..];
@@ -111,9 +111,9 @@ impl ArrayText<'_> {
     }
 }
 
-/// Parses a quoted element, after its opening quote. Returns the element without escapes, and the
-/// number of bytes of `rest` up to and including the closing quote; `None` if there is no closing
-/// quote.
+/// Parses a quoted element; `rest` begins after the opening quote. Returns the element without
+/// escapes, and the number of bytes of `rest` up to and including the closing quote. Returns `None`
+/// if there is no closing quote.
 fn quoted<'a>(rest: &'a [u8], unescaped: &'a mut Vec<u8>) -> Option<(&'a [u8], usize)> {
     let end = rest.iter().position(|b| matches!(b, b'"' | b'\\'))?;
     if rest[end] == b'"' {
@@ -146,8 +146,9 @@ fn give<V: ArrayVisitor>(
     visitor.element(cell(element, text).unwrap_or(Cell::Text(Units::Utf8(text))))
 }
 
-/// Parses the text of an array element; `None` if the text does not have the form of the element
-/// type.
+/// Parses the text of an array element or of a range bound to a cell of the type `element`. Returns
+/// `None` if the text is not a value of that type. Also returns `None` for the types `Text` and
+/// `Bytes`, whose cells the callers create.
 pub(crate) fn cell(element: ElementType, text: &[u8]) -> Option<Cell<'_>> {
     let infinity = match text {
         b"infinity" => Some(Date::INFINITY),
@@ -245,7 +246,8 @@ fn without_era(text: &[u8]) -> (&[u8], bool) {
         .map_or((text, false), |text| (text, true))
 }
 
-/// Parses a date in ISO style with a year of at least four digits; `None` for text in another form.
+/// Parses a date `yyyy-mm-dd` with a year of at least four digits, optionally followed by ` BC`.
+/// Returns `None` for any other text.
 fn date(text: &[u8]) -> Option<Date> {
     let (text, is_before_christ) = without_era(text);
     date_of(text, is_before_christ)
@@ -262,7 +264,8 @@ fn date_of(text: &[u8], is_before_christ: bool) -> Option<Date> {
     })
 }
 
-/// Parses a time of day in the form `hh:mm:ss[.f…]`; `None` for text in another form.
+/// Parses a time of day `hh:mm:ss[.f…]` with up to nine digits of fraction. Returns `None` for any
+/// other text.
 fn time(text: &[u8]) -> Option<Time> {
     let (clock, fraction) = match text.iter().position(|b| *b == b'.') {
         Some(at) => (&text[..at], &text[at + 1..]),
@@ -284,7 +287,8 @@ fn time(text: &[u8]) -> Option<Time> {
     })
 }
 
-/// Parses a timestamp in ISO style that has no offset from UTC; `None` for text in another form.
+/// Parses a timestamp `yyyy-mm-dd hh:mm:ss[.f…]` without an offset from UTC, optionally followed by
+/// ` BC`. Returns `None` for any other text.
 fn timestamp(text: &[u8]) -> Option<Timestamp> {
     let (text, is_before_christ) = without_era(text);
     let split = text.iter().position(|b| *b == b' ')?;
@@ -295,8 +299,9 @@ fn timestamp(text: &[u8]) -> Option<Timestamp> {
     })
 }
 
-/// Parses a timestamp in PostgreSQL's ISO style with its offset (`2024-02-29 12:00:00.5+01`,
-/// `…+05:30`); `None` for another style, for infinity and for an offset with seconds.
+/// Parses a timestamp with an offset from UTC in PostgreSQL's ISO style, such as `2024-02-29
+/// 12:00:00.5+01` or `…+05:30`. Returns `None` for another style, for `infinity`, and for an offset
+/// with seconds, which [`Timestamp`] cannot store.
 pub(crate) fn timestamp_with_offset(text: &[u8]) -> Option<Timestamp> {
     let (text, is_before_christ) = without_era(text);
     let split = text.iter().position(|b| *b == b' ')?;
@@ -314,8 +319,8 @@ pub(crate) fn timestamp_with_offset(text: &[u8]) -> Option<Timestamp> {
     })
 }
 
-/// Parses a time of day with its offset (`12:00:00.5+01`, `…+05:30:15`); `None` for text in another
-/// form.
+/// Parses a time of day with an offset from UTC, such as `12:00:00.5+01` or `…+05:30:15`. Returns
+/// `None` for any other text.
 pub(crate) fn time_with_offset(text: &[u8]) -> Option<Cell<'_>> {
     let (clock, offset_seconds) = split_offset(text)?;
     Some(Cell::TimeTz {
@@ -325,8 +330,8 @@ pub(crate) fn time_with_offset(text: &[u8]) -> Option<Cell<'_>> {
     })
 }
 
-/// Splits a time of day at its offset from UTC; returns the text before the offset, and the offset
-/// in seconds. Returns `None` if the text has no valid offset.
+/// Splits a time of day from its offset from UTC (`+hh[:mm[:ss]]` or `-hh[:mm[:ss]]`). Returns the
+/// text before the offset, and the offset in seconds; `None` if the text has no valid offset.
 fn split_offset(text: &[u8]) -> Option<(&[u8], i32)> {
     let sign = text.iter().position(|b| matches!(b, b'+' | b'-'))?;
     let (clock, zone) = text.split_at(sign);

@@ -8,8 +8,8 @@ pub use onecopy_wire::datetime::{Date, Time, Timestamp};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LongKind {
     /// The parts are text: [`Cell::Text`], with the same `Units` variant for every part. A part may
-    /// end inside a surrogate pair or a UTF-8 sequence; the sink must put the incomplete units
-    /// before the next part.
+    /// end inside a surrogate pair or a UTF-8 sequence; the sink must then prepend the incomplete
+    /// units to the next part.
     Text,
     /// The parts are bytes: [`Cell::Bytes`].
     Bytes,
@@ -39,7 +39,7 @@ pub enum ElementType {
         /// The number of digits after the decimal point.
         scale: i8,
     },
-    /// Binary data, written as hexadecimal digits.
+    /// Binary data; the text of the array contains it as hexadecimal digits after `\x`.
     Bytes,
     /// A date without a time of day.
     Date,
@@ -57,12 +57,13 @@ pub enum ElementType {
     Uuid,
     /// A JSON value.
     Json,
-    /// A range, whose bounds have the contained type.
+    /// A range; the field is the type of its bounds.
     Range(BoundType),
-    /// A multirange: ranges in ascending order that neither overlap nor touch. Its bounds have the
-    /// contained type.
+    /// A multirange: ranges in ascending order that neither overlap nor touch. The field is the
+    /// type of their bounds.
     Multirange(BoundType),
-    /// Any type without a variant of its own. An element is the text that the server sent.
+    /// Any type for which this enum has no other variant. An element is the text that the server
+    /// sent.
     Text,
 }
 
@@ -82,7 +83,7 @@ pub enum BoundType {
 }
 
 impl BoundType {
-    /// Returns the element type of an array whose elements have the same type as the bounds.
+    /// Returns the [`ElementType`] of an array whose elements have the type of these bounds.
     #[must_use]
     pub fn element(self) -> ElementType {
         match self {
@@ -134,7 +135,7 @@ pub enum Cell<'a> {
     /// An unsigned 64-bit integer above `i64::MAX` (MariaDB `bigint unsigned`). Smaller unsigned
     /// integers are emitted as `I64`.
     U64(u64),
-    /// A 32-bit float. It is kept apart from `F64`, because the shortest decimal text of a 32-bit
+    /// A 32-bit float. It is not converted to `F64`, because the shortest decimal text of a 32-bit
     /// float has fewer digits than the shortest text of the same value as a 64-bit float.
     F32(f32),
     /// A 64-bit float.
@@ -144,8 +145,8 @@ pub enum Cell<'a> {
     Decimal(&'a [u8]),
     /// Text in the encoding that the `Units` variant names. It was not validated.
     Text(Units<'a>),
-    /// The text of a JSON value; it was not validated. JSON formats write it without quotes, as a
-    /// value.
+    /// The text of a JSON value; it was not validated. The JSON output formats write this text as a
+    /// JSON value, not as a quoted string.
     Json(Units<'a>),
     /// An array, in the text form of PostgreSQL.
     Array(ArrayText<'a>),
@@ -181,9 +182,9 @@ pub enum Cell<'a> {
 }
 
 impl<'a> Cell<'a> {
-    /// Returns a JSON value, an array, a range, a duration or a time with an offset as a text cell,
-    /// which contains the database's text. It serves output formats that have no type for such a
-    /// value. A cell of any other kind is returned unchanged.
+    /// Converts a JSON value, an array, a range, a duration or a time with an offset to a text
+    /// cell, which contains the text that the database sent. Output formats that have no type for
+    /// such values call it. Any other cell is returned unchanged.
     #[inline]
     #[must_use]
     pub fn or_text(self) -> Cell<'a> {

@@ -1,10 +1,11 @@
-//! Tables of SQLSTATEs and of databases' own error codes. A table gives for each code the kind of
-//! the error, and whether a retry can succeed.
+//! Tables of SQLSTATEs and of databases' own error codes. Each row of a table contains a code, the
+//! kind of its error, and if a retry can succeed.
 //!
 //! A code is transient if the same statement can succeed later without any change. Such codes
 //! report connection exceptions, locks, deadlocks, serialization failures, exhausted resources, or
 //! a server that starts or shuts down. An error whose code is in no table has the kind
-//! `Operational` and is permanent, except while connecting.
+//! `Operational` and is permanent. If an ODBC driver reports such an error while connecting, it has
+//! the kind `Connect` and is transient.
 
 use crate::error::{ErrorKind, Meaning};
 use crate::sql::dialect::Dialect;
@@ -23,21 +24,23 @@ const fn transient(kind: ErrorKind) -> Meaning {
     Meaning::transient(kind)
 }
 
-/// Returns the meaning of an error. The table of the database's own codes has precedence over the
-/// tables of SQLSTATEs. Returns `None` if no table contains the error.
+/// Returns the kind and the transience of an error. The table of the database's own codes has
+/// precedence over the tables of SQLSTATEs. Returns `None` if no table contains `sqlstate` or
+/// `native`.
 pub(crate) fn meaning(dialect: Dialect, sqlstate: &str, native: i32) -> Option<Meaning> {
     of_native(dialect, native).or_else(|| of_sqlstate(sqlstate))
 }
 
-/// Returns the meaning of an SQLSTATE from [`STATES`], otherwise of its class from [`CLASSES`];
-/// `None` if neither table contains it.
+/// Returns the entry of an SQLSTATE in [`STATES`]. If it has none, returns the entry of its class
+/// in [`CLASSES`], or `None` if the class has none either.
 fn of_sqlstate(sqlstate: &str) -> Option<Meaning> {
     let class = sqlstate.get(..2)?;
     row(STATES, sqlstate).or_else(|| row(CLASSES, class))
 }
 
-/// Returns the meaning of a database's own error code; `None` if the table of the database does not
-/// contain the code. These tables contain only codes that are more specific than the SQLSTATE.
+/// Returns the kind and the transience of a database's own error code; `None` if the table of the
+/// database does not contain the code. These tables contain only codes that are more specific than
+/// the SQLSTATE.
 fn of_native(dialect: Dialect, native: i32) -> Option<Meaning> {
     match dialect {
         Dialect::Sqlite if native > 0 => Some(sqlite::meaning_of_code(native)),
@@ -56,12 +59,13 @@ fn row(table: &[(&str, Meaning)], key: &str) -> Option<Meaning> {
     table.iter().find(|r| r.0 == key).map(|r| r.1)
 }
 
-/// The classes of SQLSTATE (its first two characters), each with its meaning.
+/// The classes of SQLSTATE (its first two characters), each with the kind of the error and whether
+/// a retry may succeed.
 ///
 /// Source: ISO/IEC 9075-2, table "SQLSTATE class and subclass values"; the ODBC reference, appendix
 /// A (HY, IM, and S0, S1, 37 and 70 of ODBC 2); PostgreSQL's appendix A (03, 53 to 58, 72, F0, HV,
-/// P0, XX); MariaDB (70, XA). Class HY is missing, because a driver reports every error without an
-/// SQLSTATE of its own as HY000.
+/// P0, XX); MariaDB (70, XA). Class HY is missing, because a driver reports HY000 for every error
+/// that has no specific SQLSTATE.
 const CLASSES: &[(&str, Meaning)] = &[
     ("00", permanent(Operational)),
     ("01", permanent(Operational)),
@@ -97,7 +101,7 @@ const CLASSES: &[(&str, Meaning)] = &[
     ("25", permanent(Internal)),
     ("26", permanent(Programming)),
     ("27", permanent(Operational)),
-    // Class 28 is an invalid login: a wrong password is refused again.
+    // Class 28 is an invalid login: a retry with the same password is refused too.
     ("28", permanent(Operational)),
     ("2B", permanent(Internal)),
     ("2C", permanent(Operational)),
@@ -154,7 +158,7 @@ const STATES: &[(&str, Meaning)] = &[
     ("25S03", transient(Operational)),
     // A check of deferred constraints at the commit found a violation.
     ("40002", permanent(Integrity)),
-    // The statement exceeds PostgreSQL's `temp_file_limit` each time.
+    // Each execution of the statement exceeds PostgreSQL's `temp_file_limit`.
     ("53400", permanent(Operational)),
     ("55006", transient(Operational)),
     ("55P03", transient(Operational)),
@@ -213,17 +217,17 @@ const MARIADB: &[(&[i32], Meaning)] = &[
         &[1020, 1205, 1206, 1223, 1412, 1615, 1689],
         transient(Operational),
     ),
-    // Connection killed (70100 is also the state of KILL QUERY); client idle for too long. Errors
-    // of the client library: no connection by socket or by TCP, unknown host, server gone,
-    // connection lost in the handshake, connection lost, failed read or write of the socket.
+    // Connection killed (its SQLSTATE 70100 is also that of `KILL QUERY`); client idle for too
+    // long. Errors of the client library: no connection by socket or by TCP, unknown host, server
+    // gone, connection lost in the handshake, connection lost, failed read or write of the socket.
     (
         &[
             1927, 4031, 2002, 2003, 2005, 2006, 2012, 2013, 2055, 5013, 5014,
         ],
         transient(Operational),
     ),
-    // Out of sort memory is permanent: the statement needs more than `sort_buffer_size` each time.
-    // The error's SQLSTATE, HY001, is transient for other errors.
+    // Out of sort memory is permanent: each execution needs more than `sort_buffer_size`. The
+    // error's SQLSTATE, HY001, is transient for other errors.
     (&[1038], permanent(Operational)),
     // The host is blocked or may not connect; the password must be changed first; the account is
     // locked.

@@ -43,7 +43,7 @@ macro_rules! databases {
             Stored(stored_results::StoredResults),
         }
 
-        /// Evaluates `$body` with the connection or statement that the variant contains.
+        /// Evaluates `$body` with `$x` bound to the connection or statement in the enum variant.
         macro_rules! each {
             (Connection, $dollar self:expr, $dollar x:ident => $dollar body:expr) => {
                 match $dollar self {
@@ -75,8 +75,8 @@ macro_rules! databases {
             /// Opens a connection to `target`.
             ///
             /// # Errors
-            /// [`ErrorKind::Connect`]; its message names the attempts and the software to install,
-            /// and contains no password.
+            /// [`ErrorKind::Connect`]; its message lists the failed attempts and the software to
+            /// install, and contains no password.
             pub fn open(target: &str, options: &ConnectOptions) -> Result<Connection, Error> {
                 Connection::open_with(target, options, &ConnectCancel::default())
             }
@@ -134,7 +134,7 @@ macro_rules! databases {
 databases! {$
     /// SQLite, whose C library is linked into this library.
     Sqlite => sqlite,
-    /// PostgreSQL by its own protocol, without a driver.
+    /// PostgreSQL, through a client for its protocol in this crate, without a driver.
     Postgres => postgres,
     /// A database in memory, which is compiled only for tests.
     #[cfg(feature = "memory-database")] Memory => memory,
@@ -145,15 +145,15 @@ databases! {$
 #[allow(missing_docs)] // Documented in the trait.
 #[allow(clippy::missing_errors_doc)]
 impl Connection {
-    /// Returns the SQL dialect of the database of a target, as far as the target's text shows it.
+    /// Returns the SQL dialect that the text of `target` implies, without connecting.
     #[must_use]
     pub fn dialect_of(target: &str) -> Dialect {
         accepting!(target, C => C::dialect_of(target));
         Dialect::Generic
     }
 
-    /// Returns `true` if calls of the database of a target can be suspended: see
-    /// [`Connection::suspends`].
+    /// Returns `true` if calls of a connection to `target` suspend within a task instead of
+    /// blocking: see [`Connection::suspends`].
     #[must_use]
     pub fn suspends_at(target: &str) -> bool {
         accepting!(target, C => C::SUSPENDS);
@@ -168,8 +168,8 @@ impl Connection {
         None
     }
 
-    /// Returns `true` if `sql` may create the database of `target` if the database does not exist
-    /// (a SQLite file).
+    /// Returns `true` if the execution of `sql` may create the database of `target` if it does not
+    /// exist. Only a SQLite file is created in this way.
     #[must_use]
     pub fn creates_database(target: &str, sql: &str) -> bool {
         accepting!(target, C => C::creates_database(target, sql));
@@ -196,7 +196,7 @@ impl Connection {
         each!(Connection, self, c => c.insert_rows(insert, rows))
     }
 
-    /// Executes a statement, which returns rows, once for each row of parameters. The results are
+    /// Executes a statement that returns rows, once for each row of parameters. The results are
     /// stored in memory, in order; [`Statement::next_set`] moves from one result to the next. With
     /// autocommit on, all executions are one transaction, which is rolled back if a row of
     /// parameters fails.
@@ -459,7 +459,7 @@ impl Statement {
         self.into_chunks_with(&options, ledger)
     }
 
-    /// Converts the rows as [`Statement::into_chunks`] does, with other options than the format.
+    /// Converts the rows as [`Statement::into_chunks`] does, with all options of a row stream.
     pub fn into_chunks_with(
         mut self,
         options: &StreamOptions,

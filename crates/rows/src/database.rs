@@ -1,5 +1,6 @@
 //! The interface of a database: the traits [`DatabaseConnection`] and [`DatabaseStatement`]. Each
-//! database implements them in a directory of its own, and has one line in [`crate::connect`].
+//! database implements these traits in a separate directory, and has one line in
+//! [`crate::connect`].
 //!
 //! Calls are dispatched statically by the enums [`crate::connect::Connection`] and
 //! [`crate::connect::Statement`]. Only the module `connect` matches on their variants.
@@ -32,8 +33,8 @@ pub enum ZeroDates {
     Text,
 }
 
-/// When a statement is prepared on the server under a name, which makes its next executions
-/// cheaper.
+/// When a statement is prepared on the server under a name. A named statement is parsed only once,
+/// so its next executions are cheaper.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PrepareMode {
     /// From the second execution of a statement on, if the server session belongs to only this
@@ -50,35 +51,38 @@ pub enum PrepareMode {
 /// The options of a connection.
 #[derive(Clone, Debug)]
 pub struct ConnectOptions {
-    /// `true` to open the database only for reading: SQLite `mode=ro`; ODBC `SQL_ATTR_ACCESS_MODE`
-    /// and a transaction that is always rolled back.
+    /// `true` to open the database only for reading. SQLite opens it with `mode=ro`, PostgreSQL
+    /// with `default_transaction_read_only=on`, ODBC with `SQL_ATTR_ACCESS_MODE`. PostgreSQL and
+    /// ODBC connections also roll back each transaction instead of committing it.
     pub read_only: bool,
-    /// `true` to create a missing database file, for SQLite only. `mode=` in the target overrides
-    /// it.
+    /// `true` to create a missing database file, for SQLite only. The parameter `mode=` of a
+    /// `sqlite:` URL overrides this option.
     pub create: bool,
-    /// `true` if each statement is its own transaction. `false` by default, as PEP 249 requires.
+    /// `true` if each statement is a separate transaction (autocommit). `false` by default, as PEP
+    /// 249 requires.
     pub autocommit: bool,
-    /// The time limit of a connect, in seconds.
+    /// The time limit for opening a connection, in seconds.
     pub login_timeout_s: u32,
     /// How malformed text from the database is treated: as an error, or with U+FFFD as a
     /// replacement.
     pub text_policy: Policy,
     /// How zero dates (`0000-00-00`) of MariaDB and MySQL are returned.
     pub zero_dates: ZeroDates,
-    /// For PostgreSQL's own protocol: `true` to return infinite dates and dates outside the years 1
-    /// to 9999 as text; `false` to pass them as dates to the sink, which refuses a date that it
-    /// cannot write.
+    /// For `postgresql://` targets: `true` to return infinite dates and dates outside the years 1
+    /// to 9999 as text. `false` to emit them as dates; a sink that cannot write such a date then
+    /// returns an error.
     pub far_dates_as_text: bool,
-    /// For PostgreSQL's own protocol: when statements are prepared under a name.
+    /// For `postgresql://` targets: when statements are prepared on the server under a name.
     pub prepare: PrepareMode,
-    /// For ODBC drivers that can both stream a result and read it as a whole: `true` to return rows
-    /// as they are read, `false` to read the whole result before its first row. `None` streams rows
-    /// if the driver can. A keyword of the connection string overrides this option.
+    /// For ODBC drivers that can either stream a result or load it completely: `true` to return
+    /// rows while they arrive, `false` to load the complete result before its first row is
+    /// returned. `None` streams rows if the driver can. A keyword of the connection string
+    /// overrides this option.
     pub stream: Option<bool>,
     /// For psqlodbc if `stream` is `None`: `true` to predict the length of a result from earlier
-    /// results of the same SQL text. If the last results of a text with parameters were all short,
-    /// the next result is read as a whole, whatever its length. A statement that returns one row
-    /// then takes a third of the time that it takes with a server-side cursor.
+    /// results of the same SQL text. If the last results of a SQL text with parameters were all
+    /// short, the next result is read as a whole, whatever its length. A statement that returns one
+    /// row then takes a third of the time that it takes with a server-side cursor.
     pub guesses_short: bool,
     /// For MariaDB and MySQL: `true` if `LOAD DATA LOCAL` may send files of this machine to the
     /// server.
@@ -103,8 +107,8 @@ impl Default for ConnectOptions {
     }
 }
 
-/// A handle that cancels a connect from another thread. The connect registers a function with the
-/// handle, which the cancel calls.
+/// The means to cancel, from another thread, the opening of a connection. The code that opens the
+/// connection registers a [`CancelHandle`] in this object, and a cancel uses that handle.
 #[derive(Clone, Default)]
 pub struct ConnectCancel(Arc<Mutex<CancelState>>);
 
@@ -117,8 +121,8 @@ enum CancelState {
 }
 
 impl ConnectCancel {
-    /// Returns a cancel handle. It cancels the connect that uses this object: at once if the
-    /// connect has begun, otherwise as soon as it begins.
+    /// Returns a handle that cancels the opening of the connection to which this object was passed:
+    /// at once if the opening has begun, otherwise as soon as it begins.
     #[must_use]
     pub fn cancel_handle(&self) -> CancelHandle {
         let state = Arc::clone(&self.0);
@@ -130,7 +134,8 @@ impl ConnectCancel {
         })
     }
 
-    /// Registers `handle`, which cancels the connect that begins now.
+    /// Registers `handle`, which cancels the opening of a connection that begins now. If this
+    /// object was cancelled before, uses `handle` at once.
     pub fn begin(&self, handle: CancelHandle) {
         let mut state = lock(&self.0);
         match *state {
@@ -174,9 +179,9 @@ pub struct Prepared {
 
 /// A connection to one kind of database.
 ///
-/// It is `Send`, and its statements keep it open. A lock inside it excludes concurrent calls. A
-/// caller that holds the GIL must release the GIL before a call, so that no thread waits for this
-/// lock while it holds the GIL.
+/// A connection is `Send`. If it is dropped, it stays open until its last statement is dropped. A
+/// lock inside it excludes concurrent calls. A caller that holds the GIL must release the GIL
+/// before a call, so that no thread waits for this lock while it holds the GIL.
 pub trait DatabaseConnection: Debug + Send + Sync + Sized {
     /// The type of the statements that the connection executes.
     type Statement: DatabaseStatement;
@@ -192,15 +197,15 @@ pub trait DatabaseConnection: Debug + Send + Sync + Sized {
     /// Returns `true` if `target` (a URL or a connection string) is for this kind of database.
     fn accepts(target: &str) -> bool;
 
-    /// Returns the SQL dialect of an accepted target, as far as the target's text shows the
-    /// dialect. Does not connect.
+    /// Returns the SQL dialect that the text of an accepted `target` implies, without connecting;
+    /// [`Dialect::Generic`] if the text implies none.
     fn dialect_of(target: &str) -> Dialect {
         let _ = target;
         Dialect::Generic
     }
 
-    /// Returns the name of the third-party driver that a connect to `target` loads into this
-    /// process; `None` if it loads no driver.
+    /// Returns the name of the third-party driver that is loaded into this process to connect to
+    /// `target`; `None` if no driver is loaded.
     fn foreign_driver(target: &str) -> Option<String> {
         let _ = target;
         None
@@ -213,12 +218,12 @@ pub trait DatabaseConnection: Debug + Send + Sync + Sized {
         false
     }
 
-    /// Opens a connection to `target`. The time limit of `options`, or `cancel`, ends the attempt
-    /// early.
+    /// Opens a connection to `target`. The attempt ends early after the time limit in `options`, or
+    /// when another thread uses `cancel`.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::Connect`]; its message names the attempts and the software to install,
-    /// and contains no password. [`crate::ErrorKind::Timeout`] after the time limit,
+    /// [`crate::ErrorKind::Connect`]; its message lists the failed attempts and the software to
+    /// install, and contains no password. [`crate::ErrorKind::Timeout`] after the time limit,
     /// [`crate::ErrorKind::Cancelled`] after a cancel.
     fn open(target: &str, options: &ConnectOptions, cancel: &ConnectCancel) -> Result<Self, Error>;
 
@@ -278,7 +283,8 @@ pub trait DatabaseConnection: Debug + Send + Sync + Sized {
     /// Prepares one statement without executing it.
     ///
     /// # Errors
-    /// The errors of [`DatabaseConnection::execute`] that a database finds while it prepares.
+    /// The errors of [`DatabaseConnection::execute`] that the database detects when it prepares a
+    /// statement, such as a syntax error.
     fn prepare_check(&self, sql: &str) -> Result<Prepared, Error>;
 
     /// Returns the parameter names of a statement, in the order in which their values must be
@@ -293,9 +299,9 @@ pub trait DatabaseConnection: Debug + Send + Sync + Sized {
         Ok(Vec::new())
     }
 
-    /// Returns a handle that cancels, from any thread, the statement that this connection executes
-    /// when the handle is used. Statements that start later are not affected. The handle may
-    /// outlive the connection.
+    /// Returns a handle that cancels statements of this connection from any thread. Each use
+    /// cancels the statement that is executed at that time, and does not affect later statements.
+    /// The handle may outlive the connection.
     fn cancel_handle(&self) -> CancelHandle;
 
     /// Commits the transaction.
@@ -310,13 +316,13 @@ pub trait DatabaseConnection: Debug + Send + Sync + Sized {
     /// The error of the database.
     fn rollback(&self) -> Result<(), Error>;
 
-    /// Turns autocommit on or off.
+    /// Turns autocommit on or off. With autocommit on, each statement is a separate transaction.
     ///
     /// # Errors
     /// The error of the database.
     fn set_autocommit(&self, on: bool) -> Result<(), Error>;
 
-    /// Returns `true` if each statement is its own transaction.
+    /// Returns `true` if autocommit is on: each statement is then a separate transaction.
     fn autocommit(&self) -> bool;
 
     /// Closes the connection: an open transaction is rolled back, and later calls of active
@@ -340,8 +346,8 @@ pub trait DatabaseConnection: Debug + Send + Sync + Sized {
         Dialect::Generic
     }
 
-    /// Returns warnings about this database and its driver, one sentence each, to show after
-    /// connecting.
+    /// Returns warnings about this database and its driver, to show to the user after connecting.
+    /// Each item is one sentence.
     fn notices(&self) -> Vec<String> {
         Vec::new()
     }
@@ -392,9 +398,8 @@ pub trait DatabaseStatement: Source + Debug + 'static {
         Ok(())
     }
 
-    /// Returns `true` if a result may follow the current result, so that
-    /// [`DatabaseStatement::next_set`] may find it. The answer is reliable only after a fetch has
-    /// reached the end of the current result.
+    /// Returns `true` if [`DatabaseStatement::next_set`] may find another result. The returned
+    /// value is reliable only after a fetch has reached the end of the current result.
     fn has_further(&self) -> bool {
         false
     }
@@ -412,8 +417,8 @@ pub trait DatabaseStatement: Source + Debug + 'static {
     }
 
     /// Sets how values that are too long for a block are returned. The caller must call this
-    /// function before the first fetch. The setting has no effect for a database whose blocks
-    /// contain every value whole.
+    /// function before the first fetch. The setting has no effect for a database that never divides
+    /// values into parts.
     fn set_long_values(&mut self, long_values: LongValues) {
         let _ = long_values;
     }
@@ -433,12 +438,12 @@ pub trait DatabaseStatement: Source + Debug + 'static {
 
     /// Writes the next part of the deferred value in `column` (from 0) of the last emitted row into
     /// `buffer`; returns `None` if the value is NULL. `offset` is the number of bytes of the value
-    /// that earlier calls returned, 0 at its beginning. `buffer` must have space for some bytes and
-    /// a terminator. May block.
+    /// that earlier calls returned, 0 at its beginning. `buffer` must have space for at least one
+    /// code unit of text and a terminator. May block.
     ///
     /// # Errors
-    /// The error of the source; [`crate::ErrorKind::NotSupported`] for an order of columns that the
-    /// driver does not allow.
+    /// The error of the source; [`crate::ErrorKind::NotSupported`] if a later column was read
+    /// before and the driver allows only the order of the columns.
     fn read_part(
         &mut self,
         column: usize,

@@ -59,8 +59,7 @@ impl Deadlock {
 /// lock, and 0 before it releases the lock.
 ///
 /// # Errors
-/// [`Deadlock`]; `wait` was not called. In a cycle of threads, the last one to wait gets this
-/// error.
+/// [`Deadlock`] if this wait would complete a cycle of waiting threads; `wait` was then not called.
 pub fn wait<T>(holder: &AtomicU64, wait: impl FnOnce() -> T) -> Result<T, Deadlock> {
     /// A guard that removes the thread's entry from the list of waiting threads when it is dropped,
     /// also after a panic.
@@ -68,8 +67,8 @@ pub fn wait<T>(holder: &AtomicU64, wait: impl FnOnce() -> T) -> Result<T, Deadlo
     impl Drop for Registered {
         fn drop(&mut self) {
             let mut all = waiting();
-            // A thread may wait inside another wait (in a signal handler): the last entry is the
-            // innermost one.
+            // A signal handler may wait while its thread waits already. The last entry of the
+            // thread is then that of the inner wait.
             if let Some(at) = all.iter().rposition(|entry| entry.thread == self.0) {
                 all.swap_remove(at);
             }
@@ -90,11 +89,12 @@ pub fn wait<T>(holder: &AtomicU64, wait: impl FnOnce() -> T) -> Result<T, Deadlo
     Ok(wait())
 }
 
-/// Returns `true` if the holder waits for `thread`, directly or through other waiting threads.
+/// Returns `true` if the thread whose number is in `holder` is `thread` itself, or waits for it
+/// directly or through other waiting threads.
 fn leads_to(all: &[Waiting], holder: &AtomicU64, thread: u64) -> bool {
     let mut number = holder.load(SeqCst);
-    // A thread that has just acquired its lock may still be registered; the chain then has no end,
-    // so its length is limited.
+    // A thread that has just acquired its lock may still be registered. The chain of threads may
+    // then be endless, so the loop is limited.
     for _ in 0..=all.len() {
         if number == thread {
             return true;
@@ -102,8 +102,8 @@ fn leads_to(all: &[Waiting], holder: &AtomicU64, thread: u64) -> bool {
         let Some(entry) = all.iter().rfind(|entry| entry.thread == number) else {
             return false;
         };
-        // SAFETY: the entry is there, so `wait` has not returned, which borrows the holder; the
-        // list is locked.
+        // SAFETY: the entry is in the list, so `wait`, which borrows the holder, has not returned;
+        // the list is locked, so the entry is not removed meanwhile.
         number = unsafe { entry.holder.as_ref() }.load(SeqCst);
     }
     false

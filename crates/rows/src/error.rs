@@ -29,8 +29,8 @@ pub enum ErrorKind {
     Internal,
     /// The driver or the database does not support the call. PEP 249 `NotSupportedError`.
     NotSupported,
-    /// The library was used wrongly: closed cursor, other process, other thread. PEP 249
-    /// `InterfaceError` (`ProgrammingError` where PEP 249 says so).
+    /// The library was used wrongly: on a closed cursor, or in another process or thread than
+    /// allowed. PEP 249 `InterfaceError` (`ProgrammingError` where PEP 249 requires it).
     Interface,
     /// Text in a cell or parameter is malformed. PEP 249 `DataError`.
     Malformed,
@@ -44,8 +44,8 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
-    /// All variants. They serve to build tables with one row per kind, and to test that such a
-    /// table is complete.
+    /// All variants of this enum. Tables with one row per kind are built from this array, and tests
+    /// use it to check that such a table is complete.
     pub const ALL: [ErrorKind; 12] = [
         ErrorKind::Connect,
         ErrorKind::Operational,
@@ -73,7 +73,7 @@ pub(crate) struct Meaning {
 }
 
 impl Meaning {
-    /// Returns the meaning of a code whose error is permanent: a retry would fail in the same way.
+    /// Creates the meaning of a code whose error is permanent: a retry would fail in the same way.
     pub(crate) const fn permanent(kind: ErrorKind) -> Meaning {
         Meaning {
             kind,
@@ -81,7 +81,7 @@ impl Meaning {
         }
     }
 
-    /// Returns the meaning of a code whose error is transient: a retry may succeed.
+    /// Creates the meaning of a code whose error is transient: a retry may succeed.
     pub(crate) const fn transient(kind: ErrorKind) -> Meaning {
         Meaning {
             kind,
@@ -109,11 +109,13 @@ pub struct Error {
     /// SQLite sets none.
     pub sqlstate: String,
     /// The error code of the database: the native error of ODBC, the extended result code of
-    /// SQLite; 0 if the database has none.
+    /// SQLite; 0 if the database reported none.
     pub native: i32,
-    /// The index (from 0) and the name of the column, if the error is about a value.
+    /// The index (from 0) and the name of the column whose value caused the error; `None` if the
+    /// error is not about a value.
     pub column: Option<Box<(usize, String)>>,
-    /// The row of the result (from 0), if the error is about a value and its row is known.
+    /// The index (from 0) of the row that caused the error; `None` if it is unknown. It is a row of
+    /// the result, or a row of parameters if a statement was executed for many rows of parameters.
     pub row: Option<u64>,
     /// The name and the version of the ODBC driver, if the driver returned invalid data.
     pub driver: Option<Arc<str>>,
@@ -155,7 +157,7 @@ impl Error {
         self
     }
 
-    /// Sets the kind and `is_transient` from the meaning of the error's code.
+    /// Sets `kind` and `is_transient` to the values that belong to the error's code.
     pub(crate) fn set_meaning(&mut self, meaning: Meaning) {
         self.kind = meaning.kind;
         self.is_transient = meaning.is_transient;
@@ -170,7 +172,8 @@ impl Error {
         )
     }
 
-    /// Adds the column of the value that the error is about, unless the error already has a column.
+    /// Adds the index (from 0) and the name of the column whose value caused the error, unless the
+    /// error already has a column.
     #[must_use]
     pub fn at_column(mut self, index: usize, name: &str) -> Error {
         self.column
@@ -186,7 +189,8 @@ impl Error {
         self
     }
 
-    /// Adds the row of the value that the error is about, unless the error already has a row.
+    /// Adds the index (from 0) of the row that caused the error, unless the error already has a
+    /// row. It is a row of a result or a row of parameters.
     #[must_use]
     pub fn at_row(mut self, row: u64) -> Error {
         self.row.get_or_insert(row);

@@ -7,8 +7,8 @@
 use std::sync::Once;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// The number of forks that led from the process that first called `watch_forks` to this process; 0
-/// in the former process.
+/// The number of forks between the process that first called `watch_forks` and this process, its
+/// descendant; 0 in the process that made this call.
 static GENERATION: AtomicU32 = AtomicU32::new(0);
 static REGISTERED: Once = Once::new();
 
@@ -21,10 +21,10 @@ unsafe extern "C" fn in_child() {
     GENERATION.fetch_add(1, Relaxed);
 }
 
-/// Returns the number of forks that led to this process, counted from the first call of
-/// `watch_forks`. The call loads one atomic, whereas `getpid` would be a system call at every
-/// driver call. A child that was created by the system call `clone`, without the C library, is not
-/// detected.
+/// Returns the number of forks between the process that first called `watch_forks` and this
+/// process. A value that differs from an earlier one shows that the process was forked meanwhile.
+/// The call loads one atomic, whereas `getpid` would be a system call at every driver call. A child
+/// that was created by the system call `clone`, without the C library, is not detected.
 pub(crate) fn generation() -> u32 {
     GENERATION.load(Relaxed)
 }

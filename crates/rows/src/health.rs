@@ -1,5 +1,5 @@
-//! `ConnectionHealth`: derives from the errors of calls that a connection to a server was lost. It
-//! sends no statement to check the connection.
+//! `ConnectionHealth`: records that a connection to a server was lost. It detects the loss from the
+//! errors of calls, and sends no statement to check the connection.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -48,7 +48,7 @@ impl ConnectionHealth {
     }
 }
 
-/// Creates the error of a call on a lost connection.
+/// Creates the error for a call on a connection that was lost before.
 pub(crate) fn lost() -> Error {
     let mut error = Error::new(
         ErrorKind::Operational,

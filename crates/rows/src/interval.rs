@@ -5,8 +5,8 @@ use onecopy_text::Units;
 use crate::cell::Cell;
 
 /// Converts the text of a duration to a cell. The cell is an exact interval if the duration has
-/// only days and a time. Otherwise the cell is the text: if the duration has months or years, if it
-/// exceeds 64 bits in microseconds, or if its `IntervalStyle` is not `postgres`.
+/// only days and a time. The cell is the unchanged text if the duration has months or years, if its
+/// microseconds exceed 64 bits, or if its `IntervalStyle` is not `postgres`.
 pub(crate) fn cell(text: &[u8]) -> Cell<'_> {
     match parse(text) {
         Some(microseconds) => Cell::Interval { microseconds, text },
@@ -19,10 +19,11 @@ const SECOND: i64 = 1_000_000;
 /// The largest length in bytes of a text that is parsed as an exact duration (days and a time).
 const MOST_BYTES: usize = 64;
 
-/// Parses a duration in the form `[n day[s]] [[+-]h:mm:ss[.ffffff]]`; returns its microseconds, or
-/// `None` for text in another form.
+/// Parses a duration `[n day[s]] [[+-]h:mm:ss[.ffffff]]`. Returns it in microseconds; `None` for
+/// any other text.
 fn parse(text: &[u8]) -> Option<i64> {
-    // The text is copied, because a driver may write to it. A longer text is not an exact interval.
+    // The text is copied, because a driver may write to it. A text longer than the copy is not an
+    // exact interval.
     let mut copy = [0; MOST_BYTES];
     let copy = copy.get_mut(..text.len())?;
     copy.copy_from_slice(text);
@@ -38,8 +39,8 @@ fn parse(text: &[u8]) -> Option<i64> {
     days.checked_mul(86_400 * SECOND)?.checked_add(time)
 }
 
-/// Parses a time in the form `[+-]h…:mm:ss[.f…]`; returns its microseconds, or `None` for text in
-/// another form.
+/// Parses a time `[+-]h…:mm:ss[.f…]`, whose hours may exceed 23. Returns it in microseconds; `None`
+/// for any other text.
 fn time_of_day(text: &str) -> Option<i64> {
     let (sign, text) = match text.as_bytes().first()? {
         b'-' => (-1, &text[1..]),

@@ -17,15 +17,15 @@
 //! | [`connect`] | the list of databases; opens a [`connect::Connection`] to a target |
 //! | [`sql`] | SQL text: its lexer, named parameters, the kinds of statements |
 //! | [`odbc`] | any ODBC driver, through a driver manager loaded at run time |
-//! | [`stored_results`] | the results of one statement for many rows of parameters, stored in memory |
+//! | [`stored_results`] | in memory: the results of a statement that was executed for many rows of parameters |
 //! | [`sqlite`] | the embedded database |
 //! | [`sink`] | row sinks that write JSON, NDJSON and CSV |
 //! | [`arrow`] | rows as Arrow's columns, and Arrow's columns as parameters |
 //! | [`arrow_c`] | Arrow's C data interface |
-//! | [`table_copy`] | the rows of Arrow batches inserted into a table, without a change of a value |
+//! | [`table_copy`] | inserts the rows of Arrow batches into a table, with every value unchanged |
 //! | [`task`] | calls that suspend instead of blocking, for event loops |
 //! | [`deadlock`] | detection of deadlocks between threads |
-//! | [`row_stream`] | a source and a sink as a [`onecopy_wire::ChunkSource`] |
+//! | [`row_stream`] | the rows of a source in an output format, as a [`onecopy_wire::ChunkSource`] |
 #![deny(unsafe_code)]
 
 pub mod array;

@@ -16,8 +16,7 @@ unsafe impl Send for Pages {}
 unsafe impl Sync for Pages {}
 
 impl Pages {
-    /// Maps `len` zeroed bytes (`len` above 0); returns `None` if the system has no memory. Copies
-    /// no bytes.
+    /// Maps `len` zeroed bytes; `len` must be above 0. Returns `None` if the system has no memory.
     pub(crate) fn new(len: usize) -> Option<Pages> {
         // SAFETY: a new private mapping at an address that the system chooses touches no other
         // memory.
@@ -37,13 +36,15 @@ impl Pages {
         })
     }
 
-    /// Resizes the mapping to `len` bytes (above 0); existing bytes stay, new bytes are zero. If
-    /// the system has no memory, nothing changes and the result is `false`. Copies no bytes.
+    /// Resizes the mapping to `len` bytes (above 0) without copying bytes. Bytes within the new
+    /// length keep their values, new bytes are zero. If the system has no memory, the mapping does
+    /// not change and the result is `false`.
     #[must_use]
     pub(crate) fn resize(&mut self, len: usize) -> bool {
         let (before, may_move) = (self.at.as_ptr().cast(), libc::MREMAP_MAYMOVE);
-        // SAFETY: at and len are those of a mapping of this value without other references (`&mut
-        // self`); the mapping may be moved, and only its new address is used from here on.
+        // SAFETY: `at` and `len` describe a mapping that this value owns, and `&mut self` excludes
+        // other references to it; the mapping may be moved, and only its new address is used
+        // afterwards.
         let at = unsafe { libc::mremap(before, self.len, len, may_move) };
         let Some(at) = mapped(at) else {
             return false;
@@ -53,8 +54,8 @@ impl Pages {
     }
 
     pub(crate) fn bytes(&self) -> &[u8] {
-        // SAFETY: a mapping of len readable bytes, all initialised (zeros of the system, or written
-        // since the mapping was made), owned by `self`, which is borrowed for as long as the slice.
+        // SAFETY: the mapping has `len` readable bytes, all initialised (zeros of the system, or
+        // bytes that were written later). `self` owns it, and is borrowed for as long as the slice.
         unsafe { std::slice::from_raw_parts(self.at.as_ptr(), self.len) }
     }
 

@@ -5,8 +5,8 @@ use onecopy_text::{Policy, Units, convert};
 
 use crate::cell::{Cell, Date, Time, Timestamp};
 
-/// Returns a value as text; `None` for NULL, for binary values, which have no encoding, and for
-/// malformed text. The fields of dates and times are not validated.
+/// Returns a value as text. Returns `None` for NULL, for a binary value (it has no text encoding),
+/// and for malformed text. The fields of dates and times are not validated.
 #[must_use]
 pub fn plain_text(cell: Cell<'_>) -> Option<String> {
     Some(match cell.or_text() {
@@ -54,7 +54,8 @@ pub(crate) fn time_text(t: Time, digits: u8) -> String {
     made
 }
 
-/// Returns the smallest number of digits that represents the fraction of the time exactly.
+/// Returns the smallest number of decimal digits that represents the time's fraction of a second
+/// exactly.
 pub(crate) fn n_digits(t: Time) -> u8 {
     let fits = |n: &u8| t.nanosecond.is_multiple_of(10_u32.pow(9 - u32::from(*n)));
     (0..9).find(fits).unwrap_or(9)

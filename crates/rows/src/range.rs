@@ -32,7 +32,8 @@ const EMPTY: RangeCells<'static> = RangeCells {
 };
 
 impl<'a> RangeText<'a> {
-    /// Returns the range, or each range of a multirange; `None` if the text has another form.
+    /// Parses the text. Returns one range, or all ranges of a multirange; `None` if the text is
+    /// invalid.
     #[must_use]
     pub fn parse(&self) -> Option<Vec<RangeCells<'a>>> {
         if !self.is_multi {
@@ -65,8 +66,8 @@ impl<'a> RangeText<'a> {
         ranges.iter().any(|r| is_far(r.lower) || is_far(r.upper))
     }
 
-    /// Parses the range at the start of `text`; returns the range and the text after it, or `None`
-    /// if `text` does not begin with a range.
+    /// Parses the range at the start of `text`. Returns the range and the text after it; `None` if
+    /// `text` does not begin with a range.
     fn range(&self, text: &'a [u8]) -> Option<(RangeCells<'a>, &'a [u8])> {
         if let Some(rest) = text.strip_prefix(b"empty") {
             return Some((EMPTY, rest));
@@ -90,9 +91,9 @@ impl<'a> RangeText<'a> {
         Some((range, rest))
     }
 
-    /// Parses the bound at the start of `text`; returns the bound and the text after it, or `None`
-    /// if the bound is invalid. A bound of a built-in type contains neither a quote nor a
-    /// backslash.
+    /// Parses the bound at the start of `text`. Returns the bound and the text after it; `None` if
+    /// the bound is invalid. A bound with a quote or a backslash is treated as invalid, because no
+    /// built-in type has such a bound.
     fn bound(&self, text: &'a [u8]) -> Option<(Cell<'a>, &'a [u8])> {
         let (bound, rest) = match text.strip_prefix(b"\"") {
             Some(text) => {

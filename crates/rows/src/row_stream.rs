@@ -17,12 +17,13 @@ use crate::sink::{
 };
 use crate::source::{BlockPosition, Budget, PumpError, Pumped, Source};
 
-/// The largest part of a long value that a row stream requests from its source, in bytes: half of a
-/// chunk of [`CHUNK_BYTES`]. Two bytes of UTF-16 become at most three bytes of UTF-8 (except for
-/// escapes), so a converted part fits in one chunk.
+/// The largest part of a long value that a row stream requests from its source, in bytes: half of
+/// [`CHUNK_BYTES`]. Two bytes of UTF-16 become at most three bytes of UTF-8, so a converted part
+/// without escapes fits in one chunk.
 pub const PART_BYTES: usize = 32 << 10;
 
-/// The number of bytes to which a row stream fills a chunk that was passed to it without capacity.
+/// The number of bytes to which a row stream fills a chunk if the caller passed a chunk without
+/// capacity.
 pub const CHUNK_BYTES: usize = 64 << 10;
 
 /// The longest time for which a row stream fills a chunk. After this time, the stream passes the
@@ -85,7 +86,8 @@ impl StreamOptions {
         }
     }
 
-    /// Creates options for `format` with this treatment of malformed text.
+    /// Creates options for `format` as [`StreamOptions::new`] does, but with `policy` as the
+    /// treatment of malformed text.
     #[must_use]
     pub fn with_policy(format: Format, policy: Policy) -> StreamOptions {
         StreamOptions {
@@ -159,9 +161,9 @@ pub fn chunks_with<S: Source + 'static>(
 /// The stream passes a chunk on after a complete row or a part of a long value, as soon as the free
 /// capacity of the chunk is less than the size of the longest row so far. Before a fetch that may
 /// block, it passes the chunk on if a quarter of the chunk is filled or [`CHUNK_DELAY`] has passed.
-/// A small response is therefore one chunk. If rows must be whole (BSON), a chunk is passed on only
-/// between two rows, and grows to the size of its longest row. If a fill fails, the chunk contains
-/// the complete rows before the failure.
+/// A small response is therefore one chunk. If the format requires that a row is in one chunk
+/// (BSON), a chunk is passed on only between two rows, and grows to the size of its longest row. If
+/// a fill fails, the chunk contains the complete rows before the failure.
 #[derive(Debug)]
 pub struct RowStream<S, F> {
     source: S,
@@ -206,8 +208,8 @@ impl<S: Source, F: RowFormat> RowStream<S, F> {
             0 => CHUNK_BYTES,
             capacity => capacity,
         });
-        // The owner of a chunk that is already full collects the whole response in it, and has
-        // reserved the capacity.
+        // If the chunk already contains that many bytes, its owner collects the whole response in
+        // it and has reserved its capacity.
         let chunk_bytes = match start >= first_bytes {
             true => chunk.capacity(),
             false => first_bytes,
@@ -262,7 +264,8 @@ impl<S: Source, F: RowFormat> RowStream<S, F> {
                         sink.forget_deadline();
                     }
                 }
-                // The complete rows may be sent, because the bytes of the failed row were removed.
+                // The bytes of the failed row are removed, so that the complete rows before it can
+                // be sent.
                 Err(error) => {
                     sink.take_back();
                     return Err(match error {
@@ -301,8 +304,8 @@ impl<S: Source, F: RowFormat> ChunkSource for RowStream<S, F> {
         let mut fetched = Tally::default();
         fetched.copied_again(self.source.take_moved_bytes());
         fetched.enter(&self.ledger, Stage::Fetch);
-        // The chunk grew, for a long row, for a long part or because its owner requested it, and
-        // its contents were moved.
+        // The chunk may have grown: for a long row, for a long part, or because its owner requested
+        // it. Its contents were then moved, which is counted here.
         self.format.tally().copied_again(chunk.take_moved_bytes());
         self.format.tally().enter(&self.ledger, Stage::Encode);
         filled.map_err(|mut error| {

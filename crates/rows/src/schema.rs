@@ -10,7 +10,7 @@ use crate::error::{Error, ErrorKind};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ColumnType {
-    /// No declared type, as in SQLite: each value has its own storage class.
+    /// No declared type, as in SQLite: the storage class of each value determines the value's type.
     Any,
     /// A boolean or a single bit.
     Bool,
@@ -38,24 +38,24 @@ pub enum ColumnType {
     Binary,
     /// A date without a time of day.
     Date,
-    /// Time of day with `digits` digits of fraction.
+    /// A time of day.
     Time {
-        /// The number of digits of the fraction that are stored, 0 to 9.
+        /// The number of stored digits of the fraction of a second, 0 to 9.
         digits: u8,
     },
-    /// Time of day with an offset from UTC and `digits` digits of fraction.
+    /// A time of day with an offset from UTC.
     TimeTz {
-        /// The number of digits of the fraction that are stored, 0 to 9.
+        /// The number of stored digits of the fraction of a second, 0 to 9.
         digits: u8,
     },
-    /// Timestamp with `digits` digits of fraction.
+    /// A date and time of day, with or without an offset from UTC.
     Timestamp {
-        /// The number of digits of the fraction that are stored, 0 to 9.
+        /// The number of stored digits of the fraction of a second, 0 to 9.
         digits: u8,
         /// `true` if the values have an offset from UTC.
         with_offset: bool,
     },
-    /// Duration. A duration with months or years is emitted as text, as the database sent it.
+    /// A duration. If it has months or years, it is emitted as the text that the database sent.
     Interval,
     /// A UUID.
     Uuid,
@@ -130,8 +130,8 @@ impl Column {
 pub struct Schema {
     /// The columns, in the order of the result.
     pub columns: Arc<[Column]>,
-    /// The name and version of the ODBC driver that describes the columns; `None` for other
-    /// databases.
+    /// The name and version of the ODBC driver that describes the columns; `None` for a database
+    /// without an ODBC driver.
     driver: Option<Arc<str>>,
 }
 
@@ -153,8 +153,8 @@ impl Schema {
         }
     }
 
-    /// Returns name and version of the ODBC driver that describes the columns; `None` for other
-    /// databases.
+    /// Returns the name and version of the ODBC driver that describes the columns; `None` for a
+    /// database without an ODBC driver.
     pub(crate) fn driver(&self) -> Option<&Arc<str>> {
         self.driver.as_ref()
     }
@@ -176,8 +176,8 @@ impl Schema {
         self.columns.len()
     }
 
-    /// Returns the first column name that is empty or occurs twice, with the column's index (from
-    /// 0). Formats that write a row as an object refuse such names.
+    /// Returns the first column name that is empty or equals an earlier column name, with the
+    /// column's index (from 0). Formats that write a row as an object refuse such names.
     #[must_use]
     pub fn unfit_name(&self) -> Option<(usize, &str)> {
         let mut seen = std::collections::HashSet::new();

@@ -3,8 +3,8 @@
 //!
 //! **Fetching** a block may block the thread, uses no sink, does not need the GIL, and can be
 //! cancelled from another thread. **Emitting** a block's cells never blocks and can stop after any
-//! row. Every value that moves to another thread is `Send`. All calls are dispatched statically:
-//! the output format is chosen once per stream.
+//! row. Sources are `Send`, so another thread can fetch. All calls are dispatched statically: the
+//! output format is chosen once per stream, not once per cell.
 
 use onecopy_text::Policy;
 use onecopy_wire::CancelHandle;
@@ -35,10 +35,11 @@ impl Default for Budget {
 /// The way in which a value that is too long for a block is passed to the sink.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LongValues {
-    /// The value arrives whole, as one cell: for sinks that need the whole value (a Python `str`).
+    /// The value is emitted as one cell, for sinks that need the complete value (to create a Python
+    /// `str`).
     Whole,
-    /// The value arrives in parts, by `long_begin`, `long_part` and `long_end`: for sinks that
-    /// write a value before its end is known.
+    /// The value is emitted in parts, by `long_begin`, `long_part` and `long_end`, for sinks that
+    /// write the beginning of a value before its end was read.
     Parts {
         /// The largest size of one part, in bytes.
         part_bytes: usize,
@@ -67,8 +68,8 @@ pub struct LongPart {
     pub n_bytes: usize,
     /// `true` if this is the last part of the value.
     pub is_last: bool,
-    /// `true` if the database had the whole value in memory and this part is a copy; `false` if the
-    /// driver wrote it directly into the caller's buffer.
+    /// `true` if this part was copied from memory in which this library had received the value;
+    /// `false` if the driver wrote the part directly into the caller's buffer.
     pub is_copied: bool,
 }
 
@@ -86,20 +87,20 @@ pub trait AttachedHost {
     fn released(&self, wait: &mut (dyn FnMut() + Send));
 }
 
-/// The result of a fetch into the current block.
+/// The result of [`Source::fetch`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fetched {
     /// The block contains this number of rows, at least 1. A row whose long value was read only in
     /// part counts as one row. A block ends after each part of a long value except the last part,
-    /// so that a sink can pass a chunk on between two parts. The output of one emit is therefore
+    /// so that the stream can send a chunk between two parts. The output of one emit is therefore
     /// bounded, however long the value is.
     Rows(usize),
     /// The result has no further rows, and the block is empty.
     End,
 }
 
-/// The position of [`Source::pump`] within the current block; the caller initialises it with the
-/// default. SQLite, which has no blocks, does not use it.
+/// The position of [`Source::pump`] within the current block. The caller creates it with
+/// `BlockPosition::default()` before the first pump. SQLite, which has no blocks, does not use it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BlockPosition {
     /// The index (from 0) of the first row of the block that was not emitted.
@@ -109,8 +110,8 @@ pub struct BlockPosition {
 }
 
 impl BlockPosition {
-    /// Fetches the next block if all rows of the current block were emitted; returns `true` if
-    /// there are rows to emit.
+    /// Fetches the next block if all rows of the current block were emitted. Returns `false` if the
+    /// result has no further rows, otherwise `true`.
     fn refill<S: Source + ?Sized>(
         &mut self,
         source: &mut S,
@@ -135,15 +136,15 @@ impl BlockPosition {
 /// The result of [`Source::pump`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pumped {
-    /// At least one cell or part was emitted, and more may follow: the sink is full, the budget is
-    /// used up, or a part of a long value was emitted. The caller should pump again when the sink
-    /// has capacity.
+    /// At least one cell or part was emitted, and more may follow. The pump ended because the sink
+    /// is full, the block is at its end, the budget is used up, or a part of a long value was
+    /// emitted. The caller should pump again when the sink has capacity.
     More,
     /// The result has no further rows.
     End,
 }
 
-/// The error of [`Source::pump`], with the side that failed.
+/// The error of [`Source::pump`]: of the source or of the sink.
 #[derive(Debug)]
 pub enum PumpError<E> {
     /// The database or its driver failed.
@@ -158,8 +159,8 @@ pub trait Source: Send {
     type Block: Block;
 
     /// `true` if a fetch reads a block of rows that can be emitted repeatedly, by row or by column.
-    /// If `false` (SQLite), rows are stepped one by one in row order, and a caller with an
-    /// interpreter lock reads them by `pump_attached`.
+    /// If `false` (SQLite), rows are read one by one, and a caller that holds an interpreter lock
+    /// reads them by `pump_attached`.
     const HAS_BLOCKS: bool = true;
 
     /// Returns the columns of the current result.
@@ -169,8 +170,8 @@ pub trait Source: Send {
     /// caller must not hold an interpreter lock.
     ///
     /// # Errors
-    /// The error of the database or its driver. The rows of earlier fetches are valid; there are no
-    /// further rows.
+    /// The error of the database or its driver. The rows of earlier fetches stay valid; the result
+    /// has no further rows.
     fn fetch(&mut self, budget: Budget) -> Result<Fetched, Error>;
 
     /// Returns `true` if the next fetch neither blocks nor waits for a lock.
@@ -179,8 +180,8 @@ pub trait Source: Send {
     }
 
     /// Returns `true` if the next fetch only reads a small number of bytes that the driver has in
-    /// memory. Such a fetch does not block, and need not be cancellable. (It may still wait until
-    /// another thread's call on the connection ends.)
+    /// memory. Such a fetch need not be cancellable, because it does not wait for the server. It
+    /// may still wait until another thread's call on the connection ends.
     fn is_at_hand(&self) -> bool {
         false
     }
@@ -189,15 +190,15 @@ pub trait Source: Send {
     fn block(&self) -> &Self::Block;
 
     /// Fetches and emits rows in one call, row by row. A source whose text is valid only until the
-    /// next row (SQLite) steps and emits in one loop under one lock. Other sources emit the
-    /// remaining rows of the current block; if none remain, they fetch a block first. May block, as
-    /// `fetch` does.
+    /// next row (SQLite) reads and emits its rows in one loop, under one lock. Other sources emit
+    /// the remaining rows of the current block; if none remain, they fetch a block first. May
+    /// block, as `fetch` does.
     ///
     /// The caller must read a statement either by `fetch` and `emit` or only by `pump`, and must
     /// pass the same `position` to every call.
     ///
     /// # Errors
-    /// [`PumpError`] with the side that failed. The caller must not pump after an error.
+    /// [`PumpError::Source`] or [`PumpError::Sink`]. The caller must not pump after an error.
     fn pump<S: RowSink>(
         &mut self,
         position: &mut BlockPosition,
@@ -239,8 +240,8 @@ pub trait Source: Send {
     }
 
     /// Pumps as [`Source::pump`] does, for a caller that holds an interpreter lock. A source
-    /// without blocks keeps the interpreter lock while it steps, and calls [`AttachedHost::turn`]
-    /// every few milliseconds. If it has to wait, it releases the lock by
+    /// without blocks keeps the interpreter lock while it reads rows one by one, and calls
+    /// [`AttachedHost::turn`] every few milliseconds. If it has to wait, it releases the lock by
     /// [`AttachedHost::released`].
     ///
     /// # Errors
@@ -259,10 +260,10 @@ pub trait Source: Send {
     /// Returns a handle that cancels a fetch from any thread.
     fn cancel_handle(&self) -> CancelHandle;
 
-    /// Returns the number of bytes of text that fetches have moved in memory since the last call: a
-    /// long value is collected in one buffer, which may have to grow; and a row that was received
-    /// only in part at the end of a buffer is moved to the next buffer. The caller adds the number
-    /// to its `Ledger`, at [`onecopy_text::Stage::Fetch`].
+    /// Returns the number of bytes of text that fetches have moved in memory since the last call.
+    /// Bytes are moved if the buffer of a long value grows, or if an incomplete row at the end of a
+    /// buffer is moved to the next buffer. The caller adds the number to its `Ledger`, at
+    /// [`onecopy_text::Stage::Fetch`].
     fn take_moved_bytes(&mut self) -> usize {
         0
     }
@@ -282,14 +283,15 @@ pub enum Emitted {
     All,
     /// The sink is full; the caller should continue with row `next_row` of the block.
     Paused {
-        /// The index (from 0) of the first row of the block that was not completely emitted.
+        /// The index (from 0) of the first row of the block that was not emitted completely.
         next_row: usize,
     },
 }
 
 /// The rows of one fetch, in the driver's own buffers.
 pub trait Block {
-    /// Returns the number of rows of the block, including a row that is incomplete.
+    /// Returns the number of rows of the block, including a row that is incomplete because its long
+    /// value is read in parts.
     fn n_rows(&self) -> usize;
 
     /// Emits the rows from `first_row` (from 0) on, row by row, until the sink is full. Never
@@ -299,8 +301,8 @@ pub trait Block {
     /// The sink's error; nothing is emitted after the failed cell.
     fn emit<S: RowSink>(&self, first_row: usize, sink: &mut S) -> Result<Emitted, S::Error>;
 
-    /// Emits `n_rows` rows from `first_row` on, column by column, for sinks with
-    /// [`RowSink::COLUMNS`]. None of these rows may be incomplete.
+    /// Emits `n_rows` rows from `first_row` (from 0) on, column by column, for sinks with
+    /// [`RowSink::COLUMNS`]. None of these rows may contain a part of a long value.
     ///
     /// # Errors
     /// The errors of [`Block::emit`].
@@ -316,12 +318,12 @@ pub trait Block {
 ///
 /// In row order the calls are `begin_row`, then for each column `cell` or (`long_begin`,
 /// `long_part`…, `long_end`), then `end_row`. Between any two calls the stream may pause and
-/// continue with another block: a long value is spread over many fetches.
+/// continue with another block, because the parts of a long value are in different blocks.
 ///
 /// In column order (a sink with `COLUMNS`) the calls are `begin_columns`, then `column_cell` for
 /// every row of column 0, then of column 1, …, then `end_columns`.
 pub trait RowSink {
-    /// The reason for which the sink cannot write a value.
+    /// The error type of the sink: the reason for which it cannot write a value.
     type Error;
 
     /// `true` if the sink prefers column order.
@@ -386,7 +388,7 @@ pub trait RowSink {
         self.cell(column, cell)
     }
 
-    /// Ends the rows of the batch.
+    /// Ends the batch of rows that `begin_columns` began.
     ///
     /// # Errors
     /// The error of the sink.

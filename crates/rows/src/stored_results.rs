@@ -36,8 +36,9 @@ pub struct StoredResults {
 }
 
 impl StoredResults {
-    /// Executes `sql` for each row of parameters and stores all results in memory. If a row fails,
-    /// the results are not returned, and the changes of the earlier rows remain in the transaction.
+    /// Executes `sql` for each row of parameters and stores all results in memory. If the execution
+    /// for one row fails, no results are returned. The changes of the earlier executions remain in
+    /// the transaction.
     pub(crate) fn execute<C: DatabaseConnection>(
         connection: &C,
         sql: &str,
@@ -187,12 +188,13 @@ pub struct StoredRows {
     n_rows: usize,
     cells: Vec<StoredCell>,
     bytes: Vec<u8>,
-    /// The UTF-16 text of all rows. A [`StoredCell`] contains its position in this buffer.
+    /// The UTF-16 text of all rows. A [`StoredCell`] with UTF-16 text contains the range of its
+    /// code units in this buffer.
     units: Vec<u16>,
 }
 
 impl StoredRows {
-    /// Appends the bytes of a value to the buffer of the rows; returns their position.
+    /// Appends the bytes of a value to `self.bytes`; returns the range of these bytes in it.
     fn keep(&mut self, bytes: &[u8]) -> Result<Range<usize>, Error> {
         let start = self.bytes.len();
         self.bytes.try_reserve(bytes.len()).map_err(no_memory)?;
@@ -238,8 +240,8 @@ fn no_memory(_: TryReserveError) -> Error {
     )
 }
 
-/// Creates the error for a cell of a kind that no database emits: databases emit text as UTF-8 or
-/// UTF-16, and whole values if the sink needs them.
+/// Creates the error for a cell that no database emits to this sink: text in an encoding other than
+/// UTF-8 and UTF-16, or a value in parts although [`LongValues::Whole`] was set.
 #[cold]
 fn unexpected() -> Error {
     let message = "a database gives a value in a form that it has not: this is a fault of onecopy";

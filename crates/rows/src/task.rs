@@ -1,9 +1,9 @@
 //! Calls that suspend instead of blocking, so that an event loop needs no thread for them.
 //!
-//! A [`Task`] runs a call on a stack of its own. Code that has to wait for a file descriptor calls
-//! `wait`. Within a task, `wait` suspends the task, and [`Task::resume`] returns the [`Wait`] to
-//! the event loop. Outside a task, `wait` returns `false`, and the caller blocks. All other code is
-//! the same within and outside a task, so a protocol is implemented once.
+//! A [`Task`] runs a function call on a separate stack. Code that has to wait for a file descriptor
+//! calls `wait`. Within a task, `wait` suspends the task, and [`Task::resume`] returns the [`Wait`]
+//! to the event loop. Outside a task, `wait` returns `false`, and the caller blocks. All other code
+//! is the same within and outside a task, so a protocol is implemented once.
 //!
 //! Code that must not run on the stack of a task, because it is not Rust code, is called with
 //! [`call_outside`].
@@ -27,7 +27,7 @@ const STACK_BYTES: usize = 256 << 10;
 /// The largest number of unused stacks that a thread keeps for its next tasks.
 const KEPT_STACKS: usize = 64;
 
-/// The longest time for which a task that need not wait occupies the event loop.
+/// The longest time for which a task that never has to wait occupies the event loop.
 const MOST_BUSY: Duration = Duration::from_millis(2);
 
 /// The event that a suspended task waits for.
@@ -49,7 +49,7 @@ pub struct Wait {
 enum Resumed {
     /// The event loop has resumed the task: the event has occurred, or may have occurred.
     Ready,
-    /// The task was dropped, so nobody waits for its result: every `wait` of the call fails.
+    /// The task was dropped, so its result is not needed: every `wait` of the call fails.
     Abandoned,
 }
 
@@ -64,10 +64,10 @@ pub enum Progress<T> {
 
 /// The reason for which a task suspends itself.
 enum Suspension {
-    /// It waits for an event.
+    /// The task waits for this event.
     Wait(Wait),
-    /// It requests that [`Task::resume`] calls this closure, which is on the stack of the task, and
-    /// then continues the task.
+    /// [`Task::resume`] must call this closure on its own stack, and then continue the task. The
+    /// closure itself is stored on the stack of the task.
     CallOutside(NonNull<dyn FnMut()>),
 }
 
@@ -84,7 +84,8 @@ pub(crate) fn is_running() -> bool {
     CURRENT.get().is_some()
 }
 
-/// Suspends the task that runs on this thread. Returns `None` outside a task.
+/// Suspends the task that runs on this thread, and returns the reason for which it was resumed.
+/// Returns `None` at once outside a task.
 fn suspend(reason: Suspension) -> Option<Resumed> {
     let suspender = CURRENT.take()?;
     // SAFETY: `CURRENT` is set only while the closure of `Task::new` runs, which borrows the
@@ -108,8 +109,8 @@ pub(crate) fn wait(event: Wait) -> io::Result<bool> {
     }
 }
 
-/// Calls `work` on the stack of the code that resumes the task, and returns its result. Outside a
-/// task, calls `work` directly. The event loop runs nothing else meanwhile.
+/// Calls `work` on the stack of the thread that resumes the task, and returns its result. Outside a
+/// task, calls `work` directly. The event loop is blocked until `work` returns.
 pub fn call_outside<T>(work: impl FnOnce() -> T) -> T {
     if !is_running() {
         return work();
@@ -167,8 +168,8 @@ impl TimeSlice {
     }
 }
 
-/// Waits for `time` because there is no event to wait for: suspends the task that runs on this
-/// thread, or blocks outside a task.
+/// Waits for the duration `time`: suspends the task that runs on this thread, or blocks outside a
+/// task. It serves to wait for a state of which no file descriptor signals the change.
 ///
 /// # Errors
 /// [`io::ErrorKind::ConnectionAborted`] if the task was dropped.
@@ -189,7 +190,7 @@ pub(crate) fn sleep(time: Duration) -> io::Result<()> {
     Ok(())
 }
 
-/// A call on a stack of its own, which suspends instead of blocking.
+/// A function call that has a separate stack, and that suspends instead of blocking.
 pub struct Task<T: 'static> {
     /// The call's stack and state; `None` only after the call has returned.
     coroutine: Option<Coroutine<Resumed, Suspension, T>>,
@@ -231,8 +232,8 @@ impl<T: 'static> Task<T> {
     }
 
     fn resume_as(&mut self, resumed: Resumed) -> Progress<T> {
-        /// Restores, when dropped, the task that was current on this thread before this task was
-        /// resumed; also after a panic.
+        /// A guard that restores, when it is dropped, the task that was current on this thread
+        /// before this task was resumed. The drop also happens after a panic.
         struct Outer(Option<NonNull<Suspender>>);
         impl Drop for Outer {
             fn drop(&mut self) {
@@ -280,7 +281,7 @@ impl<T: 'static> Drop for Task<T> {
             std::mem::forget(self.coroutine.take());
             return;
         }
-        // The waits of the call fail, so the call returns early and drops its values in order.
+        // Each `wait` of the call fails, so the call returns early and drops its values in order.
         while let Some(coroutine) = &self.coroutine
             && coroutine.started()
             && !coroutine.done()

@@ -11,7 +11,7 @@ pub enum Value {
     Null,
     /// A boolean.
     Bool(bool),
-    /// Integer of 64 bits.
+    /// A 64-bit integer.
     I64(i64),
     /// A 64-bit float.
     F64(f64),
@@ -29,21 +29,21 @@ pub enum Value {
     Timestamp(Timestamp),
     /// A UUID, in the byte order of RFC 9562.
     Uuid([u8; 16]),
-    /// A text, and the SQL type to which the statement casts it. Without the cast the database
-    /// would infer another type.
+    /// A text, and the name of the SQL type to which the statement casts it. Without the cast the
+    /// database would infer another type.
     Cast(String, &'static str),
-    /// A value with a declared type other than the value's own type, for databases whose parameters
-    /// have types.
+    /// A value, and the type that the caller declared for it instead of the value's own type. It
+    /// serves databases whose parameters have types.
     Declared(Box<Value>, Declared),
 }
 
 /// The type that the caller declared for a parameter, with a size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Declared {
-    /// The declared kind of type.
+    /// The type that the caller declared.
     pub kind: DeclaredKind,
     /// The smallest size of the parameter in characters, bytes or digits. If the value is longer,
-    /// its own size is used.
+    /// the size of the value is used.
     pub size: usize,
     /// The smallest number of digits after the decimal point, or in the fraction of a second. If
     /// the value has more digits, their number is used.
@@ -54,7 +54,7 @@ pub struct Declared {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DeclaredKind {
-    /// The value's own type: only a size is declared.
+    /// The type of the value itself: the caller declares only a size.
     Sized,
     /// The numeric type of the value itself; 64-bit integer for a NULL.
     Number,
@@ -135,7 +135,8 @@ pub(crate) fn exact_number(digits: &str) -> Option<Value> {
     }
     let double: f64 = digits.parse().ok()?;
     let n_digits = fraction.len();
-    // A double has at most as many decimal places as binary places.
+    // A double with n binary digits after the point has exactly n decimal digits after the point,
+    // so `double * 2^n_digits` must be an integer.
     let scaled = double * 2f64.powi(i32::try_from(n_digits).ok()?);
     let is_exact = scaled.is_finite()
         && scaled.fract() == 0.0
@@ -143,8 +144,8 @@ pub(crate) fn exact_number(digits: &str) -> Option<Value> {
     is_exact.then_some(Value::F64(double))
 }
 
-/// Returns the number that [`exact_number`] returns; if there is none, an error that names the
-/// parameter `index` (from 0).
+/// Returns the number that [`exact_number`] returns for the parameter `index` (from 0), or an error
+/// that names the parameter.
 ///
 /// # Errors
 /// [`ErrorKind::Data`] if no SQLite number equals the decimal.

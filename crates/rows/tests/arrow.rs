@@ -1,4 +1,4 @@
-//! Tests of the export of rows as Arrow batches through the C interface and of their import, in one
+//! Tests that export rows as Arrow batches through the C interface and import them again, in one
 //! process and without Python.
 
 #![allow(clippy::unwrap_used)]
@@ -24,7 +24,7 @@ fn stream(con: &Connection, sql: &str, options: &ArrowOptions) -> ArrowStream {
 
 fn foreign(stream: ArrowStream) -> ForeignStream {
     let mut given = stream_of(Box::new(stream));
-    // SAFETY: a stream of our own, which is live and has no other user.
+    // SAFETY: this test has created the stream, which is not released and has no other user.
     unsafe { ForeignStream::take(&raw mut given) }.unwrap()
 }
 
@@ -116,9 +116,10 @@ fn a_stream_that_was_taken_is_marked_as_released() {
         "select 1 as x",
         &ArrowOptions::default(),
     )));
-    // SAFETY: a stream of our own, which is live and has no other user.
+    // SAFETY: this test has created the stream, which is not released and has no other user.
     let mut taken = unsafe { ForeignStream::take(&raw mut given) }.unwrap();
-    // SAFETY: the same stream, which is marked as released now, so `take` returns an error.
+    // SAFETY: the pointer is still valid; the stream is now marked as released, so `take` returns
+    // an error.
     let again = unsafe { ForeignStream::take(&raw mut given) };
     assert_eq!(again.unwrap_err().kind, ErrorKind::Interface);
     assert_eq!(taken.fields()[0].data_type, DataType::int(64));

@@ -1,6 +1,6 @@
-//! Tests of rows as BSON. The rows are planned data (`planned`), and the output is decoded by the
-//! simple reference implementation `naive`. Tested are all kinds of cells, chunks that contain only
-//! complete documents, and limits.
+//! Tests of rows as BSON. A test source (`planned`) returns the rows, and the simple reference
+//! implementation `naive` decodes the output. The tests cover all kinds of cells, chunks that
+//! contain only complete documents, and the size limits.
 
 mod planned;
 
@@ -288,8 +288,8 @@ fn rows_half_as_long_as_a_chunk_never_move() {
             break;
         }
     }
-    // The copied bytes that are not text were moved, because a chunk was too small. That happens
-    // only for the second row, before the size of the rows is known.
+    // The other copied bytes were moved, because a chunk was too small and grew. This happens only
+    // for the second row, before the size of the rows is known.
     let moved = ledger.stage(Stage::Encode).copied - 40 * 40_000;
     assert!(moved <= 40_100, "{moved}");
 }
@@ -324,7 +324,7 @@ proptest! {
             expected.push(names.map(str::to_owned).into_iter().zip(row.map(|(_, value)| value)).collect::<Document>());
         }
         prop_assert_eq!(&documents(plan.clone(), BSON, capacity), &expected);
-        // All fills append to one chunk, as `RowStream.read` in Python does.
+        // Each fill appends to the same chunk, as in Python's `RowStream.read`.
         let options = StreamOptions::new(BSON);
         let mut stream = chunks_with(plan.into_source(), &options, &Ledger::off()).expect("fit");
         let mut all = Chunk::with_capacity(capacity);

@@ -81,7 +81,8 @@ fn databases() -> Vec<Database> {
     all
 }
 
-/// Returns the remaining rows, and the error after them if there is one.
+/// Returns the remaining rows of a statement, and the error that ended them; `None` if no error
+/// did.
 fn rows_and_error(statement: &mut Statement) -> (Vec<Vec<Kept>>, Option<Error>) {
     let mut keeper = Keeper::default();
     let mut position = BlockPosition::default();
@@ -103,7 +104,7 @@ fn all_rows(statement: &mut Statement) -> Result<Vec<Vec<Kept>>, Error> {
     }
 }
 
-/// Returns the bytes of a stream, and the error after them if there is one.
+/// Returns the bytes of a stream, and the error that ended it; `None` if no error did.
 fn stream(mut chunks: Box<dyn ChunkSource>) -> (Vec<u8>, Option<ChunkError>) {
     let mut chunk = Chunk::with_capacity(4096);
     let mut bytes = Vec::new();
@@ -161,7 +162,7 @@ fn a_statement_is_cancelled_from_another_thread() {
         let cancel = database.connection.cancel_handle();
         let (done, is_done) = std::sync::mpsc::channel::<()>();
         let canceller = std::thread::spawn(move || {
-            // The cancel is repeated, because a cancel before the statement runs has no effect.
+            // The cancel is repeated, because it has no effect before the statement runs.
             while is_done.recv_timeout(Duration::from_millis(20)).is_err() {
                 cancel.cancel();
             }

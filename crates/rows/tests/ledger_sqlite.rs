@@ -1,5 +1,5 @@
-//! Tests with SQLite that each text is converted once or copied once, directly into the chunk to
-//! send, and that the output is correct. The ledger counts the bytes.
+//! Tests with SQLite that each text is converted or copied only once, directly into the chunk to
+//! send, and that the output is correct. The ledger counts the converted and copied bytes.
 #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
 
 mod support;
@@ -13,7 +13,7 @@ use serde_json::{Value as Json, json};
 
 const FORMATS: [Format; 3] = [Format::Json, Format::Ndjson, Format::Csv];
 
-/// Opens a SQLite database in memory, through the enum [`Connection`] for all databases.
+/// Opens a SQLite database in memory as a [`Connection`], the enum that represents any database.
 fn memory() -> Connection {
     Connection::open("sqlite::memory:", &ConnectOptions::default()).unwrap()
 }

@@ -19,7 +19,7 @@ fn read_only() -> ConnectOptions {
     }
 }
 
-/// Returns the value of the keyword `key` in a connection string without braces.
+/// Returns the value of the keyword `key` in a connection string whose values contain no braces.
 fn keyword<'a>(string: &'a str, key: &str) -> &'a str {
     string
         .split(';')

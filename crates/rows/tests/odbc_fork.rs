@@ -10,8 +10,7 @@ use onecopy_rows::ConnectOptions;
 use onecopy_rows::connect::Statement;
 use onecopy_rows::{Budget, ErrorKind, Source};
 
-/// This is the only test of the file, so that no thread of another test holds a lock during the
-/// fork.
+/// The only test of this file, so that no thread of another test holds a lock during the fork.
 #[test]
 fn a_forked_child_is_refused_and_the_parent_goes_on() {
     for profile in [Profile::Postgres, Profile::MariaDb] {
@@ -22,7 +21,7 @@ fn a_forked_child_is_refused_and_the_parent_goes_on() {
         let Statement::Odbc(mut statement) = c.execute("select * from t1000", &[]).unwrap() else {
             unreachable!()
         };
-        // Enough blocks are fetched that a thread prefetches the next ones, if there are two
+        // After this number of blocks, a thread prefetches the next blocks if the machine has two
         // processors.
         let budget = Budget {
             block_rows: 50,
@@ -48,11 +47,12 @@ fn a_forked_child_is_refused_and_the_parent_goes_on() {
                 let own = open_with(&string, &ConnectOptions::default());
                 code | u8::from(row(&own, "select 7 as a", &[]) != [Kept::I64(7)]) << 4
             }));
-            // SAFETY: ends the child at once, with no destructor of the parent's.
+            // SAFETY: ends the child at once, without running destructors of the parent's values.
             unsafe { libc::_exit(code.map_or(64, i32::from)) };
         }
         let mut status = 0;
-        // SAFETY: waits for the child made above.
+        // SAFETY: `pid` is the child that was created above, and `status` is memory for its exit
+        // status.
         assert_eq!(unsafe { libc::waitpid(pid, &raw mut status, 0) }, pid);
         assert!(
             libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0,

@@ -1,5 +1,5 @@
 //! Tests that text is correct in every locale without configuration, although psqlodbc derives the
-//! encoding of narrow text from the environment. A process has one locale, so each case runs in a
+//! encoding of 8-bit text from the environment. A process has one locale, so each case runs in a
 //! child process, which executes one test of this binary.
 
 #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
@@ -103,8 +103,9 @@ fn child_of_a_locale() {
         if tds {
             continue;
         }
-        // The server must have stored this text, with the correct number of characters. If both
-        // directions had the same wrong encoding, this client would read the text correctly.
+        // The server must have stored this text, with the correct number of characters. Reading the
+        // text back is no proof: if the same wrong encoding were used in both directions, this
+        // client would read the correct text.
         let table = format!("odbc_locale_{}", std::process::id());
         run(&c, &format!("create table {table} (t varchar(100))"));
         c.execute(

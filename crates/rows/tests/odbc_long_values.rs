@@ -1,5 +1,6 @@
-//! Tests of values that are longer than their buffers, read whole and in parts, with lengths around
-//! the limits, through each driver that supports such values.
+//! Tests of values that are longer than their buffers, through each driver that supports such
+//! values. The values are read whole and in parts, and their lengths are around the sizes of the
+//! buffers.
 
 #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
 
@@ -16,8 +17,8 @@ const PROFILES: [Profile; 4] = [
     Profile::SqliteOdbc,
 ];
 
-/// The tested lengths in characters. They are around the sizes of this crate's slots, windows and
-/// parts, and around 8,190, a limit of psqlodbc.
+/// The tested lengths in characters. They are around the sizes of the buffers that this crate uses
+/// for a value or a part of it, and around 8,190, a limit of psqlodbc.
 const LENGTHS: [usize; 19] = [
     0, 1, 255, 256, 1023, 1024, 1025, 2047, 2048, 2049, 4096, 8189, 8190, 8191, 16_383, 16_384,
     65_535, 65_536, 200_001,

@@ -1,6 +1,6 @@
-//! Tests without a usable ODBC driver manager: SQLite works, and the error of any other connect
-//! names the file that was tried. A process loads the driver manager once, so each case runs in a
-//! child process, which executes one test of this binary.
+//! Tests without a usable ODBC driver manager. SQLite works, and the error for an ODBC connection
+//! names the library file that was tried. A process loads the driver manager only once, so each
+//! case runs in a child process, which executes one test of this binary.
 
 #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
 

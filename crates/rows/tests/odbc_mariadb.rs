@@ -233,7 +233,8 @@ fn a_text_that_was_prepared_is_not_prepared_again() {
     };
     let sql = "select id, name from t1000 where id = ?";
     let first = row(&c, sql, &[Value::I64(7)]);
-    // The query for the number prepares statements itself; `asking` is their number.
+    // `n_prepared` prepares statements itself; `asking` is the number of statements that one call
+    // of it prepares.
     let asking = n_prepared(&c);
     let asking = n_prepared(&c) - asking;
     let before = n_prepared(&c);
@@ -241,14 +242,14 @@ fn a_text_that_was_prepared_is_not_prepared_again() {
         assert_eq!(row(&c, sql, &[Value::I64(n)])[0], Kept::I64(n));
     }
     assert_eq!(row(&c, sql, &[Value::I64(7)]), first);
-    // The prepared statement is used for parameters of other types, for a value without a row, and
-    // for NULL.
+    // The prepared statement is reused for parameters of other types, for a value that matches no
+    // row, and for NULL.
     assert_eq!(row(&c, sql, &[Value::Text("7".to_owned())]), first);
     assert_eq!(row(&c, sql, &[Value::F64(7.0)]), first);
     assert_eq!(rows(&c, sql, &[Value::I64(-1)]), Vec::<Vec<Kept>>::new());
     assert_eq!(rows(&c, sql, &[Value::Null]), Vec::<Vec<Kept>>::new());
     assert_eq!(n_prepared(&c), before + asking);
-    // A cached statement also reports a wrong number of parameters.
+    // An execution of a cached statement also reports a wrong number of parameters.
     let error = c.execute(sql, &[Value::I64(1), Value::I64(2)]).unwrap_err();
     assert_eq!(error.sqlstate, "07002");
     assert_eq!(row(&c, sql, &[Value::I64(7)]), first);
@@ -269,8 +270,8 @@ fn two_statements_of_one_text_are_open_at_once() {
         let cancel = one.cancel_handle();
         assert_eq!(one.fetch(Budget::default()).unwrap(), Fetched::Rows(3));
         drop(one);
-        // A later statement uses the ODBC handle of the dropped one. The old cancel handle must not
-        // cancel it.
+        // A later statement reuses the ODBC handle of the dropped statement. The cancel handle of
+        // the dropped statement must not cancel the later one.
         cancel.cancel();
         let again = open(1);
         cancel.cancel();

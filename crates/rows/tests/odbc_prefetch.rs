@@ -36,8 +36,8 @@ fn odbc(c: &Connection, sql: &str) -> onecopy_rows::odbc::Statement {
     statement
 }
 
-/// Reads up to `n_blocks` blocks. Returns their rows, and the error that ended them if there is
-/// one.
+/// Reads up to `n_blocks` blocks. Returns their rows, and the error of the last fetch; `None` if it
+/// did not fail.
 fn read(
     statement: &mut onecopy_rows::odbc::Statement,
     n_blocks: usize,
@@ -86,7 +86,8 @@ fn on_one<T>(work: impl FnOnce() -> T) -> T {
         // SAFETY: the call reads `set`, which has the given size.
         unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), set) };
     };
-    // SAFETY: the zeroed set is empty, and `n` is below the size of a set.
+    // SAFETY: the zeroed set is empty, and `n` is less than the number of processors that a set can
+    // contain.
     let first = unsafe {
         let mut first: libc::cpu_set_t = std::mem::zeroed();
         let n = (0..1024).find(|n| libc::CPU_ISSET(*n, &before)).unwrap();
@@ -225,8 +226,8 @@ fn the_next_result_stands_behind_rows_that_nobody_asked_for() {
             continue;
         };
         let c = open_with(&string, &options);
-        // The first result has four blocks. After some of them the thread is still in this result,
-        // after all of them it is at the next result.
+        // The first result has four blocks. After only some of its blocks were read, the prefetch
+        // thread still reads this result; after all of them, it has reached the next result.
         for n_blocks in [3, 4, 5] {
             let sql = "select 1 as n from repeat(2000); select 2 as n from repeat(3)";
             let mut statement = odbc(&c, sql);

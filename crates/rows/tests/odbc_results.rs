@@ -1,5 +1,5 @@
-//! Tests of SQL texts with several statements, and of the rows before a failure: no row and no
-//! error is lost.
+//! Tests of SQL texts with several statements, and of statements that fail after some rows: no row
+//! and no error may be lost.
 
 #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
 
@@ -12,7 +12,7 @@ use onecopy_rows::{Block, Budget, Error, ErrorKind, Fetched, Source, Value};
 
 const SQL_SERVER: [Profile; 3] = [Profile::TdsFreeTds, Profile::TdsMicrosoft, Profile::TdsRust];
 
-/// Returns the rows of a statement, and the error after them if there is one.
+/// Returns the rows of a statement, and the error that ended them, if any.
 fn read(statement: Statement) -> (Vec<Vec<Kept>>, Result<(), Error>) {
     let Statement::Odbc(mut statement) = statement else {
         panic!("these tests are for ODBC");
@@ -222,9 +222,10 @@ fn the_rows_before_an_error_of_the_server_come_first() {
                 let n = usize::try_from(n).unwrap();
                 let (rows, error) = fails(&c, &sql);
                 assert_eq!(error.sqlstate, "22012", "{profile:?}: {error}");
-                // If a block fails, the driver discards the rows of the block that it has received.
-                // The first block has 32 rows, later blocks have up to 1,000 rows; blocks without a
-                // text have up to 4,096 rows. The rows of earlier blocks are returned.
+                // If the fetch of a block fails, the driver discards the rows of that block that it
+                // has received; the rows of earlier blocks are returned. The first block has 32
+                // rows, later blocks have up to 1,000 rows. Blocks without a text column have up to
+                // 4,096 rows.
                 let lost = if text.is_empty() || n < 32 {
                     n.min(4096)
                 } else {

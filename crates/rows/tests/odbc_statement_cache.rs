@@ -11,7 +11,8 @@ use onecopy_rows::ConnectOptions;
 use onecopy_rows::connect::{Connection, Statement};
 use onecopy_rows::{Budget, Date, ErrorKind, Fetched, Source, Value};
 
-/// The number of short results of a SQL text after which the next result is expected to be short.
+/// The number of consecutive short results of a SQL text after which the driver layer expects
+/// another short result, and prepares the statement without a cursor.
 const ENOUGH: usize = 3;
 
 /// Runs `test` with each of the two psqlodbc drivers, with autocommit off and on.
@@ -90,7 +91,7 @@ fn a_result_of_which_not_all_was_seen_is_not_short() {
             ));
         }
         assert_eq!(prepared(c), []);
-        // If only one row of a long result is fetched, the result does not count as short.
+        // A long result does not count as short if only one of its rows is fetched.
         let few = Budget {
             block_rows: 1,
             ..Budget::default()
@@ -117,7 +118,7 @@ fn a_long_result_sends_its_text_back_to_cursors_for_good() {
         teach(c, sql, &[Value::I64(3)]);
         teach(c, sql, &[Value::I64(3)]);
         assert_eq!(prepared(c), []);
-        // A result of medium length (499 rows) does not have this effect.
+        // A result of medium length (499 rows) does not make the next execution use a cursor.
         let other = "select id from t31000 where id < ? order by id";
         teach(c, other, &[Value::I64(3)]);
         assert_eq!(rows(c, other, &[Value::I64(500)]).len(), 499);
@@ -307,8 +308,8 @@ fn two_statements_of_one_text_are_open_at_once() {
             let cancel = one.cancel_handle();
             assert_eq!(one.fetch(Budget::default()).unwrap(), Fetched::Rows(3));
             drop(one);
-            // A later statement uses the ODBC handle of the dropped one. The old cancel handle must
-            // not cancel it.
+            // A later statement reuses the ODBC handle of the dropped statement. The cancel handle
+            // of the dropped statement must not cancel the later one.
             cancel.cancel();
             let mut again = open(1);
             cancel.cancel();

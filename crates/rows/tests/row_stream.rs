@@ -1,5 +1,5 @@
-//! Tests of row streams with a source of planned rows (`planned`): blocks of any size, long values
-//! that are divided at any position, and errors at any row.
+//! Tests of row streams with the test source `planned`: blocks of any size, long values that are
+//! divided at any position, and errors at any row.
 
 mod planned;
 
@@ -302,8 +302,8 @@ fn each_text_is_converted_or_copied_once_and_nothing_besides() {
         let mut stream = chunks(plan.clone().into_source(), format, &ledger).expect("fit");
         pump(&mut *stream, 1000).1.expect("complete");
         let entry = ledger.stage(Stage::Encode);
-        // CSV copies UTF-8. For JSON, writing UTF-8 counts as a conversion, because it finds
-        // characters to escape.
+        // UTF-8 is copied to CSV. Writing UTF-8 as JSON counts as a conversion, because each
+        // character is checked for escapes.
         let copied = if format == Format::Csv { utf8 } else { 0 };
         assert_eq!(
             (entry.taken, entry.converted, entry.copied),

@@ -1,5 +1,5 @@
-//! Tests of how row streams fill chunks: chunks keep their size, bytes that move when a chunk grows
-//! are counted, and long values are written in parts.
+//! Tests of how row streams fill chunks. Chunks keep their size, the bytes that are moved when a
+//! chunk grows are counted, and long values are written in parts.
 
 mod planned;
 

@@ -188,8 +188,8 @@ fn errors_have_the_kind_of_their_cause() {
         ("commit", (ErrorKind::Operational, 1)),
         ("select json('{')", (ErrorKind::Operational, 1)),
     ] {
-        // This ends a transaction that the previous statement began, so that the statement `commit`
-        // finds no transaction.
+        // This commit ends the transaction of the previous statement, so that the SQL statement
+        // `commit` finds no open transaction.
         connection.commit().unwrap();
         let got = error_of(&connection, sql);
         assert_eq!((got.0, got.1), (kind, native), "{sql}: {}", got.2);
@@ -283,7 +283,7 @@ fn one_statement_a_call_and_the_second_is_named() {
         kind == ErrorKind::Programming && message.contains("`drop table t`"),
         "{message}"
     );
-    // The statement before the second one is not executed either.
+    // The first of the two statements is not executed either.
     assert_eq!(
         error_of(&connection, "create table u (a); selec").0,
         ErrorKind::Programming
@@ -322,7 +322,7 @@ fn parameters_are_counted_and_numbered() {
         ),
         [["b", "a", "c"].map(Got::from)]
     );
-    // The failed call has not changed the cached statement.
+    // The failed call must not have changed the cached statement.
     assert_eq!(
         rows(&connection, "select ?, ?", &[Value::I64(1), Value::Null]),
         [[Got::I64(1), Got::Null]]

@@ -9,8 +9,7 @@ use onecopy_rows::DatabaseConnection;
 use onecopy_rows::{ErrorKind, Source};
 use support::{Got, open, pump_all, rows, run};
 
-/// This is the only test of the file, so that no thread of another test holds a lock during the
-/// fork.
+/// The only test of this file, so that no thread of another test holds a lock during the fork.
 #[test]
 fn a_forked_child_is_refused_and_the_parent_goes_on() {
     let dir = tempfile::tempdir().unwrap();
@@ -34,15 +33,15 @@ fn a_forked_child_is_refused_and_the_parent_goes_on() {
             statement.cancel_handle().cancel();
             drop(statement);
             drop(connection);
-            // The child can open its own connection.
+            // The child can open a new connection.
             let own = open(&format!("{path}?mode=ro")).unwrap();
             code | u8::from(rows(&own, "select count(*) from t", &[]) != [[Got::I64(0)]]) << 5
         }));
-        // SAFETY: ends the child at once, with no destructor of the parent's.
+        // SAFETY: ends the child at once, without running destructors of the parent's values.
         unsafe { libc::_exit(code.map_or(64, i32::from)) };
     }
     let mut status = 0;
-    // SAFETY: pid is our child, status receives how it ended.
+    // SAFETY: `pid` is the child of this process, and `status` is memory for its exit status.
     let waited = unsafe { libc::waitpid(pid, &mut status, 0) };
     assert_eq!(waited, pid);
     assert!(libc::WIFEXITED(status), "{status}");

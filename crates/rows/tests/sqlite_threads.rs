@@ -14,10 +14,10 @@ use onecopy_rows::sqlite::{Connection, Statement};
 use onecopy_rows::{BlockPosition, Budget, Error, ErrorKind, Pumped, Source, Value};
 use support::{Got, Rows, memory, open, pump_all, rows, run, source_error};
 
-/// A query that returns three rows at once, and then runs without an end.
+/// A query that returns three rows immediately, and then runs until it is cancelled.
 const ENDLESS: &str =
     "with recursive n(i) as (select 1 union all select i + 1 from n) select i from n where i < 4";
-/// A query that runs without an end and returns no row.
+/// A query that returns no row and runs until it is cancelled.
 const ENDLESS_COUNT: &str =
     "with recursive n(i) as (select 1 union all select i + 1 from n) select count(*) from n";
 
@@ -49,7 +49,7 @@ fn an_execution_is_cancelled_through_the_connection() {
         || cancel.cancel(),
     );
     assert_eq!((error.kind, error.native), (ErrorKind::Cancelled, 9));
-    // The cancel has no effect on statements that start later.
+    // An earlier cancel has no effect on statements that start later.
     cancel.cancel();
     assert_eq!(rows(&connection, "select 1", &[]), [[Got::I64(1)]]);
 }
@@ -159,7 +159,7 @@ fn a_statement_dropped_while_another_thread_steps_frees_its_locks_afterwards() {
                 .unwrap_err()
         });
         host.wait_until_in_turn();
-        drop(unread); // Does not wait.
+        drop(unread); // The drop does not wait for the other thread.
         host.let_go();
         assert_eq!(stepping.join().unwrap().kind, ErrorKind::Cancelled);
     });
@@ -200,8 +200,8 @@ impl AttachedHost for Gate {
     }
 }
 
-/// A host that counts the calls of `turn` and `released`. It ends the statement at call number
-/// `end_at_turn` of `turn`, if that is set.
+/// A host that counts the calls of `turn` and `released`. If `end_at_turn` is set, it ends the
+/// statement at the call of `turn` with this number.
 #[derive(Default)]
 struct Counting {
     n_turns: AtomicUsize,

@@ -61,7 +61,7 @@ fn autocommit_makes_each_statement_its_own_transaction() {
     connection.set_autocommit(false).unwrap();
     run(&connection, "insert into t (a) values (5)");
     assert_eq!(count(&other), Got::I64(4));
-    connection.set_autocommit(true).unwrap(); // Commits what is open.
+    connection.set_autocommit(true).unwrap(); // Commits the open transaction.
     assert_eq!(count(&other), Got::I64(5));
     assert!(connection.autocommit());
     // A transaction that the statement `begin` starts is respected in autocommit mode too.
@@ -226,7 +226,7 @@ fn a_cursor_ended_by_a_rollback_says_so_and_others_go_on() {
     let mut cursor = connection.execute("select a from t", &[]).unwrap();
     connection.commit().unwrap();
     assert_eq!(pump_all(&mut cursor).unwrap().len(), 4);
-    // A rollback to a savepoint does not end them either.
+    // A rollback to a savepoint does not end open cursors.
     run(&connection, "savepoint s");
     let mut cursor = connection.execute("select a from t", &[]).unwrap();
     run(&connection, "rollback to s");

@@ -79,7 +79,7 @@ fn parameters_come_back_as_they_were_bound() {
         (Value::Bool(true), Got::I64(1)),
         (Value::I64(i64::MIN), Got::I64(i64::MIN)),
         (Value::F64(0.1), Got::F64(0.1)),
-        (Value::F64(f64::NAN), Got::Null), // SQLite stores NaN as NULL, as `sqlite3` shows.
+        (Value::F64(f64::NAN), Got::Null), // SQLite stores NaN as NULL.
         (Value::Decimal("-12.2500".into()), Got::F64(-12.25)),
         (Value::Decimal("7.00".into()), Got::I64(7)),
         (text(""), "".into()),
@@ -272,7 +272,8 @@ fn value() -> impl Strategy<Value = (Value, Got)> {
     ]
 }
 
-/// Converts a long value, which the sink received in parts, to the same value received whole.
+/// Converts a long value that the sink received in parts to the value that the sink would receive
+/// as one cell.
 fn whole(got: Got) -> Got {
     match got {
         Got::Long(LongKind::Text, _, bytes) => Got::Utf8(bytes),

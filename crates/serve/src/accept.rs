@@ -1,4 +1,4 @@
-//! [`accept`] accepts new connections from the listener, within the limits.
+//! [`accept`]: accepts new connections from the listener, as far as the limits permit.
 
 use std::io;
 use std::sync::Arc;
@@ -15,23 +15,24 @@ use crate::sys::Listener;
 use crate::timers::millis;
 use crate::transport::Transport;
 
-/// The largest number of connections that are open above the limit
-/// [`crate::Limits::n_connections`]. Each of them only gets a response with 503. Connections above
-/// this number are closed without a response.
+/// The largest number of open connections above the limit [`crate::Limits::n_connections`]. Each of
+/// these connections gets only a response with the status 503. Further connections are closed
+/// without a response.
 const N_REFUSED_AT_ONCE: usize = 64;
-/// The length of a pause after the process ran out of descriptors or memory.
+/// The length of the pause of accepting after the process has run out of descriptors or memory.
 const SYSTEM_PAUSE_MS: u64 = 250;
 /// The shortest time between two calls of [`crate::Config::on_trouble`].
 const TROUBLE_PAUSE_MS: u64 = 60_000;
 
-/// Pauses the listener because as many connections are open as the limit of open files permits.
+/// Pauses accepting, because as many connections are open as the limit of open files permits.
 fn pause_where_full(shared: &Shared, listener: &Listener, now_ms: u64) {
     shared.config.metrics.accept_paused();
     report_trouble(shared, &io::Error::from_raw_os_error(libc::EMFILE), now_ms);
     shared
         .gate
         .pause_listener(listener, Pause::FULL, &shared.epoll);
-    // A connection that was closed before other threads could see the pause did not end the pause.
+    // Another thread may have closed a connection before it could see the pause. It has not ended
+    // the pause then, so the number of connections is checked again.
     let n = lock(&shared.connections).len();
     if n < shared.gate.n_files_max {
         shared
@@ -51,7 +52,7 @@ fn report_trouble(shared: &Shared, error: &io::Error, now_ms: u64) {
     }
 }
 
-/// Accepts the connections that wait in the kernel's queue of the listener, within the limits.
+/// Accepts the connections in the kernel's queue of the listener, as far as the limits permit.
 pub(crate) fn accept(shared: &Shared, now_ms: u64) {
     let listener = lock(&shared.gate.listener);
     let Some(listener) = listener.as_ref() else {
@@ -66,8 +67,8 @@ pub(crate) fn accept(shared: &Shared, now_ms: u64) {
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => return,
             Err(e) => match e.raw_os_error() {
                 Some(libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM) => {
-                    // The listener stays readable, so without a pause this loop would run
-                    // continuously.
+                    // The listener stays readable, so without a pause this loop would use the
+                    // processor without progress.
                     shared.config.metrics.accept_paused();
                     shared
                         .gate
@@ -75,8 +76,8 @@ pub(crate) fn accept(shared: &Shared, now_ms: u64) {
                     shared.push_timer(now_ms + SYSTEM_PAUSE_MS, ACCEPT_TIMER);
                     return report_trouble(shared, &e, now_ms);
                 }
-                // The client has disconnected, or the network reported an error of this connection
-                // only. The next connection is accepted.
+                // The client has disconnected, or a network error affects only this connection. The
+                // next connection is accepted.
                 _ => continue,
             },
         };

@@ -1,4 +1,4 @@
-//! [`AcceptGate`]: the listener, and the reasons for which it is paused.
+//! [`AcceptGate`]: the listener of a server, and the reasons for which it is paused.
 
 use std::io;
 use std::sync::Mutex;
@@ -9,28 +9,29 @@ use onecopy_wire::lock::lock;
 use crate::poll_tokens::LISTENER;
 use crate::sys::{self, Epoll, Interest, Listener};
 
-/// The reasons for which the server accepts no connections, as bits. During such a pause, new
-/// connections wait in the kernel's queue, from which another process with the same listener may
-/// accept them.
+/// The reasons for which the server currently accepts no connections, as bits. During a pause, new
+/// connections wait in the kernel's queue. Another process with the same listener may accept them.
 pub(crate) struct Pause;
 
 impl Pause {
-    /// The process is out of descriptors or memory. This pause ends after a fraction of a second.
+    /// The process has run out of descriptors or memory. This pause ends after a quarter of a
+    /// second.
     pub(crate) const SYSTEM: u32 = 1;
     /// As many connections are open as the limit of open files permits. This pause ends when a
     /// connection is closed.
     pub(crate) const FULL: u32 = 2;
-    /// The handlers make no progress. This pause ends when a handler makes progress.
+    /// The handlers make no progress, as the watchdog has detected. This pause ends when a handler
+    /// makes progress.
     pub(crate) const STUCK: u32 = 4;
 }
 
-/// The listener, and the bits of [`Pause`] that are set. epoll watches the listener as long as no
+/// The listener of a server, and the bits of [`Pause`]. epoll watches the listener only while no
 /// bit is set.
 pub(crate) struct AcceptGate {
     pub(crate) listener: Mutex<Option<Listener>>,
     /// The bits of [`Pause`] that are set.
     pauses: AtomicU32,
-    /// The largest number of connections for which the limit of open files has descriptors.
+    /// The largest number of connections that the limit of open files permits.
     pub(crate) n_files_max: usize,
 }
 
@@ -46,10 +47,12 @@ impl AcceptGate {
         })
     }
 
-    /// Closes this process's descriptor of the listener.
+    /// Closes this process's descriptor of the listener, so that this process accepts no more
+    /// connections.
     pub(crate) fn close(&self, epoll: &Epoll) {
         if let Some(listener) = lock(&self.listener).take() {
-            // epoll itself would remove the listener only after all processes have closed it.
+            // Closing the descriptor does not remove the listener from epoll while another process
+            // has it open.
             let _ = epoll.remove(&listener);
         }
     }
@@ -64,8 +67,8 @@ impl AcceptGate {
         }
     }
 
-    /// Sets the bit `why` of [`Pause`]; `listener` is removed from epoll at the first bit. The
-    /// caller has locked the listener.
+    /// Sets the bit `why` of [`Pause`]. If no other bit was set, removes `listener` from epoll. The
+    /// caller must hold the lock of the listener.
     pub(crate) fn pause_listener(&self, listener: &Listener, why: u32, epoll: &Epoll) {
         if self.pauses.fetch_or(why, SeqCst) == 0 {
             let _ = epoll.remove(listener);
@@ -81,8 +84,8 @@ impl AcceptGate {
         }
     }
 
-    /// Clears the bit `why` of [`Pause`]; `listener` is added to epoll again if no other bit is
-    /// set. The caller has locked the listener.
+    /// Clears the bit `why` of [`Pause`]. If no other bit is set, adds `listener` to epoll again.
+    /// The caller must hold the lock of the listener.
     pub(crate) fn resume_listener(&self, listener: &Listener, why: u32, epoll: &Epoll) {
         if self.pauses.fetch_and(!why, SeqCst) == why {
             let _ = epoll.add(listener, LISTENER, Interest::ReadLevel);
@@ -98,8 +101,8 @@ impl AcceptGate {
     }
 }
 
-/// Returns the number of connections that a process may have if its limit of open files is
-/// `n_files`. The remaining descriptors are for databases, logs and the event loop.
+/// Returns the largest number of connections of a process whose limit of open files is `n_files`.
+/// The remaining descriptors are reserved for databases, logs and the event loop.
 pub(crate) fn connections_for(n_files: usize) -> usize {
     let n_others = (n_files / 4).min(64) + n_files / 8;
     n_files.saturating_sub(n_others).max(1)

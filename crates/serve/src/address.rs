@@ -7,25 +7,26 @@ use std::str::FromStr;
 
 use crate::error::Error;
 
-/// The prefix before the path of a unix socket.
+/// The prefix that distinguishes the path of a unix socket from an IP address.
 const UNIX: &str = "unix:";
 
 /// The address of a listener: `127.0.0.1:8000`, `[::1]:8000` or `unix:/run/app.sock`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Address {
-    /// An IP address and a port. With port 0 the system chooses a free port.
+    /// An IP address and a port. If the port is 0, the system chooses a free port.
     Ip(SocketAddr),
     /// The path of a unix socket. A path that starts with `@` is the name of an abstract socket,
-    /// which has no file. The server can use an abstract socket only if it inherited the
-    /// descriptor.
+    /// which has no file. A server can use an abstract socket only by a descriptor that it has
+    /// inherited.
     Unix(PathBuf),
 }
 
 impl Address {
-    /// Parses `unix:PATH` or `HOST:PORT`. A host name is resolved, which may wait for the network.
+    /// Parses `unix:PATH` or `HOST:PORT`. If `HOST` is a name, it is resolved, which may wait for
+    /// the network.
     ///
     /// # Errors
-    /// [`Error::Address`] if the text has neither form, or the name has no address.
+    /// [`Error::Address`] if the text has another syntax, or if the host name has no address.
     pub fn resolve(text: &str) -> Result<Address, Error> {
         text.parse().or_else(|error| {
             let found = text.to_socket_addrs().ok().and_then(|mut all| all.next());

@@ -1,6 +1,6 @@
-//! [`RequestBody`]: the body of a request. The body is usually received before the handler runs. If
-//! the client sends `Expect: 100-continue` (RFC 9110, section 10.1.1), the body can be received
-//! when the handler requests it.
+//! [`RequestBody`]: the body of a request. Usually the body is received before the handler runs. If
+//! the client sends `Expect: 100-continue` (RFC 9110, section 10.1.1), the handler can run first
+//! and request the body.
 
 use std::fmt;
 use std::fs::File;
@@ -11,25 +11,26 @@ use onecopy_wire::lock::{lock, unpoisoned};
 use onecopy_text::Chunk;
 use onecopy_wire::http::ChunkedError;
 
-/// The body of a request: absent, received, or not yet requested from the client.
+/// The body of a request: no body, a received body, or a body that the client has not sent yet.
 #[derive(Debug, Default)]
 pub enum RequestBody {
     /// The request has no body.
     #[default]
     None,
-    /// The body is in memory that the handler provided ([`crate::Handler::body_chunk`]). The bytes
-    /// of a body of known length that arrived after the head were received directly into it.
+    /// The body is in memory that the handler has provided ([`crate::Handler::body_chunk`]). If its
+    /// length is announced, bytes that arrive after the head are read directly into this memory.
     Memory(Chunk),
-    /// The body is in an unnamed temporary file, which is deleted when its last descriptor is
-    /// closed. The number is the length of the body in bytes. The position of the file is 0.
+    /// The body is in an unnamed temporary file, which the system deletes when its last descriptor
+    /// is closed. The number is the length of the body in bytes. The current position of the file
+    /// is 0.
     File(File, u64),
     /// The body was not received yet: the client waits for `100 Continue`.
     Awaited(AwaitedBody),
 }
 
 impl RequestBody {
-    /// Returns the length of the body in bytes; `None` if the body was not received yet and its
-    /// length was not announced.
+    /// Returns the length of the body in bytes. Returns `None` if the body was not received yet and
+    /// the client has not announced its length.
     #[must_use]
     pub fn n_bytes(&self) -> Option<u64> {
         match self {
@@ -41,12 +42,12 @@ impl RequestBody {
     }
 }
 
-/// The body of a request whose client waits for `100 Continue`. If the handler never receives the
-/// body, the client gets only the response, and the connection is closed after it.
+/// The body of a request whose client waits for `100 Continue`. If the handler does not receive the
+/// body, the client gets only the response, and then the connection is closed.
 pub struct AwaitedBody {
     request: Arc<BodyRequest>,
-    /// Wakes the connection, which then requests the body from the client. Returns `false` if the
-    /// server has ended.
+    /// Notifies the connection, which then requests the body from the client. Returns `false` if
+    /// the server has ended.
     notify: Arc<dyn Fn() -> bool + Send + Sync>,
     announced: Option<u64>,
 }
@@ -55,16 +56,17 @@ pub struct AwaitedBody {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BodyError {
-    /// The client closed the connection before the body was complete, or did not read for the time
-    /// [`crate::Limits::write_stall`]. No response can be sent to this client.
+    /// The client closed the connection before the body was complete, or it read no bytes of a
+    /// response for the time [`crate::Limits::write_stall`]. No response can be sent to this
+    /// client.
     Gone,
-    /// No byte of the body arrived for [`crate::Limits::body_stall`].
+    /// No byte of the body arrived for the time [`crate::Limits::body_stall`].
     Late,
     /// The chunked coding is malformed, or the body is longer than [`crate::Limits::body_bytes`].
     Coding(ChunkedError),
-    /// Memory for the body is exhausted, or [`crate::Config::body_folder`] has no space.
+    /// No memory is available for the body, or [`crate::Config::body_folder`] cannot store it.
     Store,
-    /// The server was stopped, and the time that a stopped server waits for requests in progress
+    /// The server was stopped, and the time limit [`crate::Limits::stop`] for requests in progress
     /// has ended.
     Stopped,
     /// The handler requested the body after it had delivered its response. The body can be
@@ -108,7 +110,7 @@ impl fmt::Display for BodyError {
 impl std::error::Error for BodyError {}
 
 /// The state that a connection and its handler share while the handler may request the body. The
-/// connection stores the body, or an error, in this state.
+/// connection stores the received body, or an error, in it.
 pub(crate) struct BodyRequest {
     stage: Mutex<BodyStage>,
     changed: Condvar,
@@ -130,12 +132,13 @@ impl BodyRequest {
         }
     }
 
-    /// Returns `true` if the handler waits for the body.
+    /// Returns `true` if the handler has requested the body and waits for it.
     pub(crate) fn is_asked(&self) -> bool {
         matches!(*lock(&self.stage), BodyStage::Asked)
     }
 
-    /// Delivers `come`, the body or an error, to the handler. Only the first call has an effect.
+    /// Delivers `come`, which is the body or an error, to the handler. Calls after the first one
+    /// have no effect.
     pub(crate) fn settle(&self, come: Result<RequestBody, BodyError>) {
         let mut stage = lock(&self.stage);
         if !matches!(*stage, BodyStage::Unasked | BodyStage::Asked) {
@@ -149,8 +152,8 @@ impl BodyRequest {
         self.changed.notify_all();
     }
 
-    /// Records that the handler requests the body. Returns `true` at the first call: the body must
-    /// then be requested from the client.
+    /// Records that the handler requests the body. Returns `true` at the first call; the caller
+    /// must then notify the connection.
     fn ask(&self) -> bool {
         let mut stage = lock(&self.stage);
         let is_first = matches!(*stage, BodyStage::Unasked);
@@ -187,22 +190,22 @@ impl AwaitedBody {
         }
     }
 
-    /// Returns the length in bytes that the client announced; `None` for a body in the chunked
-    /// coding.
+    /// Returns the length of the body in bytes that the client has announced; `None` for a body in
+    /// the chunked coding.
     #[must_use]
     pub fn announced(&self) -> Option<u64> {
         self.announced
     }
 
-    /// Requests the body from the client and waits until it is complete. The result is never
+    /// Requests the body from the client, and waits until it is complete. The result is never
     /// [`RequestBody::Awaited`].
     ///
-    /// The call waits for the client, within the limits, and for other threads of the server. The
+    /// The call waits for the client (within the limits) and for other threads of the server. The
     /// calling thread must not hold a lock that these threads need. The method must not be called
-    /// in a forked child.
+    /// in the child of a fork.
     ///
     /// # Errors
-    /// [`BodyError`]; a repeated call returns the same error. [`BodyError::Taken`] if an earlier
+    /// [`BodyError`]. A repeated call returns the same error. [`BodyError::Taken`] if an earlier
     /// call has returned the body.
     pub fn receive(&self) -> Result<RequestBody, BodyError> {
         if self.request.ask() && !(self.notify)() {
@@ -211,8 +214,8 @@ impl AwaitedBody {
         self.request.wait()
     }
 
-    /// Returns the reason for which the body cannot be received; `None` if no such reason is known
-    /// yet. Does not wait.
+    /// Returns the reason for which the body cannot be received; `None` if no error has occurred so
+    /// far. The call does not wait.
     #[must_use]
     pub fn error(&self) -> Option<BodyError> {
         match *lock(&self.request.stage) {
@@ -238,15 +241,17 @@ impl fmt::Debug for AwaitedBody {
     }
 }
 
-/// Permits for handlers to wait for a request body. There are half as many permits as handlers that
-/// may run at once. So clients that never send a body cannot occupy all handlers.
+/// Permits for handlers that wait for a request body. There are half as many permits as handlers
+/// that may run at the same time. Therefore clients that never send a body cannot occupy all
+/// handlers.
 pub(crate) struct ExpectPermits {
     n_max: usize,
     requests: Mutex<Vec<Arc<BodyRequest>>>,
 }
 
 impl ExpectPermits {
-    /// Creates the permits. If only one handler may run at once, there are no permits.
+    /// Creates permits for a server that runs up to `n_handlers` handlers at the same time. For one
+    /// handler, there are no permits.
     pub(crate) fn new(n_handlers: usize) -> ExpectPermits {
         ExpectPermits {
             n_max: n_handlers / 2,
@@ -254,7 +259,7 @@ impl ExpectPermits {
         }
     }
 
-    /// Returns a permit; `None` if all are in use.
+    /// Returns a permit; `None` if all permits are in use.
     pub(crate) fn take(self: &Arc<Self>) -> Option<ExpectPermit> {
         let mut requests = lock(&self.requests);
         if requests.len() >= self.n_max {
@@ -268,7 +273,7 @@ impl ExpectPermits {
         })
     }
 
-    /// Makes all handlers that wait for a body return with an error, because the server has ended.
+    /// Returns an error to each handler that waits for a body, because the server has ended.
     pub(crate) fn stop(&self) {
         for request in lock(&self.requests).iter() {
             request.settle(Err(BodyError::Stopped));
@@ -276,7 +281,7 @@ impl ExpectPermits {
     }
 }
 
-/// A permit of [`ExpectPermits`]. It becomes available again when this value is dropped.
+/// A permit of [`ExpectPermits`]. Dropping it makes the permit available again.
 pub(crate) struct ExpectPermit {
     permits: Arc<ExpectPermits>,
     pub(crate) request: Arc<BodyRequest>,

@@ -1,20 +1,21 @@
-//! [`SharedBytes`] and [`FileBody`]: response bodies that are sent without a copy, from another
-//! object's memory or from a file.
+//! [`SharedBytes`] and [`FileBody`]: response bodies that are sent without a copy in this process,
+//! from the memory of another object or from a file.
 
 use std::fmt;
 use std::ops::Deref;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
-/// Bytes in the memory of another object (such as a Python `bytes`). The bytes are sent from this
-/// memory. The object is released when the kernel has received all bytes.
+/// Bytes in the memory of another object (such as a Python `bytes`), from which the kernel reads
+/// them directly. The object is released when the kernel has accepted all bytes.
 pub struct SharedBytes {
     owner: Box<dyn AsRef<[u8]> + Send + Sync>,
     len: usize,
 }
 
 impl SharedBytes {
-    /// Shares all bytes of `owner`. Their address must not change while `owner` lives.
+    /// Shares all bytes of `owner`. The bytes must stay at the same address as long as `owner`
+    /// exists.
     #[must_use]
     pub fn new(owner: impl AsRef<[u8]> + Send + Sync + 'static) -> SharedBytes {
         SharedBytes {
@@ -43,8 +44,8 @@ impl fmt::Debug for SharedBytes {
     }
 }
 
-/// A range of a file, as the body of a response or a part of one. The kernel copies the range to
-/// the socket (sendfile(2)).
+/// A range of a file, as the complete body or a part of the body of a response. The kernel copies
+/// the range to the socket (sendfile(2)).
 pub struct FileBody {
     file: Arc<dyn AsFd + Send + Sync>,
     pub(crate) offset: u64,
@@ -52,9 +53,9 @@ pub struct FileBody {
 }
 
 impl FileBody {
-    /// Creates a body of `n_bytes` of `file` from `offset` on; the file's position is not used. The
-    /// file stays open until the bytes are sent. If the file is truncated before they are sent, the
-    /// response is aborted.
+    /// Creates a body of `n_bytes` bytes of `file`, beginning at `offset`. The current position of
+    /// the file is not used. The file stays open until the bytes are sent. If the file is truncated
+    /// before that, the response is aborted.
     #[must_use]
     pub fn new(file: impl AsFd + Send + Sync + 'static, offset: u64, n_bytes: usize) -> FileBody {
         FileBody {
@@ -70,8 +71,9 @@ impl FileBody {
         self.n_bytes
     }
 
-    /// Returns the range of `n_bytes` bytes of this body that starts at its byte `first`; fewer
-    /// bytes if the body ends earlier. The file stays open until both ranges are dropped.
+    /// Returns the part of this body that starts at its byte `first` and has `n_bytes` bytes, or
+    /// fewer if the body ends earlier. The file stays open until this body and the part are
+    /// dropped.
     #[must_use]
     pub fn part(&self, first: usize, n_bytes: usize) -> FileBody {
         let first = first.min(self.n_bytes);
@@ -82,7 +84,7 @@ impl FileBody {
         }
     }
 
-    /// Returns the position in the file at which the range starts.
+    /// Returns the offset in the file at which the range starts.
     #[must_use]
     pub fn offset_bytes(&self) -> u64 {
         self.offset
@@ -109,10 +111,10 @@ impl fmt::Debug for FileBody {
     }
 }
 
-/// A part of a response body that consists of several parts ([`crate::Body::Pieces`]).
+/// A part of a response body that combines bytes and ranges of files ([`crate::Body::Pieces`]).
 #[derive(Debug)]
 pub enum BodyPart {
-    /// Bytes that are copied to the output queue, so they should be few.
+    /// Bytes that are copied to the output queue. They should be few.
     Bytes(Vec<u8>),
     /// A part of a file.
     File(FileBody),

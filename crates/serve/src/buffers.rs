@@ -1,4 +1,4 @@
-//! [`Buffers`]: a pool of chunks for streams.
+//! [`Buffers`]: a pool of reusable chunks for row streams.
 
 use std::sync::Mutex;
 
@@ -6,7 +6,7 @@ use onecopy_wire::lock::lock;
 
 use onecopy_text::Chunk;
 
-/// A pool of empty chunks. Row streams use them again instead of allocating new ones.
+/// A pool of empty chunks, which row streams reuse instead of allocating new ones.
 pub(crate) struct Buffers {
     free: Mutex<Vec<Chunk>>,
     chunk_bytes: usize,
@@ -22,14 +22,15 @@ impl Buffers {
         }
     }
 
-    /// Returns an empty chunk from the pool; if the pool is empty, a new chunk of `chunk_bytes`.
+    /// Returns an empty chunk from the pool. If the pool is empty, allocates a chunk of
+    /// `chunk_bytes` bytes.
     pub(crate) fn take(&self) -> Chunk {
         let kept = lock(&self.free).pop();
         kept.unwrap_or_else(|| Chunk::with_capacity(self.chunk_bytes))
     }
 
-    /// Returns `chunk` to the pool. If a long row has enlarged the chunk, or if the pool is full,
-    /// the chunk is freed instead.
+    /// Puts `chunk` back into the pool. If a long row has enlarged the chunk, or if the pool is
+    /// full, the chunk is freed instead.
     pub(crate) fn give(&self, mut chunk: Chunk) {
         if chunk.capacity() > self.chunk_bytes.saturating_mul(2) {
             return;

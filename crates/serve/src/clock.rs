@@ -1,23 +1,23 @@
-//! [`Clock`]: the source of time for time limits and durations.
+//! [`Clock`]: the source of time for the time limits and durations of a server.
 
 use crate::sys;
 
 /// A monotonic clock. Time limits are in whole milliseconds.
 pub trait Clock: Send + Sync {
-    /// Returns the milliseconds since a fixed time. If the clock jumps forward, the caller must
+    /// Returns the milliseconds since a fixed time. If a test sets the clock forward, it must then
     /// call [`crate::Handle::wake`].
     fn now_ms(&self) -> u64;
 
-    /// Returns the microseconds since a fixed time, which may differ from the fixed time of
-    /// [`Clock::now_ms`]. Durations are measured with this method. A call may be slower than one of
-    /// `now_ms`. The default implementation returns whole milliseconds.
+    /// Returns the microseconds since a fixed time, by which durations are measured. This fixed
+    /// time may differ from that of [`Clock::now_ms`]. The call may be slower than a call of
+    /// `now_ms`. The default implementation has a resolution of one millisecond.
     fn now_us(&self) -> u64 {
         self.now_ms().saturating_mul(1000)
     }
 }
 
 /// The monotonic clock of the system. [`Clock::now_ms`] returns the time of the kernel's last timer
-/// tick, which is at most a few milliseconds ago.
+/// tick, which is at most a few milliseconds old.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct SystemClock;

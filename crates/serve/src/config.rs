@@ -16,9 +16,9 @@ use crate::tls::Tls;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
-    /// The time limit for a request head, from its first byte to its end. For the first head of a
-    /// connection, the time starts at the connect and includes the TLS handshake. After this time
-    /// the client gets a 408, and the connection is closed. Default 10 s.
+    /// The time limit for receiving a request head, from its first byte to its end. For the first
+    /// head of a connection, the time starts at the connect and includes the TLS handshake. After
+    /// this time, the client gets a 408, and the connection is closed. Default 10 s.
     pub head: Duration,
     /// The largest size of a request head in bytes, including the request line. A request with a
     /// larger head gets a 431 (a 414 if its target is too long), and the connection is closed.
@@ -28,14 +28,15 @@ pub struct Limits {
     /// the connection is closed. Default 100.
     pub n_fields: usize,
     /// `true` if names of header fields may contain `_`. If `false`, a request with such a field
-    /// gets a 400, and the connection is closed. Applications that receive fields in CGI form
-    /// (WSGI) cannot distinguish `_` from `-`. Default `true`.
+    /// gets a 400, and the connection is closed. CGI and WSGI convert `-` in names to `_`, so their
+    /// applications cannot distinguish the two. Default `true`.
     pub underscores: bool,
-    /// The longest time between two requests on a connection that is kept alive. After this time
-    /// the connection is closed. Default 60 s.
+    /// The longest time that a connection may be open without a request, after its last response.
+    /// After this time, the connection is closed. Default 60 s.
     pub idle: Duration,
-    /// The longest time for which a client may leave a response unread. If the client reads no byte
-    /// for this time, the connection is aborted and its stream cancelled. Default 30 s.
+    /// The longest time for which a client may leave queued bytes of a response unread. If the
+    /// client reads no byte in this time, the connection is aborted, and the source of a row stream
+    /// is cancelled. Default 30 s.
     pub write_stall: Duration,
     /// The longest time between two bytes of a request body. If no byte arrives for this time, the
     /// client gets a 408, and the connection is closed. Default 30 s.
@@ -54,8 +55,8 @@ pub struct Limits {
     /// The time limit for requests in progress when the server stops. After this time they are
     /// aborted. Default 30 s.
     pub stop: Duration,
-    /// The longest time that a connection waits, before it is closed, for the client. In this time
-    /// the client can read the last response and close its side. Default 2 s.
+    /// The time for which the server keeps a connection half open before it closes it. In this
+    /// time, the client can read the last response and close its side. Default 2 s.
     pub linger: Duration,
 }
 
@@ -78,16 +79,16 @@ impl Default for Limits {
     }
 }
 
-/// A function that starts a thread with the given name, which runs the given function. The Python
-/// module starts threads through Python's `threading`.
+/// A function that starts a thread, which has the given name and runs the given function. The
+/// Python module starts threads through Python's `threading` module.
 pub type Spawn =
     Arc<dyn Fn(String, Box<dyn FnOnce() + Send + 'static>) -> io::Result<()> + Send + Sync>;
 
-/// The function that is called once per request, when its response has ended. It must not block.
+/// The function that is called for each request, after its response has ended. It must not block.
 pub type OnAccess = Arc<dyn Fn(&Access<'_>) + Send + Sync>;
 
-/// The function that is called when a connection cannot be accepted, because descriptors or memory
-/// are exhausted. It is called at most once a minute, and must not block.
+/// The function that is called when a connection cannot be accepted, because no descriptors or no
+/// memory are available. It is called at most once a minute, and must not block.
 pub type OnTrouble = Arc<dyn Fn(&io::Error) + Send + Sync>;
 
 /// The settings of a server.
@@ -96,32 +97,32 @@ pub type OnTrouble = Arc<dyn Fn(&io::Error) + Send + Sync>;
 pub struct Config {
     /// The limits on the resources that clients use.
     pub limits: Limits,
-    /// The number of handlers that may run at once. The server starts this number of threads, and
-    /// one more that waits in epoll. Default 8.
+    /// The number of handlers that may run at the same time. The server starts one thread for each,
+    /// and one more that waits in epoll. Default 8.
     pub handler_threads: usize,
-    /// The number of chunk sources that may be filled at once, each by a thread that is started
-    /// when it is needed. This number should not be below the number of streams that the handler
-    /// permits at once. Default 16.
+    /// The number of chunk sources that may be filled at the same time. The thread for a source is
+    /// started when it is needed. This number should be at least the number of row streams that the
+    /// handler permits at the same time. Default 16.
     pub workers: usize,
-    /// The size of a chunk of a stream in bytes; a connection has at most two chunks. Default 64
-    /// KiB.
+    /// The size in bytes of a chunk of a row stream. A connection has at most two chunks. Default
+    /// 64 KiB.
     pub chunk_bytes: usize,
-    /// The function that is called with each completed request, such as one that writes an access
-    /// log. Default: no function.
+    /// The function that is called for each request, after its response has ended, such as one that
+    /// writes an access log. Default: no function.
     pub on_access: Option<OnAccess>,
-    /// The optional fields that [`Config::on_access`] receives besides method and path. Default:
-    /// none.
+    /// The optional fields that [`Config::on_access`] receives in addition to method and path.
+    /// Default: none.
     pub keep: Keep,
-    /// The counters of requests, bytes and connections. Default: new counters.
+    /// The counters of requests, bytes and connections. Default: new counters in private memory.
     pub metrics: Metrics,
     /// The function that is called when connections cannot be accepted. Default: no function.
     pub on_trouble: Option<OnTrouble>,
-    /// The clock by which time limits and durations are measured. Tests replace it by a clock that
-    /// they set.
+    /// The clock for time limits and durations. Tests replace it by a clock that they set. Default:
+    /// [`SystemClock`].
     pub clock: Arc<dyn Clock>,
     /// The certificate and key for TLS. Default: no TLS.
     pub tls: Option<Tls>,
-    /// The watchdog, which detects handlers that make no progress. Default: no watchdog.
+    /// The watchdog, which detects that handlers make no progress. Default: no watchdog.
     pub watchdog: Option<Watchdog>,
     /// The folder for the temporary files of long request bodies. Default: the system's folder for
     /// temporary files.

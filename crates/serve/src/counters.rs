@@ -1,5 +1,5 @@
-//! [`SharedCounters`]: counters in shared memory. One process counts; another process can read the
-//! counters even after the first one has crashed.
+//! [`SharedCounters`]: counters in shared memory. Another process can read them even after the
+//! process that counts has crashed.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -8,13 +8,13 @@ use std::sync::atomic::Ordering::SeqCst;
 
 use crate::sys::SharedWords;
 
-/// Counters in shared memory. [`crate::Socket::lend`] passes the descriptor of the memory to the
-/// process that serves. Clones refer to the same counters.
+/// Counters in shared memory. [`crate::Socket::lend`] passes them to the process that serves, by
+/// the file descriptor of the memory. Clones refer to the same counters.
 #[derive(Clone, Debug)]
 pub struct SharedCounters(Arc<SharedWords>);
 
 impl SharedCounters {
-    /// Creates `n_counters` counters (at least one) with the value 0.
+    /// Creates `n_counters` counters, but at least one, with the value 0.
     ///
     /// # Errors
     /// The error of memfd_create(2) or mmap(2).
@@ -28,23 +28,22 @@ impl SharedCounters {
         Ok(SharedCounters(Arc::new(words)))
     }
 
-    /// Adds 1 to the counter at `index`. Has no effect if `index` is not below the number of
-    /// counters.
+    /// Adds 1 to the counter with the index `index`. Has no effect if there is no such counter.
     pub fn increment(&self, index: usize) {
         if let Some(word) = self.0.words().get(index) {
             word.fetch_add(1, SeqCst);
         }
     }
 
-    /// Subtracts 1 from the counter at `index`. The caller must have called
-    /// [`SharedCounters::increment`] for this counter before.
+    /// Subtracts 1 from the counter with the index `index`. An earlier call of
+    /// [`SharedCounters::increment`] must have incremented this counter.
     pub fn decrement(&self, index: usize) {
         if let Some(word) = self.0.words().get(index) {
             word.fetch_sub(1, SeqCst);
         }
     }
 
-    /// Returns the counter at `index`; 0 if it does not exist.
+    /// Returns the value of the counter with the index `index`; 0 if there is no such counter.
     #[must_use]
     pub fn get(&self, index: usize) -> u64 {
         self.0

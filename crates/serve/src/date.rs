@@ -4,8 +4,8 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use crate::sys;
 
-/// The current date in the format of RFC 9110, section 5.6.7. Each thread has its own formatted
-/// text, and reuses it for one second.
+/// The current date in the format of RFC 9110, section 5.6.7. Each thread keeps its own formatted
+/// text, and formats it again only when the second changes.
 pub(crate) struct HttpDate {
     second: u64,
     text: String,
@@ -19,7 +19,7 @@ impl HttpDate {
         }
     }
 
-    /// Returns the `Date` field with its line end.
+    /// Returns the line of the `Date` field, including CR LF.
     pub(crate) fn line(&mut self) -> &str {
         let second = sys::unix_seconds();
         if second != self.second {

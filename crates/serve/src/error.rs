@@ -12,7 +12,8 @@ use crate::tls_problem::TlsProblem;
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// The text is not an address. Write it as `127.0.0.1:8000` or `unix:/run/app.sock`.
+    /// The text is not an address. Valid addresses are, for example, `127.0.0.1:8000` and
+    /// `unix:/run/app.sock`.
     Address {
         /// The text that is not an address.
         text: String,
@@ -23,21 +24,21 @@ pub enum Error {
         /// The requested address.
         address: Address,
     },
-    /// bind(2) failed because the path of the unix socket is an existing file of another kind. The
-    /// server never removes such a file: remove it, or choose another path.
+    /// bind(2) failed because the path of the unix socket is an existing file that is not a socket.
+    /// The server never removes such a file. Remove it, or choose another path.
     Occupied {
         /// The requested path.
         path: PathBuf,
     },
-    /// The descriptor is not a TCP or unix socket that listens. Call listen(2), or pass the number
-    /// of another descriptor.
+    /// The descriptor is not a listening TCP or unix socket. Call listen(2) on it, or pass another
+    /// descriptor.
     NotListening {
         /// The number of the descriptor.
         descriptor: RawFd,
         /// The error that the operating system returned.
         source: io::Error,
     },
-    /// The certificate or its key cannot be used: see [`TlsProblem`].
+    /// The file of the certificate or of its private key cannot be used; `problem` is the reason.
     Tls {
         /// The file of the certificate or the key.
         path: PathBuf,
@@ -54,7 +55,7 @@ pub enum Error {
         /// The error that the operating system returned.
         source: io::Error,
     },
-    /// A system call for the event loop or a thread failed, most often because of a limit on open
+    /// A system call for the event loop or for a thread failed. The usual reason is a limit on open
     /// files or threads. Raise the limit (`ulimit -n`, `ulimit -u`).
     System {
         /// The operation that failed.

@@ -15,13 +15,13 @@ use crate::sys::Event;
 use crate::thread_kit::ThreadKit;
 use crate::watchdog;
 
-/// The number of bytes requested by one read from a connection.
+/// The size in bytes of the buffer for one read from a connection.
 const SCRATCH_BYTES: usize = 64 * 1024;
 
-/// Starts the threads of a server. There is one thread for each handler that may run at once, and
-/// one more, so that a thread can wait in epoll. A further thread runs
-/// [`crate::scheduler::Scheduler::watch`]. If a [`crate::Watchdog`] is configured, it has its own
-/// thread.
+/// Starts the threads of a server. There is one thread for each handler that may run at the same
+/// time, and one more that can wait in epoll meanwhile. Another thread runs
+/// [`crate::scheduler::Scheduler::watch`]. If a [`crate::Watchdog`] is configured, it runs on its
+/// own thread.
 pub(crate) fn start(server: &Arc<Shared>) -> io::Result<()> {
     let shared = Arc::clone(server);
     server.spawn("onecopy-watch".to_owned(), move || {
@@ -40,14 +40,14 @@ pub(crate) fn start(server: &Arc<Shared>) -> io::Result<()> {
     Ok(())
 }
 
-/// Waits until all threads of the server have ended. A thread inside a handler or inside the source
-/// of a row stream may never return. If only such threads remain, the wait ends after the time
-/// limit for stopping, or [`crate::Limits::linger`] after all connections were closed.
+/// Waits until all threads of the server have ended. A thread in a handler, or in the source of a
+/// row stream, may never return. If only such threads remain, the wait ends after the time limit
+/// for stopping, or [`crate::Limits::linger`] after all connections were closed.
 pub(crate) fn join(shared: &Shared) -> (Stopped, Option<io::Error>) {
     let mut waited_in_vain = false;
     let mut ending = loop {
-        // The count is taken before `ending` is locked: a thread that starts a worker holds the
-        // lock of the workers and waits for `ending` (`spawn`).
+        // The busy threads are counted before `ending` is locked, to prevent a deadlock: a thread
+        // that starts a worker holds the lock of the workers and waits for `ending` (`spawn`).
         let n_busy = shared.scheduler.n_handling() + shared.workers.n_filling();
         let ending = lock(&shared.ending);
         let only_busy = ending.n_threads <= n_busy;
@@ -58,9 +58,9 @@ pub(crate) fn join(shared: &Shared) -> (Stopped, Option<io::Error>) {
             drop(shared.ending_changed.wait(ending));
             continue;
         }
-        // All clients are disconnected: a remaining worker is about to end, or its source ignores
-        // the cancel. The count was taken before the lock, so it may be outdated, and is taken
-        // again after a while.
+        // All clients are disconnected. A remaining worker is about to end, or its source ignores
+        // the cancellation. The count was taken before the lock, so it may be outdated. Therefore
+        // it is taken again after a while.
         let linger = shared.config.limits.linger;
         let woken = shared.ending_changed.wait_timeout(ending, linger);
         let (guard, waited) = unpoisoned(woken);
@@ -86,8 +86,8 @@ fn run_thread(shared: &Arc<Shared>) {
             Task::Ready(connection) => drive(shared, &connection, &mut kit),
             Task::Finished => return,
             Task::Broken(error) => {
-                // The server cannot continue if epoll_wait(2) fails. The cause is a bug, or a
-                // kernel without memory.
+                // The server cannot continue if epoll_wait(2) fails. The reason is a bug, or a
+                // kernel without free memory.
                 lock(&shared.ending).error = Some(error);
                 return shared.finish(true);
             }

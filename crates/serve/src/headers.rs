@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-/// The header fields of a response in one buffer, as they are sent. Each field is checked when it
-/// is added. The buffer is copied once, into the head of the response.
+/// The header fields of a response in one buffer, in the format in which they are sent. Each field
+/// is validated when it is added. The buffer is copied once, into the head of the response.
 #[derive(Clone, Default)]
 pub struct Headers {
     /// The fields, each as `Name: value\r\n`.
@@ -12,8 +12,8 @@ pub struct Headers {
 }
 
 /// The names of hop-by-hop fields, which describe one connection (RFC 9110, section 7.6.1). Only
-/// the server may send them. The list has `trailers` in addition to `trailer`, because PEP 3333 and
-/// RFC 2616 use this name.
+/// the server may send them. `trailers` is in the list in addition to `trailer`, because PEP 3333
+/// and RFC 2616 use this name.
 const HOP_BY_HOP: [&str; 10] = [
     "connection",
     "keep-alive",
@@ -31,7 +31,7 @@ impl Headers {
     /// Appends a field. Its bytes are copied once, into the buffer of the fields.
     ///
     /// # Errors
-    /// [`HeaderError`]; no field is appended then.
+    /// [`HeaderError`]. No field is appended then.
     pub fn push(&mut self, name: &str, value: &[u8]) -> Result<(), HeaderError> {
         check_name(name)?;
         if is_reserved(name) {
@@ -40,8 +40,8 @@ impl Headers {
         self.push_checked(name, value)
     }
 
-    /// Appends a field. The caller must have checked that the name is not reserved. `Date` is
-    /// permitted. If it is appended, the server does not write its own `Date`.
+    /// Appends a field. The caller must have checked that an application may set the field. `Date`
+    /// is permitted: if it is appended, the server does not send its own `Date`.
     pub(crate) fn push_with_date(&mut self, name: &str, value: &[u8]) -> Result<(), HeaderError> {
         check_name(name)?;
         if name.eq_ignore_ascii_case("date") && std::mem::replace(&mut self.has_date, true) {
@@ -50,16 +50,18 @@ impl Headers {
         self.push_checked(name, value)
     }
 
-    /// Returns `true` if the fields include `Date`.
+    /// Returns `true` if one of the fields is `Date`.
     pub(crate) fn has_date(&self) -> bool {
         self.has_date
     }
 
-    /// Checks that `value` is a valid field value (RFC 9110, section 5.5): visible characters,
-    /// obs-text, space and tab. A CR or LF would end the field and start another one.
+    /// Returns an error if `value` is not a valid field value (RFC 9110, section 5.5). A valid
+    /// value consists of visible characters, obs-text (bytes from 0x80 on), space and tab. A CR or
+    /// LF would end the field and could start another one.
     pub(crate) fn check_value(name: &str, value: &[u8]) -> Result<(), HeaderError> {
         let is_bad = |b: &u8| (*b < b' ' && *b != b'\t') || *b == 0x7f;
-        // All bytes are checked together first; only if one is invalid, its position is determined.
+        // All bytes are validated together, which is fast. The position of an invalid byte is
+        // determined only if there is one.
         if !value.iter().fold(false, |bad, b| bad | is_bad(b)) {
             return Ok(());
         }
@@ -69,20 +71,20 @@ impl Headers {
         })
     }
 
-    /// Returns `true` if the field `name` describes the connection and not the response, so that
-    /// only the server may send it.
+    /// Returns `true` if the field `name` is a hop-by-hop field, which describes the connection.
+    /// Only the server may send such a field.
     pub(crate) fn is_hop_by_hop(name: &str) -> bool {
         is_one_of(name, &HOP_BY_HOP)
     }
 
-    /// Appends a field that was already checked.
+    /// Appends a field that was validated when `line` was created.
     pub(crate) fn push_line(&mut self, line: &FieldLine) {
         self.reserve(line.0.len());
         self.wire.extend_from_slice(&line.0);
     }
 
-    /// Reserves space for `n_bytes`. If the buffer has no memory yet, 192 further bytes are
-    /// reserved for later fields.
+    /// Reserves space for `n_bytes` bytes. If the buffer has no memory yet, also reserves 192 bytes
+    /// for later fields.
     fn reserve(&mut self, n_bytes: usize) {
         self.wire.reserve(match self.wire.capacity() {
             0 => n_bytes + 192,
@@ -100,7 +102,7 @@ impl Headers {
         Ok(())
     }
 
-    /// Returns the value of the first field with this name; case is ignored.
+    /// Returns the value of the first field with the name `name`; letter case is ignored.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&[u8]> {
         self.iter()
@@ -108,7 +110,7 @@ impl Headers {
             .map(|(_, value)| value)
     }
 
-    /// Removes the fields with these names; case is ignored.
+    /// Removes all fields whose name is in `names`; letter case is ignored.
     pub(crate) fn remove(&mut self, names: &[&str]) {
         let mut kept = Headers::default();
         for (name, value) in self.iter() {
@@ -123,7 +125,7 @@ impl Headers {
         *self = kept;
     }
 
-    /// Returns the fields, in the order in which they were added.
+    /// Returns the names and values of the fields, in the order in which they were added.
     pub fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
         self.wire.split(|b| *b == b'\n').filter_map(|line| {
             let colon = line.iter().position(|b| *b == b':')?;
@@ -131,8 +133,8 @@ impl Headers {
         })
     }
 
-    /// Returns the buffer with the fields as they are sent, each with its line end. The bytes are
-    /// not copied.
+    /// Returns the buffer of the fields, each with its CR LF, as they are sent. The bytes are not
+    /// copied.
     pub(crate) fn into_wire(self) -> Vec<u8> {
         self.wire
     }
@@ -147,17 +149,17 @@ impl fmt::Debug for Headers {
     }
 }
 
-/// A header field as it is sent. It is checked once, when it is created, and used for many
-/// responses.
+/// A header field in the format in which it is sent. It is validated once, when it is created, and
+/// then used for many responses.
 #[derive(Clone)]
 pub struct FieldLine(Box<[u8]>);
 
 impl FieldLine {
-    /// Creates a field, with a copy of its bytes. The name must not be one that only the server may
-    /// send.
+    /// Creates a field from a copy of `name` and `value`. The field must not be one that only the
+    /// server may send.
     ///
     /// # Errors
-    /// As [`Headers::push`].
+    /// The errors of [`Headers::push`].
     pub fn new(name: &str, value: &[u8]) -> Result<FieldLine, HeaderError> {
         let mut headers = Headers::default();
         headers.push(name, value)?;
@@ -182,22 +184,22 @@ impl fmt::Debug for FieldLine {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HeaderError {
-    /// The name of a field is not a token of RFC 9110. The variant has the escaped name. Choose
-    /// another name.
+    /// The name of a field is not a token (RFC 9110). The string is the name, with unprintable
+    /// characters escaped. Choose another name.
     Name(String),
-    /// The value of field `name` contains a control character at byte `at`, counted from 0. Encode
-    /// or remove it.
+    /// The value of the field `name` contains a control character at byte `at`. Encode or remove
+    /// the character.
     Value {
         /// The name of the invalid field.
         name: String,
-        /// The position of the invalid character in bytes, from 0.
+        /// The index (from 0) of the byte of the control character in the value.
         at: usize,
     },
-    /// The value of `Content-Length`, which the variant contains, is not a number of bytes or
-    /// contradicts an earlier `Content-Length`. Set the field once, in digits.
+    /// The value of `Content-Length` is not a number of bytes, or contradicts an earlier
+    /// `Content-Length`. The string is the value. Set the field once, in digits.
     Length(String),
-    /// The field with this name is written only by the server, which derives it from the body and
-    /// the state of the connection. Omit the field.
+    /// Only the server may send the field with this name, because the field depends on the body and
+    /// on the connection. Omit the field.
     Reserved(String),
 }
 

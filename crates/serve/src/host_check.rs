@@ -1,4 +1,5 @@
-//! [`host_is_loopback`]: protects against DNS rebinding by a check of the `Host` field.
+//! [`host_is_loopback`]: a check of the `Host` field that protects a local server against DNS
+//! rebinding.
 
 use std::net::Ipv4Addr;
 

@@ -1,14 +1,14 @@
-//! [`Items`]: a body that an application produces item by item, and [`ItemSink`], the receiver of
-//! the items.
+//! [`Items`]: a response body that an application produces item by item. [`ItemSink`]: the receiver
+//! of the items.
 
 use crate::body::SharedBytes;
 
-/// A body that an application produces item by item, on a thread that runs handlers. Its methods
-/// may block.
+/// A response body that an application produces item by item. Its methods run on a thread for
+/// handlers, and may block.
 ///
 /// The value is dropped when its response has ended for any reason.
 pub trait Items: Send {
-    /// Produces items and passes them to `sink`, until there are no more items or
+    /// Produces items and passes them to `sink`. Returns when there are no more items, or when
     /// [`ItemSink::push`] returns [`Pushed::Full`] or [`Pushed::Enough`].
     fn pull(&mut self, sink: &mut ItemSink<'_>) -> Pulled;
 }
@@ -26,7 +26,7 @@ impl Items for std::vec::IntoIter<SharedBytes> {
     }
 }
 
-/// A body that fails without producing an item, so that its response is aborted.
+/// A body without items that always fails, so that its response is aborted.
 pub struct NoItems;
 
 impl Items for NoItems {
@@ -38,30 +38,31 @@ impl Items for NoItems {
 /// The result of [`Items::pull`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pulled {
-    /// The sink is full; the body may have more items.
+    /// The sink accepts no more items now; the body may have more.
     More,
     /// The body has no more items.
     Done,
-    /// The application failed, and has reported the failure itself. The response is aborted, so
-    /// that the client detects that the response is incomplete.
+    /// The application failed, and has logged the failure itself. The server aborts the response,
+    /// so that the client detects that it is incomplete.
     Failed,
 }
 
-/// The result of [`ItemSink::push`]. It determines if the application may push another item.
+/// The result of [`ItemSink::push`], which determines whether the application may push another
+/// item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pushed {
-    /// The item is queued, and the next one can be pushed.
+    /// The item is queued, and the application may push the next one.
     Next,
-    /// The item is queued. The client must read some of the queued bytes before the next item can
-    /// be pushed.
+    /// The item is queued. The client must read some of the queued bytes before the application may
+    /// push the next item.
     Full,
-    /// No more items are needed, because all announced bytes are queued or the client has
+    /// No more items are needed. Either all announced bytes are queued, or the client has
     /// disconnected.
     Enough,
 }
 
-/// Receives the items of a body from [`Items::pull`] and sends them to the client, many of them in
-/// one system call.
+/// The receiver of the items of a body. [`Items::pull`] pushes items to it. Many items are sent to
+/// the client by one system call.
 pub struct ItemSink<'a> {
     queue: &'a (dyn ItemQueue + Sync),
     left: Option<u64>,
@@ -69,9 +70,9 @@ pub struct ItemSink<'a> {
     gone: bool,
 }
 
-/// The output queue of a connection, to which a handler's items are added while it produces them.
+/// The output queue of a connection, to which a handler adds items while it produces them.
 pub(crate) trait ItemQueue {
-    /// Queues an item. If the queue has 64 KiB or more, sends the queued bytes.
+    /// Adds an item to the queue. If the queue then has 64 KiB or more, sends the queued bytes.
     fn push(&self, item: SharedBytes) -> Queued;
 }
 
@@ -89,8 +90,8 @@ pub(crate) enum Queued {
 }
 
 impl<'a> ItemSink<'a> {
-    /// Creates the sink of a body. `left` is the number of bytes of the body that are not queued
-    /// yet; `None` if no length of the body was announced.
+    /// Creates the sink of a body. `left` is the number of bytes of the announced length that are
+    /// not queued yet; `None` if no length was announced.
     pub(crate) fn new(queue: &'a (dyn ItemQueue + Sync), left: Option<u64>) -> ItemSink<'a> {
         ItemSink {
             queue,
@@ -99,8 +100,8 @@ impl<'a> ItemSink<'a> {
         }
     }
 
-    /// Queues an item without a copy. The item is kept in memory until the kernel has received its
-    /// bytes.
+    /// Queues an item without copying it. The item stays in memory until the kernel has accepted
+    /// its bytes.
     pub fn push(&mut self, mut item: SharedBytes) -> Pushed {
         if let Some(left) = &mut self.left {
             item.cut(usize::try_from(*left).unwrap_or(usize::MAX));
@@ -121,13 +122,13 @@ impl<'a> ItemSink<'a> {
         }
     }
 
-    /// Returns the number of bytes of the body that are not queued yet; `None` if no length of the
-    /// body was announced.
+    /// Returns the number of bytes of the announced length that are not queued yet; `None` if no
+    /// length was announced.
     pub(crate) fn left(&self) -> Option<u64> {
         self.left
     }
 
-    /// Returns `true` if the client disconnected before it received the whole body.
+    /// Returns `true` if the client disconnected before it received the complete body.
     pub(crate) fn is_client_gone(&self) -> bool {
         self.gone
     }

@@ -1,4 +1,4 @@
-//! [`Watchdog`]: the settings with which a server detects handlers that make no progress.
+//! [`Watchdog`]: the settings by which a server detects that its handlers make no progress.
 //! [`Liveness`]: the reports of the watchdog.
 
 use std::fmt;
@@ -6,15 +6,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-/// A heartbeat counter. A thread of the application increments it as long as handlers can run: for
-/// Python handlers, as long as the interpreter runs Python code. Clones share the counter.
+/// A heartbeat counter. A thread of the application increments it as long as handlers can run. For
+/// Python handlers, this thread needs the interpreter, as the handlers do. Clones share the
+/// counter.
 #[derive(Clone, Debug, Default)]
 pub struct Pulse(Arc<AtomicU64>);
 
 impl Pulse {
-    /// Increments the counter. Call this method at least eight times per [`Watchdog::timeout`]. The
-    /// calling thread must need the same resource as the handlers (such as the Python interpreter),
-    /// so that the calls stop when handlers cannot run.
+    /// Increments the counter. It must be called at least eight times per [`Watchdog::timeout`].
+    /// The calling thread must need the same resource as the handlers (such as the Python
+    /// interpreter), so that it cannot call this method when handlers cannot run.
     pub fn beat(&self) {
         self.0.fetch_add(1, Relaxed);
     }
@@ -25,7 +26,7 @@ impl Pulse {
     }
 }
 
-/// A report of the watchdog, which is passed to [`Watchdog::on_liveness`].
+/// A report of the watchdog. It is passed to [`Watchdog::on_liveness`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Liveness {
@@ -33,21 +34,22 @@ pub enum Liveness {
     Late,
     /// A heartbeat occurred again after [`Liveness::Late`].
     Beating,
-    /// No heartbeat occurred for the whole timeout. No further report follows.
+    /// No heartbeat occurred during the complete timeout. This is the last report.
     NoBeat,
-    /// During the whole timeout, the permitted number of handlers was running, and none of them
-    /// made progress. Progress means that a handler returns, sends a part of its response body, or
-    /// waits for its client. No further report follows.
+    /// During the complete timeout, as many handlers were running as are permitted, and none of
+    /// them made progress. A handler makes progress when it returns, sends a part of its response
+    /// body, or waits for its client. This is the last report.
     AllBusy,
 }
 
-/// The function that is called with each report, on a thread of the server. It may block.
+/// The function that is called with each report of the watchdog. It runs on a thread of the server,
+/// and may block.
 pub type OnLiveness = Arc<dyn Fn(Liveness) + Send + Sync>;
 
 /// The settings of the watchdog.
 #[derive(Clone)]
 pub struct Watchdog {
-    /// The time without progress after which the handlers are reported as stuck.
+    /// The time without progress after which the watchdog reports that the handlers are stuck.
     pub timeout: Duration,
     /// The heartbeat counter that the watchdog observes.
     pub pulse: Pulse,

@@ -1,4 +1,4 @@
-//! [`OutQueue`]: the output queue of one connection.
+//! [`OutQueue`]: the queue of the bytes to send on one connection.
 
 use std::collections::VecDeque;
 use std::io::{self, IoSlice};
@@ -12,24 +12,25 @@ use crate::buffers::Buffers;
 use crate::sys::Stream;
 use crate::transport::{TlsStream, Transport};
 
-/// The length of the array in which the parts of a short queue are passed to the kernel. If the
-/// queue has more parts than this, an array of `MAX_PARTS` is used, the largest number of parts
-/// that one call passes.
+/// The number of parts of the queue that one system call passes to the kernel if the queue is
+/// short. For a longer queue, the number is `MAX_PARTS`, which needs a larger array on the stack.
 const FEW_PARTS: usize = 8;
 const MAX_PARTS: usize = 256;
 /// The size in bytes of the longest file that is sent in the same packets as the bytes queued
-/// before it. A longer file is sent by a separate system call, because the kernel then needs less
-/// time per page of the file (`docs/decisions/0096-files-over-http.md`).
+/// before it. A longer file is sent separately, because the kernel then needs less time per page of
+/// the file (`docs/decisions/0096-files-over-http.md`).
 const SHORT_FILE_BYTES: usize = 16 * 1024;
 /// The number of bytes that a thread sends on one connection before it serves other connections.
-/// Without this limit, a client that reads fast would occupy the thread until its file is sent.
+/// Without this limit, a client that reads fast would occupy the thread until a complete file is
+/// sent.
 const TURN_BYTES: usize = 8 * 1024 * 1024;
 
-/// The bytes to be sent on a connection, in order. Each part stays in the memory of its owner, so
-/// the bytes of response bodies are not copied.
+/// The bytes to send on a connection, in order. Each part of the queue stays in the memory of its
+/// owner, so the bytes of response bodies are not copied.
 #[derive(Default)]
 pub(crate) struct OutQueue {
-    /// The bytes of the response heads and of the chunked coding; cleared when the queue is empty.
+    /// The bytes of response heads and of the framing of chunks. They are cleared when the queue is
+    /// empty.
     framing: Vec<u8>,
     parts: VecDeque<QueuedPart>,
     /// The number of bytes of the first part that were already sent.
@@ -38,8 +39,7 @@ pub(crate) struct OutQueue {
     n_pushed: u64,
 }
 
-/// A part of the queued bytes. The variant names the kind of memory that contains the bytes, or the
-/// file.
+/// A part of the queued bytes. The variants differ in the owner of the memory, or refer to a file.
 enum QueuedPart {
     Framing(Range<usize>),
     Owned(Vec<u8>),
@@ -58,18 +58,18 @@ pub(crate) enum Flushed {
     /// The kernel accepts no more bytes now. `progress` is `true` if it accepted at least one byte
     /// in this call.
     Blocked { progress: bool },
-    /// The kernel would accept more, but other connections are served first.
+    /// The kernel would accept more bytes, but the thread serves other connections first.
     Paused,
 }
 
-/// The result of [`OutQueue::views`], which collects parts from the start of the queue: their
-/// number and their total length in bytes.
+/// The result of [`OutQueue::views`]: the number of the collected parts, and their total length in
+/// bytes.
 #[derive(Default)]
 struct SendViews {
     n_views: usize,
     n_bytes: usize,
-    /// `true` if the part that follows the collected parts is a file. The next field,
-    /// `before_short_file`, is `true` if this file has at most [`SHORT_FILE_BYTES`].
+    /// `true` if a file follows the collected parts in the queue. The next field,
+    /// `before_short_file`, is `true` if this file has at most [`SHORT_FILE_BYTES`] bytes.
     before_file: bool,
     before_short_file: bool,
 }
@@ -84,17 +84,18 @@ impl OutQueue {
         self.n_pending
     }
 
-    /// Returns the number of bytes that were queued in total since the connection was opened.
+    /// Returns the number of bytes that were queued since the connection was opened.
     pub(crate) fn n_pushed(&self) -> u64 {
         self.n_pushed
     }
 
-    /// Returns the number of bytes that the kernel has accepted in total.
+    /// Returns the number of bytes that the kernel has accepted since the connection was opened.
     pub(crate) fn n_sent(&self) -> u64 {
         self.n_pushed - self.n_pending as u64
     }
 
-    /// Queues the bytes that `write` appends: a response head, or the size line of a chunk.
+    /// Queues the bytes that `write` appends to the buffer, such as a response head or the size
+    /// line of a chunk.
     pub(crate) fn frame(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
         let start = self.framing.len();
         write(&mut self.framing);
@@ -123,12 +124,13 @@ impl OutQueue {
         self.push(chunk.len(), QueuedPart::Chunk(chunk));
     }
 
-    /// Queues bytes of another object, which is released when the kernel has received them.
+    /// Queues bytes in the memory of another object. The object is released when the kernel has
+    /// accepted the bytes.
     pub(crate) fn held(&mut self, bytes: SharedBytes) {
         self.push(bytes.len(), QueuedPart::SharedBytes(bytes));
     }
 
-    /// Queues bytes that the kernel reads from a file.
+    /// Queues a range of a file, which the kernel reads when it sends the range.
     pub(crate) fn file(&mut self, file: FileBody) {
         self.push(file.n_bytes, QueuedPart::File(file));
     }
@@ -145,12 +147,12 @@ impl OutQueue {
         self.n_pushed += n as u64;
     }
 
-    /// Sends queued bytes until the queue is empty, the kernel accepts no more, or other
-    /// connections must be served. Chunks that were sent return to `buffers`.
+    /// Sends queued bytes until the queue is empty, the kernel accepts no more bytes, or other
+    /// connections must be served. Chunks whose bytes were sent are put back into `buffers`.
     ///
     /// # Errors
-    /// The error of sendmsg(2) or sendfile(2) if the connection is dead, or if a file was
-    /// truncated.
+    /// The error of sendmsg(2) or sendfile(2) if the connection has failed. `UnexpectedEof` if a
+    /// queued file was truncated.
     pub(crate) fn flush(&mut self, to: &mut Transport, buffers: &Buffers) -> io::Result<Flushed> {
         match to {
             Transport::Plain(stream) => self.flush_plain(stream, buffers),
@@ -170,8 +172,8 @@ impl OutQueue {
                 Some(QueuedPart::File(file)) => {
                     let left = (file.n_bytes - self.n_of_first).min(TURN_BYTES - n_turn);
                     let at = file.offset + self.n_of_first as u64;
-                    // A short count does not show that the socket buffer is full, because the
-                    // kernel sends a file in portions.
+                    // A count below `left` does not show that the socket buffer is full, because
+                    // the kernel sends a file in portions.
                     (stream.send_file(file.fd(), at, left), None)
                 }
                 Some(part) if self.parts.len() == 1 => self.send_part(stream, part),
@@ -199,8 +201,8 @@ impl OutQueue {
     }
 
     /// Sends queued bytes through TLS. Encrypted bytes stay in the queue until the kernel has
-    /// accepted their TLS records. So the queue counts bytes as sent only when the kernel has them,
-    /// as without TLS.
+    /// accepted their TLS records. Therefore the queue counts bytes as sent only when the kernel
+    /// has accepted them, as it does without TLS.
     fn flush_tls(&mut self, tls: &mut TlsStream, buffers: &Buffers) -> io::Result<Flushed> {
         let mut progress = false;
         let before = self.n_pending;
@@ -229,15 +231,16 @@ impl OutQueue {
         }
     }
 
-    /// Sends `part`, the first part of the queue. Returns the number of bytes that the kernel
-    /// accepted, and the number of bytes offered.
+    /// Sends `part`, the first part of the queue. Returns the result of the send (the number of
+    /// bytes that the kernel has accepted) and the number of bytes that were passed to it.
     fn send_part(&self, stream: &Stream, part: &QueuedPart) -> (io::Result<usize>, Option<usize>) {
         let bytes = &part.bytes(&self.framing)[self.n_of_first..];
         (stream.send_bytes(bytes), Some(bytes.len()))
     }
 
-    /// Sends the first parts of the queue, at most `N` of them, up to the first file. Returns the
-    /// number of bytes that the kernel accepted, and the number of bytes offered.
+    /// Sends up to `N` parts at the start of the queue, but no file. Returns the result of the send
+    /// (the number of bytes that the kernel has accepted) and the number of bytes that were passed
+    /// to it.
     fn send_parts<const N: usize>(&self, stream: &Stream) -> (io::Result<usize>, Option<usize>) {
         let mut views = [IoSlice::new(&[]); N];
         let offered = self.views(&mut views, usize::MAX);
@@ -245,8 +248,8 @@ impl OutQueue {
         (sent, Some(offered.n_bytes))
     }
 
-    /// Collects the first parts of the queue in `views`, up to the first file. The parts have at
-    /// most `most_bytes` bytes in total.
+    /// Collects parts from the start of the queue in `views`, up to the first file, and up to a
+    /// total of `most_bytes` bytes.
     fn views<'a>(&'a self, views: &mut [IoSlice<'a>], most_bytes: usize) -> SendViews {
         let mut offered = SendViews::default();
         for part in self.parts.iter().take(views.len()) {
@@ -287,7 +290,7 @@ impl OutQueue {
         self.framing.clear();
     }
 
-    /// Discards the queued bytes of a dead connection.
+    /// Discards the queued bytes of a connection that has failed.
     pub(crate) fn clear(&mut self, buffers: &Buffers) {
         for part in self.parts.drain(..) {
             if let QueuedPart::Chunk(chunk) = part {

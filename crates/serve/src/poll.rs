@@ -1,5 +1,5 @@
-//! [`poll`] waits for epoll events and due timers, and returns the connections that have an event
-//! or a due timer.
+//! [`poll`]: waits for epoll events and due timers, and returns the connections to which they
+//! belong.
 
 use std::io;
 use std::sync::Arc;
@@ -15,8 +15,9 @@ use crate::shared::Shared;
 use crate::sys::Event;
 use crate::timers::NEVER;
 
-/// Waits for events and due timers. Adds to `found` each connection that has one, unless another
-/// thread owns the connection. The caller owns the connections in `found`.
+/// Waits for epoll events and due timers. Adds to `found` each connection that has an event or a
+/// due timer, unless another thread owns the connection. The caller then owns the connections in
+/// `found`.
 pub(crate) fn poll(
     shared: &Shared,
     events: &mut [Event],

@@ -1,7 +1,7 @@
-//! The tokens of epoll events and timers that do not identify a connection.
+//! The tokens of epoll events and timers that do not belong to a connection.
 
-/// The token of the listener. The tokens of connections start at 0 and never become this large (see
-/// [`crate::slab`]).
+/// The token of the listener. It differs from all tokens of connections, whose highest bit is never
+/// set (see [`crate::slab`]).
 pub(crate) const LISTENER: u64 = u64::MAX;
 pub(crate) const STOP: u64 = u64::MAX - 1;
 pub(crate) const WAKE: u64 = u64::MAX - 2;

@@ -1,4 +1,4 @@
-//! Creates the responses to range requests for a file (RFC 9110, sections 14 and 15.3.7).
+//! Responses to range requests for a file (RFC 9110, sections 14 and 15.3.7).
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::LazyLock;
@@ -28,8 +28,8 @@ impl Response {
         let len_bytes = self.announced.unwrap_or(n_bytes);
         let takes = self.headers.get("Accept-Ranges");
         let takes_none = takes.is_some_and(|value| !value.eq_ignore_ascii_case(b"bytes"));
-        // If the body is shorter than its announced length, the response is aborted, with or
-        // without ranges.
+        // If the body is shorter than its announced length, the response will be aborted, so ranges
+        // are not applied.
         if self.status != 200 || len_bytes > n_bytes || takes_none {
             return self;
         }
@@ -59,7 +59,7 @@ impl Response {
     }
 
     fn out_of_range(mut self, len_bytes: u64) -> Response {
-        // These fields describe the whole file, but the response has another body.
+        // These fields describe the file, but the response has a problem document as its body.
         self.headers.remove(&[
             "Content-Type",
             "Content-Disposition",
@@ -91,7 +91,7 @@ impl Response {
             return self;
         };
         let cut = |range: &ByteRange| -> FileBody {
-            // The length of a file fits into `usize`, otherwise it could not be a body.
+            // The length of the file fits into `usize`, because the file is the body of a response.
             let at = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
             file.part(at(range.first), at(range.len_bytes()))
         };
@@ -131,7 +131,7 @@ impl Response {
 }
 
 /// Returns the separator between the parts of a multipart body. It is derived from random keys of
-/// this process, so that the author of a file cannot predict it.
+/// this process, so that a file cannot contain it on purpose.
 fn boundary() -> String {
     static KEYS: LazyLock<[RandomState; 2]> = LazyLock::new(Default::default);
     static N_MADE: AtomicU64 = AtomicU64::new(0);

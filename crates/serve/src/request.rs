@@ -1,4 +1,4 @@
-//! [`Request`]: a request as a handler receives it.
+//! [`Request`]: a request as it is passed to a handler.
 
 use std::net::SocketAddr;
 
@@ -7,7 +7,7 @@ use onecopy_wire::http::{RequestHead, Version};
 pub use crate::awaited::RequestBody;
 use crate::response_writer::{AnswerOrigin, ResponseWriter};
 
-/// A request with a complete and well-formed head. A body was either received completely or is
+/// A request with a complete and well-formed head. Its body was received completely, or is
 /// [awaited](RequestBody::Awaited).
 ///
 /// All parts of the request are borrowed from the buffers of the connection, without a copy.
@@ -37,8 +37,7 @@ enum Head<'a> {
 }
 
 impl<'a> Request<'a> {
-    /// Creates a request that has no connection, for tests of handlers. The parts are not
-    /// validated.
+    /// Creates a request without a connection, for tests of handlers. The parts are not validated.
     #[must_use]
     pub fn new(method: &'a str, target: &'a str, fields: &'a [(&'a str, &'a [u8])]) -> Request<'a> {
         Request {
@@ -69,21 +68,23 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// Returns the request with `origin` as the connection on which its response can begin early.
+    /// Returns this request with `origin` as its connection, by which the handler may begin the
+    /// response before it returns.
     pub(crate) fn from(mut self, origin: Option<Origin<'a>>) -> Request<'a> {
         self.origin = origin;
         self
     }
 
-    /// Returns a writer by which the response can begin before the handler returns. Returns `None`
-    /// if [`crate::Handler::begins_early`] is `false`, and for a request made by [`Request::new`].
+    /// Returns a writer by which the handler begins the response before it returns. Returns `None`
+    /// if [`crate::Handler::begins_early`] returns `false`, and for a request made by
+    /// [`Request::new`].
     #[must_use]
     pub fn writer(&self) -> Option<ResponseWriter> {
         let (connection, start) = self.origin?;
         Some(ResponseWriter::new(connection.sink(), start))
     }
 
-    /// Returns the request with a body.
+    /// Returns this request with `body` as its body.
     #[must_use]
     pub fn with_body(mut self, body: &'a [u8]) -> Request<'a> {
         self.body = body;
@@ -99,7 +100,8 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// Returns the method as it was sent; methods are case-sensitive (RFC 9110, section 9.1).
+    /// Returns the method as the client sent it. Methods are case-sensitive (RFC 9110, section
+    /// 9.1).
     #[must_use]
     pub fn method(&self) -> &'a str {
         match self.head {
@@ -108,8 +110,8 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// Returns the request target as it was sent: percent-encoded ASCII. It may be an absolute URL
-    /// (RFC 9112, section 3.2.2).
+    /// Returns the request target as the client sent it, in percent-encoded ASCII. It may be an
+    /// absolute URL (RFC 9112, section 3.2.2).
     #[must_use]
     pub fn target(&self) -> &'a str {
         match self.head {
@@ -118,8 +120,8 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// Returns the percent-encoded path of the target, which ends before its `?`. If the target is
-    /// an absolute URL, this is the path of the URL.
+    /// Returns the percent-encoded path of the target, without the query. If the target is an
+    /// absolute URL, returns the path of this URL.
     #[must_use]
     pub fn path(&self) -> &'a str {
         match self.head {
@@ -128,7 +130,8 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// Returns the query: the text after the first `?` of the target; `None` if it has no `?`.
+    /// Returns the query, which is the part of the target after its first `?`; `None` if the target
+    /// has no `?`.
     #[must_use]
     pub fn query(&self) -> Option<&'a str> {
         match self.head {
@@ -137,8 +140,8 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// Returns the host and port of the request. They are in the target if the target is an
-    /// absolute URL, otherwise in the `Host` field (RFC 9112, section 3.2.2).
+    /// Returns the host and port of the request. They come from the target if the target is an
+    /// absolute URL, and otherwise from the `Host` field (RFC 9112, section 3.2.2).
     #[must_use]
     pub fn host(&self) -> Option<&'a [u8]> {
         match self.head {
@@ -154,9 +157,9 @@ impl<'a> Request<'a> {
             .is_some_and(|head| head.version() == Version::Http10)
     }
 
-    /// Returns the value of the first header field with the name `name`, without the white space
-    /// around the value. The case of the name is ignored. By convention, bytes that are not ASCII
-    /// are Latin-1.
+    /// Returns the value of the first header field with the name `name`, whose letter case is
+    /// ignored. White space around the value is removed. Bytes that are not ASCII are Latin-1 by
+    /// convention.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&'a [u8]> {
         match self.head {
@@ -168,7 +171,8 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// Returns all header fields in the order in which they were sent.
+    /// Returns the names and values of all header fields, in the order in which the client sent
+    /// them.
     pub fn headers(&self) -> impl Iterator<Item = (&'a str, &'a [u8])> + use<'a> {
         let (parsed, given) = match self.head {
             Head::Parsed(head) => (Some(head.headers()), None),
@@ -180,7 +184,8 @@ impl<'a> Request<'a> {
             .chain(given.into_iter().flatten())
     }
 
-    /// Returns the body; empty if there is none. A chunked body is decoded.
+    /// Returns the body, without the framing of the chunked coding. It is empty if the request has
+    /// no body.
     #[must_use]
     pub fn body(&self) -> &'a [u8] {
         self.body
@@ -192,7 +197,8 @@ impl<'a> Request<'a> {
         self.peer
     }
 
-    /// Returns the address of the server to which the client connected; `None` for a unix socket.
+    /// Returns the local address of the connection, to which the client connected; `None` for a
+    /// unix socket.
     #[must_use]
     pub fn local(&self) -> Option<SocketAddr> {
         self.local
@@ -206,21 +212,21 @@ impl std::fmt::Debug for Request<'_> {
     }
 }
 
-/// The way in which the body of a request is received. The handler chooses it when the head is
-/// complete.
+/// The way in which the body of a request is received. The handler selects it when the head was
+/// received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodyPolicy {
-    /// A request with a body gets a 413, and the connection is closed. The handler is not called.
+    /// A request with a body gets a 413, and its connection is closed. The handler is not called.
     Refuse,
     /// The body is received completely before the handler is called. A request whose body is longer
-    /// than [`crate::Limits::body_bytes`] gets a 413. A body above
-    /// [`crate::Limits::body_memory_bytes`] is written to a file. `100 Continue` is sent before the
-    /// body is read.
+    /// than [`crate::Limits::body_bytes`] gets a 413. A body longer than
+    /// [`crate::Limits::body_memory_bytes`] is written to a file. If the client waits for
+    /// `100 Continue`, the server sends it immediately.
     Read,
-    /// If the client waits for `100 Continue`, the handler is called immediately and receives the
-    /// body on demand ([`RequestBody::Awaited`]). Otherwise the body is received as for `Read`. A
-    /// handler that receives the body on demand may wait for its client, so at most half of the
-    /// handler threads ([`crate::Config::handler_threads`]) run such handlers. For further
+    /// If the client waits for `100 Continue`, the handler is called immediately, and requests the
+    /// body if it needs it ([`RequestBody::Awaited`]). Otherwise the body is received as for
+    /// `Read`. A handler that requests the body may wait for its client. Therefore at most half of
+    /// the handler threads ([`crate::Config::handler_threads`]) run such handlers. For further
     /// requests, and if there is only one handler thread, the body is received as for `Read`.
     OnDemand,
 }

@@ -1,4 +1,4 @@
-//! [`Response`]: the response that a handler returns, and [`Body`], the forms of its body.
+//! [`Response`]: the response that a handler returns. [`Body`]: the types of response bodies.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,15 +11,16 @@ use crate::headers::{FieldLine, HeaderError, Headers};
 pub use crate::items::{Items, NoItems, Pulled, Pushed};
 pub use crate::stream_end::{Breaker, StreamEnd};
 
-/// A status, header fields and a body. The server adds the framing fields, `Date` and `Connection`.
+/// A response: a status, header fields and a body. The server adds the framing fields, `Date` and
+/// `Connection`.
 #[derive(Debug)]
 pub struct Response {
     pub(crate) status: u16,
-    /// The reason phrase that the application has set; `None` for the reason phrase of RFC 9110.
+    /// The reason phrase that the application has set; `None` for that of RFC 9110.
     pub(crate) reason: Option<Box<[u8]>>,
     pub(crate) headers: Headers,
-    /// The length of the body in bytes that the application has announced; `None` if the
-    /// application has not announced a length.
+    /// The length of the body in bytes that the application has announced; `None` if it has
+    /// announced no length.
     pub(crate) announced: Option<u64>,
     pub(crate) body: Body,
     /// `true` if the connection is closed after the response.
@@ -33,7 +34,8 @@ impl Response {
     /// Creates a response with `status`, no header fields and no body.
     ///
     /// # Panics
-    /// If `status` is not in 200..=599. The server itself sends 1xx, and no status is above 599.
+    /// If `status` is not in 200..=599. Only the server sends a status below 200, and no status is
+    /// above 599.
     #[must_use]
     pub fn new(status: u16) -> Response {
         assert!(
@@ -51,7 +53,7 @@ impl Response {
         }
     }
 
-    /// Sets a reason phrase other than that of RFC 9110.
+    /// Sets a reason phrase that replaces that of RFC 9110.
     ///
     /// # Errors
     /// [`HeaderError::Value`] if the phrase contains a control character.
@@ -63,14 +65,14 @@ impl Response {
         Ok(self)
     }
 
-    /// Adds a header field that an application sets. `Content-Length` announces the length of the
-    /// body, and `Date` replaces the `Date` of the server. Hop-by-hop fields (RFC 9110, section
-    /// 7.6.1) are omitted, because they describe the connection. `Connection: close` is also
-    /// omitted, and closes the connection after the response.
+    /// Adds a header field of an application. `Content-Length` announces the length of the body,
+    /// and `Date` replaces the server's `Date`. Hop-by-hop fields (RFC 9110, section 7.6.1) are
+    /// omitted, because only the server controls the connection. `Connection: close` is omitted
+    /// too, but the connection is closed after the response.
     ///
     /// # Errors
-    /// As [`Response::header`]; also if `Content-Length` is not a number, or contradicts an earlier
-    /// one.
+    /// The errors of [`Response::header`]. Also an error if `Content-Length` is not a number, or
+    /// contradicts an earlier `Content-Length`.
     pub fn field(&mut self, name: &str, value: &[u8]) -> Result<(), HeaderError> {
         if Headers::is_hop_by_hop(name) {
             let mut options = value.split(|b| *b == b',').map(<[u8]>::trim_ascii);
@@ -100,8 +102,7 @@ impl Response {
         }
     }
 
-    /// Adds a header field that was checked when `line` was created. The bytes of the field are
-    /// copied once.
+    /// Adds a header field that was validated when `line` was created. Its bytes are copied once.
     pub fn line(&mut self, line: &FieldLine) {
         self.headers.push_line(line);
     }
@@ -116,7 +117,7 @@ impl Response {
         Ok(self)
     }
 
-    /// Sets `Content-Type` to a constant, which is not checked.
+    /// Sets `Content-Type` to a constant of the program.
     #[must_use]
     pub fn content_type(mut self, value: &'static str) -> Response {
         self.headers
@@ -125,14 +126,14 @@ impl Response {
         self
     }
 
-    /// Returns the name of the first header field that [`Response::field`] has omitted.
+    /// Returns the name of the first header field that [`Response::field`] has omitted; `None` if
+    /// it has omitted none.
     #[must_use]
     pub fn left_out(&self) -> Option<&str> {
         self.left_out.as_deref()
     }
 
-    /// Announces the length of the body in bytes. Has no effect if the application has already
-    /// announced a length.
+    /// Announces the length of the body in bytes. Has no effect if a length was already announced.
     pub fn announce(&mut self, n_bytes: u64) {
         self.announced.get_or_insert(n_bytes);
     }
@@ -144,8 +145,8 @@ impl Response {
         self
     }
 
-    /// Creates a problem document of RFC 9457: `application/problem+json` with `title` and
-    /// `detail`. All error responses have this form.
+    /// Creates a problem document (RFC 9457): a response of the type `application/problem+json`
+    /// with `title` and `detail`. All error responses of the server are problem documents.
     #[must_use]
     pub fn problem(status: u16, title: &str, detail: &str) -> Response {
         let mut json = Vec::with_capacity(64 + title.len() + detail.len());
@@ -179,44 +180,44 @@ impl Response {
         &self.body
     }
 
-    /// Returns status, header fields and body, for tests of handlers and for handlers that wrap
-    /// other handlers.
+    /// Returns the status, the header fields and the body. Tests of handlers and handlers that wrap
+    /// other handlers use them.
     #[must_use]
     pub fn into_parts(self) -> (u16, Headers, Body) {
         (self.status, self.headers, self.body)
     }
 }
 
-/// The body of a response. The bytes are sent from the memory or the file that contains them,
-/// without a copy in this process; only [`BodyPart::Bytes`] are copied.
+/// The body of a response. The kernel reads the bytes from the memory or file that contains them,
+/// without a copy in this process. Only [`BodyPart::Bytes`] and short bodies are copied.
 #[derive(Default)]
 #[non_exhaustive]
 pub enum Body {
-    /// No bytes. `Content-Length: 0` is sent if the status permits a body.
+    /// No body. The server sends `Content-Length: 0` if the status permits a body.
     #[default]
     Empty,
     /// Bytes that belong to this response only.
     Bytes(Vec<u8>),
     /// Bytes that several responses share.
     Shared(Arc<[u8]>),
-    /// Bytes in the program's constants.
+    /// Bytes that are a constant of the program.
     Static(&'static [u8]),
     /// Bytes in the memory of another object, such as a Python `bytes`.
     SharedBytes(SharedBytes),
-    /// Bytes of several objects, sent one after the other.
+    /// Bytes of several objects, which are sent one after the other.
     Parts(Vec<SharedBytes>),
     /// A range of a file.
     File(FileBody),
-    /// Ranges of files, and bytes between them.
+    /// Ranges of files, with other bytes between them.
     Pieces(Vec<BodyPart>),
-    /// Items that are produced one by one, on a thread that runs handlers.
+    /// Items that the application produces one by one, on a thread for handlers.
     Items(Box<dyn Items>),
-    /// A row stream, sent chunk by chunk.
+    /// A row stream, which is sent chunk by chunk.
     Chunks(Box<Chunks>),
 }
 
 impl Body {
-    /// Returns the length in bytes; `None` if it is not known before the body is sent.
+    /// Returns the length of the body in bytes; `None` if it is not known before the body is sent.
     #[must_use]
     pub fn len_bytes(&self) -> Option<usize> {
         match self {
@@ -246,7 +247,7 @@ impl Body {
         }
     }
 
-    /// Shortens a body of known length to its first `len` bytes; has no effect on other bodies.
+    /// Shortens a body of known length to its first `len` bytes. Has no effect on other bodies.
     pub(crate) fn cut(&mut self, len: usize) {
         match self {
             Body::Bytes(b) => b.truncate(len),
@@ -272,7 +273,7 @@ impl Body {
         }
     }
 
-    /// Converts the body to [`Items`]. Files and row streams cannot be converted. For such a body,
+    /// Converts the body to [`Items`]. For a file or a row stream, which cannot be converted,
     /// returns items that fail.
     pub(crate) fn into_items(self) -> Box<dyn Items> {
         let held = match self {
@@ -338,17 +339,19 @@ impl From<Chunks> for Body {
     }
 }
 
-/// The function that is called once when a row stream has ended. It is called after the source of
-/// the stream was dropped; only if a [`Breaker`] has ended the stream, it is called before.
+/// The function that is called once, when a row stream has ended. Usually the source of the stream
+/// was dropped before the call. Only if a [`Breaker`] has ended the stream, the source may still
+/// exist.
 pub type OnEnd = Box<dyn FnOnce(StreamEnd) + Send>;
 
-/// Returns the response that is sent instead of a row stream if its first chunk cannot be filled.
+/// The function that returns the response to send instead of a row stream whose first chunk could
+/// not be filled.
 pub type OnError = Box<dyn FnOnce(&ChunkError) -> Response + Send>;
 
-/// A body that a [`ChunkSource`] produces, chunk by chunk, on a worker thread.
+/// A body that a [`ChunkSource`] produces on a worker thread, chunk by chunk.
 ///
-/// The head is sent together with the first chunk. While a chunk is being sent, at most one further
-/// chunk is filled.
+/// The head is sent together with the first chunk. While a chunk is sent, at most one further chunk
+/// is filled.
 pub struct Chunks {
     pub(crate) source: Box<dyn ChunkSource>,
     pub(crate) begun: Option<SharedBytes>,
@@ -372,24 +375,24 @@ impl Chunks {
         }
     }
 
-    /// Sends `bytes` before the first chunk of the source. The application has already read them
-    /// from the source.
+    /// Sets bytes that are sent before the first chunk. They are bytes that the application has
+    /// already read from the source.
     #[must_use]
     pub fn begun(mut self, bytes: SharedBytes) -> Chunks {
         self.begun = (!bytes.is_empty()).then_some(bytes);
         self
     }
 
-    /// Sets a function that is called exactly once, when the stream has ended. Its argument is the
-    /// way in which the stream ended. It runs on a thread of the server and must not block.
+    /// Sets a function that is called exactly once, when the stream has ended, with the outcome of
+    /// the stream. It runs on a thread of the server and must not block.
     #[must_use]
     pub fn on_end(mut self, on_end: impl FnOnce(StreamEnd) + Send + 'static) -> Chunks {
         self.on_end = Some(Box::new(on_end));
         self
     }
 
-    /// Sets a function that returns the response for the case that the first chunk cannot be
-    /// filled. Without such a function, the response is a 500 without a detail.
+    /// Sets a function that returns the response if the first chunk cannot be filled. Without such
+    /// a function, the response is the server's own error response.
     #[must_use]
     pub fn on_error(
         mut self,
@@ -399,16 +402,16 @@ impl Chunks {
         self
     }
 
-    /// Permits `breaker` to end this stream with an error, even while a worker waits for the source
-    /// of the stream.
+    /// Connects `breaker` to this stream. The breaker can end the stream with an error, even while
+    /// a worker waits for the source.
     #[must_use]
     pub fn breaker(mut self, breaker: &Breaker) -> Chunks {
         self.breaker = Some(breaker.clone());
         self
     }
 
-    /// Sets the ledger in which the server counts the bytes of this response that it copies. These
-    /// are only the bytes of the head. The source counts the conversions and copies of the body.
+    /// Sets the ledger in which the server counts the bytes of this response that it copies, which
+    /// are only those of the head. The source counts the conversions and copies of the body.
     #[must_use]
     pub fn ledger(mut self, ledger: &Ledger) -> Chunks {
         self.ledger = ledger.clone();
@@ -422,8 +425,8 @@ impl fmt::Debug for Chunks {
     }
 }
 
-/// Appends `text` as a JSON string. It is used for short messages of the server. Rows are written
-/// by `wire::json`.
+/// Appends `text` as a JSON string. This function is only for short messages of the server; rows
+/// are written by `wire::json`.
 fn push_json_string(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
     for c in text.chars() {

@@ -1,4 +1,4 @@
-//! [`ResponseWriter`]: a response that a handler begins while it runs.
+//! [`ResponseWriter`]: a response that a handler begins before it returns.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,46 +6,46 @@ use std::sync::Arc;
 use crate::body::SharedBytes;
 use crate::response::Response;
 
-/// Begins the response to a request while its handler runs, and sends the first blocks of its body
-/// immediately.
+/// A writer by which a handler begins its response before it returns, and sends the first blocks of
+/// the body immediately.
 ///
-/// The handler then returns a [`Response`] whose body is the remaining part of the body. The status
-/// and the header fields of the returned `Response` are ignored.
+/// When the handler returns, the body of the returned [`Response`] is the remaining part of the
+/// body. The status and the header fields of the returned [`Response`] are ignored.
 #[derive(Clone)]
 pub struct ResponseWriter {
     sink: Arc<dyn AnswerSink>,
-    /// The position at which the response starts, which counts the bytes of all responses on the
-    /// connection. It identifies the response. `None` before the handler's thread owns the
+    /// The position at which the response starts, which identifies the response. Positions count
+    /// the bytes of all responses on the connection. `None` until the handler's thread owns the
     /// connection.
     start: Option<u64>,
 }
 
-/// The reason for which a block was not sent.
+/// The reason for which the response cannot begin or a block cannot be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WriteError {
     /// The client has closed the connection.
     Gone,
-    /// The client read nothing for [`crate::Limits::write_stall`].
+    /// The client read no bytes for the time [`crate::Limits::write_stall`].
     Stalled,
-    /// The server was stopped, and the time that a stopped server waits for requests in progress
+    /// The server was stopped, and the time limit [`crate::Limits::stop`] for requests in progress
     /// has ended.
     Stopped,
-    /// The handler has already returned, or `begin` was called a second time. Call `begin` once,
-    /// and call `write` only before the handler returns.
+    /// The handler has already returned, the response was not begun, or `begin` was called twice.
+    /// Call `begin` once, and call `write` after it and before the handler returns.
     Ended,
 }
 
-/// The connection of a request, by which its handler sends the blocks of a response.
+/// The connection of a request, to which its handler sends the blocks of a response.
 pub(crate) trait AnswerSink: Send + Sync {
-    /// Implements [`ResponseWriter::begin`]. Sets `start` when the handler's thread got the
+    /// Implements [`ResponseWriter::begin`]. Sets `start` when the handler's thread has got the
     /// ownership of the connection.
     fn begin(&self, start: &mut Option<u64>, response: Response) -> Result<(), WriteError>;
     /// Implements [`ResponseWriter::write`].
     fn write(&self, start: Option<u64>, block: SharedBytes) -> Result<(), WriteError>;
 }
 
-/// The connection of a request whose handler runs, from which a [`ResponseWriter`] is created.
+/// The connection of a request whose handler runs. A [`ResponseWriter`] is created from it.
 pub(crate) trait AnswerOrigin: Sync {
     /// Returns the object by which the handler sends its response.
     fn sink(&self) -> Arc<dyn AnswerSink>;
@@ -56,8 +56,8 @@ impl ResponseWriter {
         ResponseWriter { sink, start }
     }
 
-    /// Begins the response with the status and the header fields of `response`, which are sent
-    /// together with the first block.
+    /// Begins the response with the status and the header fields of `response`. They are sent
+    /// together with the first block of the body.
     ///
     /// # Errors
     /// [`WriteError`].
@@ -65,11 +65,11 @@ impl ResponseWriter {
         self.sink.begin(&mut self.start, response)
     }
 
-    /// Sends a block of the body without a copy. Bytes past the announced length are omitted. If
-    /// more than 256 KiB are queued, the call waits until the client has read some of these bytes.
+    /// Sends a block of the body without copying it. Bytes after the announced length are omitted.
+    /// If more than 256 KiB are queued, the call waits until the client has read some of them.
     ///
     /// # Errors
-    /// [`WriteError`]. The blocks that were already sent are then an incomplete response.
+    /// [`WriteError`]. The response is then incomplete.
     pub fn write(&self, block: SharedBytes) -> Result<(), WriteError> {
         self.sink.write(self.start, block)
     }

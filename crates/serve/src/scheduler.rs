@@ -1,5 +1,6 @@
-//! [`Scheduler`]: leader/follower scheduling. One thread at a time waits in epoll. All threads take
-//! tasks (connections with an event) from a shared queue.
+//! [`Scheduler`]: leader/follower scheduling of the server's threads. One thread at a time, the
+//! leader, waits in epoll. All threads take tasks, which are connections with an event, from a
+//! shared queue.
 
 use std::collections::VecDeque;
 use std::io;
@@ -11,32 +12,33 @@ use onecopy_wire::lock::{lock, unpoisoned};
 
 use crate::metrics::Metrics;
 
-/// The time between two checks by [`Scheduler::watch`]. If a handler has run for one to two of
-/// these ticks, another thread starts to wait in epoll.
+/// The time between two checks by [`Scheduler::watch`]. If a handler runs for one to two ticks and
+/// no thread waits in epoll, another thread is woken to do so.
 const TICK: Duration = Duration::from_millis(1);
 /// The time between two checks if handlers wait only for a disk ([`crate::Handler::is_quick`]).
-/// Each check wakes a thread. At a few hundred requests for files per second, checks at every
-/// [`TICK`] would cost a significant part of the time.
+/// Each check wakes a thread. At a few hundred requests for files per second, checks at intervals
+/// of [`TICK`] would take a significant part of the processor time.
 const QUICK_TICK: Duration = Duration::from_millis(25);
 /// The time between two checks under load ([`BUSY_MOVES`]). A check interrupts a handler. Under
-/// load, dozens of handlers run per tick, so no handler runs for long, and fewer checks suffice.
+/// load, dozens of handlers return per tick, so no handler has run for long, and fewer checks
+/// suffice.
 const BUSY_TICK: Duration = Duration::from_millis(4);
-/// The server is under load if, between two checks, calls of handlers have started or ended at
-/// least this number of times. A check takes tens of microseconds on a busy processor. With fewer
-/// checks, clients wait some milliseconds longer if a handler runs for long.
+/// The number of handler calls started or ended between two checks from which on the server is
+/// under load. A check takes tens of microseconds on a busy processor. With fewer checks, clients
+/// wait some milliseconds longer if a handler runs for long.
 const BUSY_MOVES: u64 = 4;
 /// The number of ticks for which [`Scheduler::watch`] continues to check after the last handler has
-/// returned. If a request arrives in this time, the thread of `watch` need not be woken, which
-/// would cost more than the checks.
+/// returned. For a request that arrives in this time, the thread of `watch` need not be woken,
+/// which would cost more than these checks.
 const QUIET_TICKS: u32 = 100;
 
-/// Assigns tasks (connections with an event) and the wait in epoll to the threads of a server.
+/// Distributes tasks (connections with an event) and the wait in epoll to the threads of a server.
 pub(crate) struct Scheduler<T> {
     state: Mutex<SchedulerState<T>>,
     changed: Condvar,
     watch: Condvar,
     watchdog: Condvar,
-    /// The number of times that a handler has sent a part of a response body.
+    /// The number of parts of response bodies that handlers have sent.
     n_parts: AtomicU64,
     n_handlers_max: usize,
     /// The number of processors that this process may use.
@@ -46,39 +48,39 @@ pub(crate) struct Scheduler<T> {
 }
 
 /// The state of the scheduler. The thread that waits in epoll (the leader) adds connections with
-/// events to `ready`. Then it stops waiting, takes tasks from `ready` like the other threads, and
+/// events to `ready`. It then stops waiting, takes tasks from `ready` like the other threads, and
 /// runs handlers itself. If a handler runs for long, [`Scheduler::watch`] wakes another thread,
-/// which becomes the leader. No thread is woken before each handler, because this would take longer
-/// than most handlers run.
+/// which becomes the leader. The leader does not wake a thread before each handler, because waking
+/// takes longer than most handlers run.
 struct SchedulerState<T> {
-    /// The tasks that wait for a thread. Each task is in the queue at most once, so the thread that
-    /// takes it owns it.
+    /// The tasks that wait for a thread. Each task is in the queue at most once, and the thread
+    /// that takes it becomes its owner.
     ready: VecDeque<Arc<T>>,
     /// The tasks that wait until a handler returns, because the permitted number of handlers is
-    /// running. The connections stay owned, so no other thread performs their steps.
+    /// running. Their connections keep an owner, so no other thread performs their steps.
     deferred: VecDeque<Arc<T>>,
     polling: bool,
     n_idle: usize,
-    /// The number of threads that do not wait for a task: they run a handler, perform the steps of
+    /// The number of threads that do not wait for a task. They run a handler, perform the steps of
     /// a connection, or wait in epoll.
     n_active: usize,
     n_handling: usize,
-    /// The number of handlers that wait until their client has read bytes of the response.
+    /// The number of running handlers that wait until their client has read bytes of the response.
     n_sending: usize,
-    /// The number of starts and ends of handler calls since the start of the server.
+    /// The number of handler calls that have started, plus the number that have ended.
     n_moves: u64,
-    /// `true` while [`Scheduler::watch`] checks once per tick; `false` while it sleeps until a
+    /// `true` while [`Scheduler::watch`] checks at each tick. `false` while it sleeps until a
     /// handler runs.
     watching: bool,
-    /// `true` if the next handler that returns must wake the thread in
-    /// [`Scheduler::wait_for_look`].
+    /// `true` if the watchdog's thread in [`Scheduler::wait_for_look`] must be woken when the next
+    /// handler returns.
     wakes_watchdog: bool,
     finished: bool,
 }
 
-/// The result of [`Scheduler::next`]: what the calling thread must do next.
+/// The result of [`Scheduler::next`], which determines what the calling thread does next.
 pub(crate) enum Task<T> {
-    /// The thread continues with this task, which it owns now.
+    /// The thread performs this task, which it now owns.
     Ready(Arc<T>),
     /// The thread ends, because the server has ended.
     Finished,
@@ -113,18 +115,18 @@ impl<T> Scheduler<T> {
         }
     }
 
-    /// Counts the calling thread as active. It must then call [`Scheduler::next`].
+    /// Counts the calling thread as active. The thread must then call [`Scheduler::next`].
     pub(crate) fn join(&self) {
         lock(&self.state).n_active += 1;
     }
 
     /// Waits for the next task and returns it. If no other thread waits in epoll, the calling
-    /// thread does so by calling `poll`.
+    /// thread does this by calling `poll`.
     pub(crate) fn next(&self, mut poll: impl FnMut(&mut Vec<Arc<T>>) -> io::Result<()>) -> Task<T> {
         let mut state = lock(&self.state);
-        // After a handler that ran for long, other threads are already running. If there are more
-        // threads than processors, this thread does not continue, because they would interrupt each
-        // other.
+        // If a handler has run for long, other threads have taken over its thread's work. If there
+        // are now more active threads than processors, this thread pauses, because the threads
+        // would only interrupt each other.
         let mut rests = state.n_active.saturating_sub(state.n_handling) > self.n_processors;
         loop {
             if state.finished {
@@ -174,8 +176,8 @@ impl<T> Scheduler<T> {
     }
 
     /// Reserves the calling thread for a handler of `connection`. Returns `false` if the permitted
-    /// number of handlers is already running. The connection then stays owned, and
-    /// [`Scheduler::next`] returns it after one of these handlers has returned.
+    /// number of handlers is already running. The connection then keeps its owner, and
+    /// [`Scheduler::next`] returns it after a handler has returned.
     pub(crate) fn enter_handler(&self, connection: &Arc<T>) -> bool {
         let mut state = lock(&self.state);
         if state.n_handling >= self.n_handlers_max {
@@ -193,8 +195,8 @@ impl<T> Scheduler<T> {
         true
     }
 
-    /// Ends the reservation by [`Scheduler::enter_handler`]. It must be called after the handler
-    /// has returned.
+    /// Ends the reservation that [`Scheduler::enter_handler`] made. It must be called after the
+    /// handler has returned.
     pub(crate) fn leave_handler(&self) {
         let mut state = lock(&self.state);
         state.n_handling -= 1;
@@ -208,13 +210,14 @@ impl<T> Scheduler<T> {
         }
     }
 
-    /// Records that a handler has sent a part of a response body.
+    /// Counts a part of a response body that a handler has sent, which shows that the handler makes
+    /// progress.
     pub(crate) fn count_part(&self) {
         self.n_parts.fetch_add(1, Relaxed);
     }
 
     /// Runs `wait`, in which a handler waits for its client, and returns the result of `wait`.
-    /// During this time, the handler is not treated as one that makes no progress.
+    /// During this time, the watchdog does not treat the handler as one that makes no progress.
     pub(crate) fn wait_for_client<R>(&self, wait: impl FnOnce() -> R) -> R {
         lock(&self.state).n_sending += 1;
         let waited = wait();
@@ -222,10 +225,10 @@ impl<T> Scheduler<T> {
         waited
     }
 
-    /// Waits for `interval`. If `until_return` is `true`, the wait ends earlier when a handler
-    /// returns. Returns the number of times that handlers have made progress so far, and a flag.
-    /// The flag is `true` if the permitted number of handlers is running and none of them waits for
-    /// its client. Returns `None` if the server has ended.
+    /// Waits for `interval`, or only until a handler returns if `until_return` is `true`. Returns
+    /// the number of times that handlers have made progress so far, and a flag. The flag is `true`
+    /// if the permitted number of handlers is running and none of them waits for its client.
+    /// Returns `None` if the server has ended.
     pub(crate) fn wait_for_look(
         &self,
         interval: Duration,
@@ -243,9 +246,9 @@ impl<T> Scheduler<T> {
         (!state.finished).then_some((n_moves, all_busy))
     }
 
-    /// Checks the handlers once per tick until the server ends. If no thread waits in epoll, and
-    /// for a tick no handler has started or returned, wakes a thread, which then waits in epoll.
-    /// Calls `tick` at each check while handlers run.
+    /// Checks the handlers at each tick until the server ends. If no thread waits in epoll, and no
+    /// handler has started or returned for a tick, wakes a thread, which then waits in epoll. Calls
+    /// `tick` at each check while handlers run.
     pub(crate) fn watch(&self, mut tick: impl FnMut()) {
         let mut state = lock(&self.state);
         let mut n_quiet = 0;
@@ -284,8 +287,8 @@ impl<T> Scheduler<T> {
         }
     }
 
-    /// Queues a connection that the caller owns. Returns `true` if a thread waits in epoll; the
-    /// caller must then wake this thread, because possibly no other thread is free.
+    /// Queues a connection that the caller owns. Returns `true` if a thread waits in epoll. The
+    /// caller must then wake this thread, because there may be no other free thread.
     pub(crate) fn queue(&self, connection: Arc<T>) -> bool {
         let mut state = lock(&self.state);
         state.ready.push_back(connection);
@@ -295,14 +298,14 @@ impl<T> Scheduler<T> {
         state.polling
     }
 
-    /// Reports to the metrics how many handlers run and how many requests wait for a handler to
-    /// return. The caller holds the lock of the state.
+    /// Reports to the metrics how many handlers run, and how many requests wait until a handler
+    /// returns. The caller must hold the lock of the state.
     fn report(&self, state: &SchedulerState<T>) {
         self.metrics
             .set_handlers(state.n_handling, state.deferred.len());
     }
 
-    /// Returns the number of threads that are in a handler.
+    /// Returns the number of running handlers.
     pub(crate) fn n_handling(&self) -> usize {
         lock(&self.state).n_handling
     }

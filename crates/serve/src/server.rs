@@ -1,4 +1,5 @@
-//! [`Server`]: binds a listener, serves until it is stopped, and stops.
+//! [`Server`]: a server, which accepts connections and handles requests until it is stopped.
+//! [`Handle`] stops it.
 
 use std::os::fd::{AsRawFd, RawFd};
 use std::sync::Arc;
@@ -19,7 +20,7 @@ use crate::socket::Socket;
 use crate::sys::{self, EventFd, Listener};
 use crate::timers::millis;
 
-/// A server that listens at an address. It answers no request before [`Server::run`].
+/// A server that listens at an address. It handles requests only while [`Server::run`] runs.
 pub struct Server {
     /// The listener; `None` if the socket was stopped before the server was created.
     listener: Option<Listener>,
@@ -33,10 +34,11 @@ pub struct Server {
 pub struct Handle(Arc<Signals>);
 
 impl Server {
-    /// Listens at `address`. With port 0 the system chooses a free port; see [`Server::address`].
+    /// Listens at `address`. If its port is 0, the system chooses a free port, which
+    /// [`Server::address`] returns.
     ///
     /// # Errors
-    /// As [`Socket::bind`].
+    /// The errors of [`Socket::bind`].
     pub fn bind(address: Address, config: Config) -> Result<Server, Error> {
         Server::on(Socket::bind(address)?, config)
     }
@@ -61,14 +63,16 @@ impl Server {
         })
     }
 
-    /// Returns the address of the listener, with the port that the system chose.
+    /// Returns the address of the listener, with the port that the system has chosen if port 0 was
+    /// requested.
     #[must_use]
     pub fn address(&self) -> &Address {
         &self.address
     }
 
-    /// Returns the largest number of open connections: [`crate::Limits::n_connections`], or the
-    /// number that the limit of open files permits, if that is lower.
+    /// Returns the largest number of connections that the server keeps open. It is
+    /// [`crate::Limits::n_connections`], or the number that the limit of open files permits, if
+    /// this is lower.
     #[must_use]
     pub fn max_connections(&self) -> usize {
         let n_files = sys::max_open_files().unwrap_or(usize::MAX);
@@ -76,13 +80,13 @@ impl Server {
         n_max.min(connections_for(n_files))
     }
 
-    /// Sets the watchdog, which detects handlers that make no progress.
+    /// Sets the watchdog, which detects that handlers make no progress.
     pub fn watch(&mut self, watchdog: Watchdog) {
         self.config.watchdog = Some(watchdog);
     }
 
-    /// Returns the descriptor of the listener, which can be passed to other processes; `None` if
-    /// the socket was stopped before.
+    /// Returns the file descriptor of the listener, which can be passed to another process. `None`
+    /// if the socket was stopped before the server was created.
     #[must_use]
     pub fn listener_fd(&self) -> Option<RawFd> {
         self.listener.as_ref().map(AsRawFd::as_raw_fd)
@@ -94,7 +98,7 @@ impl Server {
         Handle(Arc::clone(&self.signals))
     }
 
-    /// Serves until the server is stopped through its handle, and then returns.
+    /// Handles requests until the server is stopped through its handle, and then returns.
     ///
     /// # Errors
     /// [`Error::System`] if the event loop cannot be set up or fails.
@@ -121,8 +125,8 @@ impl Server {
     }
 }
 
-/// Raises the limit of open files of this process to the number that `n_connections` need, or to
-/// the hard limit if that is lower (setrlimit(2)). Child processes inherit the limit.
+/// Raises this process's limit of open files to the number that `n_connections` connections need,
+/// or to the hard limit if this is lower (setrlimit(2)). Child processes inherit the limit.
 ///
 /// # Errors
 /// [`Error::System`].
@@ -132,8 +136,8 @@ pub fn raise_open_files(n_connections: usize) -> Result<(), Error> {
 
 impl Handle {
     /// Stops the server gracefully. The listener and idle connections are closed immediately.
-    /// Requests in progress have the time [`crate::Limits::stop`] and are then aborted. The call
-    /// does not wait; further calls have no effect.
+    /// Requests in progress are aborted if they last longer than [`crate::Limits::stop`]. The call
+    /// does not wait. Further calls have no effect.
     pub fn stop(&self) {
         if !self.0.stop_asked.swap(true, Ordering::SeqCst) {
             self.0.stop.add(1);
@@ -141,8 +145,8 @@ impl Handle {
     }
 
     /// Stops the server gracefully after another server has taken over its socket. Idle connections
-    /// stay open for `idle_grace`, because a client may be sending a request on such a connection
-    /// at this time. The request is answered, and the connection is closed after the response. The
+    /// stay open for `idle_grace`, because a client may already be sending a request on such a
+    /// connection. This request is answered, and the connection is closed after the response. The
     /// call does not wait.
     pub fn retire(&self, idle_grace: Duration) {
         if !self.0.stop_asked.swap(true, Ordering::SeqCst) {
@@ -158,14 +162,15 @@ impl Handle {
         self.0.stop.add(2);
     }
 
-    /// Makes the server read its clock again. A test calls this method after it has set the clock.
+    /// Makes the server read its clock again. Tests call this method after they have set the clock.
     pub fn wake(&self) {
         self.0.wake.add(1);
     }
 
     /// Returns an event descriptor (eventfd(2)). Writing a native-endian `1_u64` to it requests a
-    /// graceful stop; a second write aborts requests in progress. A signal handler may do this,
-    /// because it only calls write(2). The descriptor is open as long as this handle exists.
+    /// graceful stop, and a second write aborts requests in progress. A signal handler may do this,
+    /// because write(2) is async-signal-safe. The descriptor stays open as long as this handle
+    /// exists.
     #[must_use]
     pub fn stop_fd(&self) -> RawFd {
         self.0.stop.as_raw_fd()

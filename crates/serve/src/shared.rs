@@ -1,5 +1,5 @@
-//! [`Shared`]: the state that all threads of a server share, and the end of the server. See
-//! `docs/decisions/0003-event-loop.md`.
+//! [`Shared`]: the state that all threads of a server share, and the methods that end the server.
+//! See `docs/decisions/0003-event-loop.md`.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
@@ -24,7 +24,7 @@ use crate::workers::Workers;
 /// The state that all threads of a server share.
 pub(crate) struct Shared {
     pub(crate) handler: Box<dyn Handler>,
-    /// The result of [`crate::Handler::begins_early`], which is called once.
+    /// The result of [`crate::Handler::begins_early`], which the server calls only once.
     pub(crate) begins_early: bool,
     pub(crate) config: Config,
     pub(crate) buffers: Buffers,
@@ -33,7 +33,7 @@ pub(crate) struct Shared {
     pub(crate) epoll: Epoll,
     pub(crate) scheduler: Scheduler<Connection>,
     pub(crate) connections: Mutex<Slab<Connection>>,
-    /// The connections that have lent their output queue to a handler.
+    /// The connections whose output queue is lent to a handler.
     pub(crate) borrowed_outputs: Mutex<Vec<Arc<Connection>>>,
     pub(crate) expect_permits: Arc<ExpectPermits>,
     pub(crate) gate: AcceptGate,
@@ -42,26 +42,26 @@ pub(crate) struct Shared {
     pub(crate) trouble_from_ms: AtomicU64,
     pub(crate) timers: Mutex<PollTimers>,
     stopping: AtomicBool,
-    /// The time, in milliseconds of the server's clock, from which connections without a request
-    /// are closed. It is used only while the server stops.
+    /// While the server stops, the time in milliseconds of the server's clock from which on
+    /// connections without a request are closed.
     idle_until_ms: AtomicU64,
     cutting: AtomicBool,
-    /// `true` if connections without a request are closed because the handlers of the server cannot
-    /// run. The server does not stop in this case.
+    /// `true` if connections without a request are closed because the handlers cannot run. The
+    /// server itself continues in this case.
     closes_idle: AtomicBool,
     pub(crate) ending: Mutex<Ending>,
     pub(crate) ending_changed: Condvar,
 }
 
-/// The state for the end of the server. The thread that called [`crate::Server::run`] waits for its
-/// changes.
+/// The state of the end of the server. The thread that has called [`crate::Server::run`] waits for
+/// changes of it.
 #[derive(Default)]
 pub(crate) struct Ending {
     pub(crate) n_threads: usize,
     pub(crate) n_cut: usize,
     pub(crate) forced: bool,
-    /// `true` if the threads of the server are ending. From then on, no thread waits in epoll, and
-    /// timers are no longer processed.
+    /// `true` if the threads of the server are ending. Then no thread waits in epoll any more, and
+    /// timers are not processed.
     pub(crate) finished: bool,
     pub(crate) error: Option<io::Error>,
 }
@@ -105,7 +105,7 @@ impl Shared {
         })
     }
 
-    /// Starts a thread and counts it until it ends.
+    /// Starts a thread. The thread is counted in `ending` until it ends.
     pub(crate) fn spawn(
         self: &Arc<Shared>,
         name: String,
@@ -133,8 +133,8 @@ impl Shared {
         self.stopping.load(SeqCst)
     }
 
-    /// Returns the time from which a connection without a request must be closed. It is set if the
-    /// server stops or its handlers cannot run; otherwise it is `None`.
+    /// Returns the time from which on connections without a request are closed. Returns `None`
+    /// unless the server stops or its handlers cannot run.
     pub(crate) fn idle_until_ms(&self) -> Option<u64> {
         if self.is_stopping() {
             return Some(self.idle_until_ms.load(SeqCst));
@@ -142,8 +142,8 @@ impl Shared {
         self.closes_idle.load(SeqCst).then_some(0)
     }
 
-    /// Sets if connections without a request are closed: from now on if `yes` is `true`, no longer
-    /// if it is `false`.
+    /// If `yes` is `true`, closes connections without a request from now on. If `yes` is `false`,
+    /// ends this.
     pub(crate) fn close_idle(&self, yes: bool) {
         if self.closes_idle.swap(yes, SeqCst) || !yes {
             return;
@@ -162,9 +162,10 @@ impl Shared {
     /// Sets the deadline of a connection. The calling thread must own the connection.
     pub(crate) fn set_deadline(&self, connection: &Connection, at_ms: u64) {
         connection.deadline_ms.store(at_ms, SeqCst);
-        // The thread that removes entries stores `timer_at_ms` and then loads `deadline_ms`; this
-        // thread stores and loads in the reverse order. So one of the two threads sees the value of
-        // the other, and no deadline is lost. A second entry is harmless.
+        // The thread that removes entries stores `timer_at_ms` and then loads `deadline_ms`. This
+        // thread stores `deadline_ms` and then loads `timer_at_ms`. Therefore at least one of them
+        // sees the other's value, and no deadline is lost. If both add an entry, the second entry
+        // is harmless.
         if at_ms < connection.timer_at_ms.load(SeqCst) {
             connection.timer_at_ms.store(at_ms, SeqCst);
             self.push_timer(at_ms, connection.token);
@@ -183,24 +184,23 @@ impl Shared {
         self.config.clock.now_ms()
     }
 
-    /// Sets `flags` for `connection`. If no thread owns it, it is queued for the threads of the
-    /// server.
+    /// Sets `flags` for `connection`. If no thread owns the connection, it is queued for a thread
+    /// of the server.
     pub(crate) fn signal(&self, connection: &Arc<Connection>, flags: u32) {
         if connection.raise(flags) {
             self.queue(Arc::clone(connection));
         }
     }
 
-    /// Adds a connection that the caller owns to the queue from which the server's threads take
-    /// connections.
+    /// Adds a connection that the caller owns to the queue of the scheduler.
     pub(crate) fn queue(&self, connection: Arc<Connection>) {
         if self.scheduler.queue(connection) {
             self.signals.wake.add(1);
         }
     }
 
-    /// Removes a connection that was closed. If the server stops and this was the last connection,
-    /// the server ends.
+    /// Removes a closed connection from the server. If the server stops and this was its last
+    /// connection, the server ends.
     pub(crate) fn forget(&self, connection: &Connection) {
         let mut connections = lock(&self.connections);
         connections.remove(connection.token);
@@ -217,7 +217,7 @@ impl Shared {
         if self.is_stopping() {
             return; // Only the thread that waits in epoll calls this.
         }
-        // For an immediate stop, the result 0 is before any time of the clock.
+        // For an immediate stop, the result 0 is earlier than any time of the clock.
         let grace_ms = self.signals.idle_grace_ms.load(SeqCst);
         let grace_ms = grace_ms.min(millis(self.config.limits.stop));
         let until_ms = if grace_ms == 0 { 0 } else { now_ms + grace_ms };
@@ -255,7 +255,7 @@ impl Shared {
         );
         drop(connections);
         // A handler that does not return keeps its connection. The end of the server waits for it
-        // only a little longer.
+        // only for the linger time.
         self.push_timer(
             now_ms + millis(self.config.limits.linger),
             poll_tokens::FORCE_TIMER,
@@ -268,7 +268,7 @@ impl Shared {
         ending.forced |= forced;
         drop(ending);
         self.scheduler.finish();
-        // After a failure of epoll, connections still exist, but no thread reads from them any
+        // After a failure of epoll, there are still connections, but no thread reads from them any
         // more.
         self.expect_permits.stop();
         for connection in lock(&self.connections).iter() {

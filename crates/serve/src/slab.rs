@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 /// A table of shared values, each identified by a token. The token consists of the value's index
-/// and the number of times that this index was used. So a late event for a removed value does not
-/// match the token of a later value with the same index.
+/// and the number of times that this index was used. Therefore a late event for a removed value
+/// does not have the token of a later value with the same index.
 pub(crate) struct Slab<T> {
     slots: Vec<Slot<T>>,
     free: Vec<u32>,
@@ -29,7 +29,8 @@ impl<T> Slab<T> {
         self.slots.len() - self.free.len()
     }
 
-    /// Adds a value, which `make` returns when it is called with the value's token.
+    /// Adds a value and returns it. `make` is called with the token of the value, and returns the
+    /// value.
     pub(crate) fn insert(&mut self, make: impl FnOnce(u64) -> Arc<T>) -> Arc<T> {
         let at = self.free.pop().unwrap_or_else(|| {
             self.slots.push(Slot {
@@ -39,8 +40,8 @@ impl<T> Slab<T> {
             u32::try_from(self.slots.len() - 1).expect("fewer values than descriptors")
         });
         let slot = &mut self.slots[at as usize];
-        // The highest bit is never set: tokens with this bit denote the listener, the wake-up and
-        // the timers.
+        // The highest bit is never set, because the tokens of the listener, of the wake-up and of
+        // timers have this bit set.
         slot.n_uses = (slot.n_uses + 1) & 0x7fff_ffff;
         let value = make(u64::from(slot.n_uses) << 32 | u64::from(at));
         slot.value = Some(Arc::clone(&value));

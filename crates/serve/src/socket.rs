@@ -1,4 +1,4 @@
-//! [`Socket`]: a listening socket that is separate from its server, and that can outlive the
+//! [`Socket`]: a listening socket that exists independently of its server, and can outlive the
 //! process that serves.
 
 use std::io;
@@ -10,27 +10,27 @@ use crate::counters::SharedCounters;
 use crate::error::Error;
 use crate::sys::{self, EventFd, Listener, ListenerName};
 
-/// The signals that a child process ignores if its parent has lent a socket to it. A terminal and a
-/// service manager send these signals to both processes, and only the parent must react.
+/// The signals that a child process ignores if it uses its parent's socket. A terminal or service
+/// manager may send these signals to both processes, and only the parent must handle them.
 const OF_THE_LENDER: &[i32] = &[libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 
 /// A listening socket, and the event descriptor that stops the server on it.
 ///
-/// A supervisor binds the socket and lends it to a process that serves. If that process crashes,
-/// the supervisor lends the socket to another one, which accepts the connections that wait in the
+/// A supervisor process binds the socket and passes it to a child process that serves. If the child
+/// crashes, the supervisor passes the socket to a new child, which accepts the connections in the
 /// kernel's queue.
 #[derive(Debug)]
 pub struct Socket {
-    /// The listener; `None` after this process has stopped listening.
+    /// The listener; `None` after this process has stopped listening ([`Socket::stop`]).
     listener: Option<Listener>,
     address: Address,
     stop: EventFd,
 }
 
 impl Socket {
-    /// Listens at `address`. With port 0 the system chooses a free port (see [`Socket::address`]).
-    /// A stale unix socket at the path (one on which no process listens) is replaced. The file of a
-    /// unix socket is deleted when this process stops listening.
+    /// Listens at `address`. If the port is 0, the system chooses a free port, which
+    /// [`Socket::address`] returns. A stale unix socket at the path, on which no process listens,
+    /// is replaced. The file of a unix socket is deleted when this process stops listening.
     ///
     /// # Errors
     /// [`Error::AddressInUse`], [`Error::Occupied`], [`Error::Bind`], [`Error::System`].
@@ -38,11 +38,11 @@ impl Socket {
         Socket::bind_with_mode(address, None)
     }
 
-    /// Listens as [`Socket::bind`] does. The file of a unix socket gets the permissions `mode` (as
-    /// for chmod(2), for example `0o660`), independent of the umask.
+    /// Listens like [`Socket::bind`]. The file of a unix socket gets the permissions `mode` (such
+    /// as `0o660`), whatever the umask is.
     ///
     /// # Errors
-    /// As [`Socket::bind`].
+    /// The errors of [`Socket::bind`].
     pub fn bind_with_mode(address: Address, mode: Option<u32>) -> Result<Socket, Error> {
         let listener = match &address {
             Address::Ip(ip) => Listener::at_ip(*ip),
@@ -58,9 +58,9 @@ impl Socket {
         Socket::new(listener, EventFd::new().map_err(Error::system("eventfd"))?)
     }
 
-    /// Creates a [`Socket`] from a descriptor, which a service manager or the parent process
-    /// provides: a TCP or unix socket that already listens. The file of a unix socket is not
-    /// deleted.
+    /// Creates a [`Socket`] from the descriptor of a TCP or unix socket that already listens. A
+    /// service manager or the parent process provides such a descriptor. The file of a unix socket
+    /// is not deleted.
     ///
     /// # Errors
     /// [`Error::NotListening`] if the descriptor is not a TCP or unix socket, or does not listen.
@@ -86,19 +86,20 @@ impl Socket {
         })
     }
 
-    /// Returns the address of the listener, with the port that the system chose.
+    /// Returns the address of the listener, with the port that the system has chosen if port 0 was
+    /// requested.
     #[must_use]
     pub fn address(&self) -> &Address {
         &self.address
     }
 
-    /// Lends the socket and `counters` to the child process that `command` starts; the child
-    /// receives them by [`Socket::inherited`]. From its first instruction on, the child ignores
-    /// SIGINT, SIGTERM and SIGHUP. A call of [`Socket::stop`] in this process stops the server in
-    /// the child.
+    /// Passes the socket and `counters` to the child process that `command` starts. The child gets
+    /// them by [`Socket::inherited`]. From its first instruction on, the child ignores SIGINT,
+    /// SIGTERM and SIGHUP. A call of [`Socket::stop`] in this process stops the server in the
+    /// child.
     ///
-    /// The caller must keep the socket and `counters` as long as `command` may be spawned. After
-    /// the socket was stopped, a spawn fails.
+    /// The caller must keep the socket and `counters` as long as `command` may be spawned. After a
+    /// call of [`Socket::stop`], spawning fails.
     pub fn lend(&self, command: &mut Command, counters: &SharedCounters) {
         let listener = self.listener.as_ref().map_or(-1, AsRawFd::as_raw_fd);
         let counters = counters.as_fd().as_raw_fd();
@@ -109,9 +110,10 @@ impl Socket {
         );
     }
 
-    /// Returns the socket and the counters that the parent of this process lent. After this call,
-    /// the kernel kills this process (SIGKILL) when the thread of the parent that spawned it ends.
-    /// Returns `None` if nothing was lent, and in every call after the first.
+    /// Returns the socket and the counters that the parent of this process passed by
+    /// [`Socket::lend`]. After this call, the kernel kills this process (SIGKILL) when the parent's
+    /// thread that spawned it ends. Returns `None` if nothing was passed, and in every call after
+    /// the first.
     ///
     /// # Errors
     /// [`Error::System`], for example if the parent has already ended.
@@ -126,16 +128,16 @@ impl Socket {
         }))
     }
 
-    /// Stops the server on the socket, which may be in this process or in the process to which the
-    /// socket was lent. The first call stops the server gracefully, and this process no longer
-    /// listens; a second call stops the server immediately.
+    /// Stops the server on the socket, in this process or in the child process that uses the
+    /// socket. The first call stops the server gracefully, and closes the listener of this process.
+    /// A second call stops the server immediately.
     pub fn stop(&mut self) {
         self.listener = None;
         self.stop.add(1);
     }
 
     /// Returns the listener (`None` after [`Socket::stop`]), its address, and the event descriptor
-    /// that stops the server.
+    /// that stops its server.
     pub(crate) fn into_parts(self) -> (Option<Listener>, Address, EventFd) {
         (self.listener, self.address, self.stop)
     }

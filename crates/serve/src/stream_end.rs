@@ -1,5 +1,5 @@
-//! [`StreamEnd`], the outcome of a row stream; and [`Breaker`], by which a thread ends a row stream
-//! with an error.
+//! [`StreamEnd`]: the outcome of a row stream. [`Breaker`]: an object by which any thread ends a
+//! row stream with an error.
 
 use std::fmt;
 use std::sync::{Arc, Mutex};
@@ -8,10 +8,10 @@ use onecopy_wire::lock::lock;
 
 use onecopy_wire::ChunkError;
 
-/// Ends a row stream with an error while a worker waits for its source. It is needed for sources
-/// that cannot be cancelled, such as some database drivers. The client gets the error response of
-/// [`crate::Chunks::on_error`], or its connection is aborted, without waiting for the source. The
-/// worker waits until the source returns, and the result of the source is then discarded.
+/// Ends a row stream with an error while a worker waits for the stream's source. This is needed for
+/// sources that cannot be cancelled, such as some database drivers. The client does not wait for
+/// the source: it gets the error response of [`crate::Chunks::on_error`], or its connection is
+/// aborted. The worker waits until the source returns, and then discards the result.
 #[derive(Clone, Default)]
 pub struct Breaker(Arc<Mutex<BreakerState>>);
 
@@ -22,14 +22,14 @@ struct BreakerState {
 }
 
 impl Breaker {
-    /// Creates a breaker. [`crate::Chunks::breaker`] connects it to a stream.
+    /// Creates a breaker. [`crate::Chunks::breaker`] connects it to a row stream.
     #[must_use]
     pub fn new() -> Breaker {
         Breaker::default()
     }
 
     /// Ends the stream with `error`. Has no effect if the stream has ended, if its source has
-    /// returned, or if `fail` was called before. Never waits.
+    /// already returned, or if `fail` was called before. The call never waits.
     pub fn fail(&self, error: ChunkError) {
         let mut state = lock(&self.0);
         state.failed.get_or_insert(error);
@@ -40,8 +40,8 @@ impl Breaker {
         }
     }
 
-    /// Sets the function `wake`, which [`Breaker::fail`] calls. It wakes the connection, and the
-    /// connection then calls [`Breaker::take`].
+    /// Sets the function `wake`, which [`Breaker::fail`] calls. `wake` notifies the connection,
+    /// which then calls [`Breaker::take`].
     pub(crate) fn on_fail(&self, wake: impl Fn() + Send + Sync + 'static) {
         lock(&self.0).wake = Some(Arc::new(wake));
     }
@@ -57,7 +57,7 @@ impl fmt::Debug for Breaker {
     }
 }
 
-/// The outcome of a stream for its client.
+/// The outcome of a row stream for its client.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum StreamEnd {
@@ -67,19 +67,20 @@ pub enum StreamEnd {
         /// The number of rows that [`onecopy_wire::ChunkSource::n_rows`] returned at the end.
         n_rows: u64,
     },
-    /// The source failed. The client got an error response if nothing had been sent, otherwise its
+    /// The source failed. If no byte had been sent, the client got an error response. Otherwise its
     /// connection was aborted.
     Failed(ChunkError),
-    /// The source panicked. The client got an error response if nothing had been sent, otherwise
+    /// The source panicked. If no byte had been sent, the client got an error response. Otherwise
     /// its connection was aborted.
     Panicked,
-    /// The client closed its side before the end, and the source was cancelled.
+    /// The client closed its side before the end of the response, and the source was cancelled.
     ClientGone,
-    /// The client read nothing for [`crate::Limits::write_stall`], and the source was cancelled.
+    /// The client read no bytes for the time [`crate::Limits::write_stall`], and the source was
+    /// cancelled.
     Stalled,
-    /// The server was stopped, and the stream did not end within the time for requests in progress.
-    /// The source was cancelled.
+    /// The server was stopped, and the stream did not end within [`crate::Limits::stop`]. The
+    /// source was cancelled.
     Stopped,
-    /// The response has no body (for HEAD, or by its status). The source was not called.
+    /// The response has no body, because of the method HEAD or its status. The source was not used.
     NoBody,
 }

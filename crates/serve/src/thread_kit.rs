@@ -3,14 +3,15 @@
 use crate::connection::LoggedRequest;
 use crate::date::HttpDate;
 
-/// The memory that one thread of the server reuses for all connections that it serves.
+/// The buffers and caches that one thread of the server reuses for all connections that it serves.
 pub(crate) struct ThreadKit {
-    /// The buffer for reads from connections. It is empty on threads that fill chunks, which never
-    /// read requests.
+    /// The buffer for reads from connections. It is empty on worker threads, which fill chunks and
+    /// never read requests.
     pub(crate) scratch: Vec<u8>,
     pub(crate) date: HttpDate,
     pub(crate) now_ms: u64,
-    /// Access log entries that have been written. Their memory is reused for later entries.
+    /// Copies of request fields whose access log lines were written. Later requests reuse their
+    /// memory.
     pub(crate) names: Vec<LoggedRequest>,
 }
 
@@ -28,8 +29,8 @@ impl ThreadKit {
         }
     }
 
-    /// Returns `true` if this thread may read requests and run handlers; `false` for a thread that
-    /// fills chunks.
+    /// Returns `true` if this thread may read requests and run handlers. Returns `false` for a
+    /// worker thread, which fills chunks.
     pub(crate) fn is_of_loop(&self) -> bool {
         !self.scratch.is_empty()
     }

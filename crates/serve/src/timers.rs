@@ -1,5 +1,5 @@
-//! [`Timers`]: the deadlines of all connections, without a thread or a system call for each
-//! connection.
+//! [`Timers`]: the deadlines of all connections. A connection needs neither a thread nor a system
+//! call for its deadlines.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -13,19 +13,19 @@ pub(crate) fn millis(limit: Duration) -> u64 {
     u64::try_from(limit.as_millis()).unwrap_or(NEVER / 4)
 }
 
-/// A sorted set of `(deadline in ms, token)`.
+/// A priority queue of pairs of a deadline (in milliseconds) and a token.
 ///
-/// A connection stores its current deadline in an atomic. Setting a later deadline costs one store:
-/// the entry in this set is then too early, and is added again with the current deadline when it is
-/// due. Only an earlier deadline requires a new entry. So a busy keep-alive connection changes the
-/// set about once per [`crate::Limits::idle`], and not once per request.
+/// A connection stores its current deadline in an atomic. Setting a later deadline costs only one
+/// store: its entry in this queue is then too early, and when it is due, it is added again with the
+/// current deadline. Only an earlier deadline needs a new entry. Therefore a busy keep-alive
+/// connection changes the queue about once per [`crate::Limits::idle`], and not once per request.
 #[derive(Default)]
 pub(crate) struct Timers {
     heap: BinaryHeap<Reverse<(u64, u64)>>,
 }
 
 impl Timers {
-    /// Adds an entry. Returns `true` if it is now the earliest one.
+    /// Adds an entry. Returns `true` if its deadline is now the earliest.
     pub(crate) fn push(&mut self, at_ms: u64, token: u64) -> bool {
         let first = self.first().is_none_or(|f| at_ms < f);
         self.heap.push(Reverse((at_ms, token)));
@@ -37,7 +37,8 @@ impl Timers {
         self.heap.peek().map(|Reverse((at, _))| *at)
     }
 
-    /// Removes an entry that is due at `now_ms`, and returns its token; `None` if no entry is due.
+    /// Removes an entry that is due at `now_ms`, and returns its token. Returns `None` if no entry
+    /// is due.
     pub(crate) fn pop_due(&mut self, now_ms: u64) -> Option<u64> {
         let Reverse((at, token)) = *self.heap.peek()?;
         if at > now_ms {
@@ -52,8 +53,8 @@ impl Timers {
 #[derive(Default)]
 pub(crate) struct PollTimers {
     pub(crate) timers: Timers,
-    /// The time, in milliseconds, at which the current wait in epoll ends if there are no events; 0
-    /// if no thread waits.
+    /// The time, in milliseconds of the server's clock, at which the current wait in epoll ends if
+    /// no event occurs. 0 if no thread waits in epoll.
     pub(crate) poll_until_ms: u64,
 }
 

@@ -13,15 +13,15 @@ use rustls::{InconsistentKeys, ServerConfig, ServerConnection};
 use crate::error::Error;
 pub use crate::tls_problem::TlsProblem;
 
-/// The identity of a TLS server: its certificates and its private key. TLS 1.2 and 1.3 are
-/// supported. The only protocol offered by ALPN (RFC 7301) is `http/1.1`. Sessions are stored in
-/// the memory of this process and can be resumed. A clone is cheap.
+/// The certificates and the private key of a TLS server. TLS 1.2 and 1.3 are supported. The only
+/// protocol offered by ALPN (RFC 7301) is `http/1.1`. Sessions are stored in the memory of this
+/// process, so that clients can resume them. A clone is cheap.
 #[derive(Clone, Debug)]
 pub struct Tls(Arc<ServerConfig>);
 
 impl Tls {
-    /// Reads the certificates (that of the server first) and the private key. Both may be in one
-    /// file.
+    /// Reads the certificates (that of the server first) and the private key from PEM files. Both
+    /// may be in the same file.
     ///
     /// # Errors
     /// [`Error::Tls`].
@@ -53,7 +53,7 @@ impl Tls {
         Ok(Tls(Arc::new(config)))
     }
 
-    /// Creates the TLS session of a new connection.
+    /// Creates the TLS state (rustls) of a new connection.
     pub(crate) fn session(&self) -> io::Result<ServerConnection> {
         ServerConnection::new(Arc::clone(&self.0)).map_err(io::Error::other)
     }
@@ -71,7 +71,7 @@ fn read_certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsPro
 
 fn read_key(path: &Path) -> Result<PrivateKeyDer<'static>, TlsProblem> {
     let text = fs::read(path).map_err(TlsProblem::Read)?;
-    // The headers of an encrypted key in PKCS#8, and in an older format (RFC 1421).
+    // The lines that mark an encrypted key, in PKCS#8 and in an older format (RFC 1421).
     let marks: [&[u8]; 2] = [b"BEGIN ENCRYPTED PRIVATE KEY", b"Proc-Type: 4,ENCRYPTED"];
     if marks.iter().any(|m| text.windows(m.len()).any(|w| w == *m)) {
         return Err(TlsProblem::EncryptedKey);

@@ -9,17 +9,17 @@ use std::io;
 pub enum TlsProblem {
     /// The file cannot be read. Check its name and its permissions.
     Read(io::Error),
-    /// The file contains no certificate in PEM (RFC 7468). Provide the server's certificate,
-    /// followed by those of the authorities that signed it.
+    /// The file contains no certificate in PEM format (RFC 7468). Provide the server's certificate,
+    /// followed by those of the authorities that have signed it.
     NoCertificate,
     /// The file contains no private key in PEM. PKCS#8, PKCS#1 and SEC1 are supported.
     NoKey,
     /// The key is encrypted with a password. Write it without a password: `openssl pkey -in FILE
     /// -out FILE2`.
     EncryptedKey,
-    /// The key does not belong to the first certificate. Provide a certificate and its own key.
+    /// The key does not belong to the first certificate. Provide the key of this certificate.
     Mismatch,
-    /// The file is PEM, but its contents cannot be used.
+    /// The file is PEM, but a certificate or key in it cannot be parsed. The string is the reason.
     Malformed(String),
 }
 

@@ -1,14 +1,14 @@
 //! The watchdog, which detects handlers that make no progress
 //! (`docs/decisions/0105-worker-watchdog.md`).
 //!
-//! There are two forms of no progress. In the first form, no heartbeat occurs. In the second form,
-//! as many handlers as may run at once are running, and none of them returns, sends a part of its
-//! body, or waits for its client.
+//! The watchdog distinguishes two cases. In the first case, no heartbeat occurs. In the second
+//! case, as many handlers are running as are permitted, and none of them returns, sends a part of
+//! its body, or waits for its client.
 //!
-//! After a second without progress (or half the timeout, if that is shorter), the server pauses
-//! accepting, so that another process with the same listener accepts instead. After half the
-//! timeout without a heartbeat, it closes connections that have no request in progress. After the
-//! timeout, the handlers are reported as stuck, once.
+//! After a second without progress (or half the timeout, if this is shorter), the server stops
+//! accepting connections for the time being, so that another process with the same listener accepts
+//! them. After half the timeout without a heartbeat, the server closes connections that have no
+//! request in progress. After the timeout, the watchdog reports once that the handlers are stuck.
 
 use std::time::{Duration, Instant};
 
@@ -16,25 +16,25 @@ use crate::accept_gate::Pause;
 use crate::liveness::{Liveness, Watchdog};
 use crate::shared::Shared;
 
-/// The longest time without progress after which the server pauses accepting. If half the timeout
-/// is shorter, the server pauses after half the timeout.
+/// The longest time without progress before the server stops accepting connections. If half the
+/// timeout is shorter, half the timeout is used.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The facts about a server that one check of the watchdog examines.
+/// The state of a server that one check of the watchdog examines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ServerSample {
     pub(crate) n_beats: u64,
-    /// The number of times that a handler was entered or left, or has sent a part of a response
-    /// body.
+    /// The number of times that a handler has started, has returned, or has sent a part of a
+    /// response body.
     pub(crate) n_moves: u64,
-    /// `true` if as many handlers as may run at once are running, and none of them waits for its
+    /// `true` if as many handlers are running as are permitted, and none of them waits for its
     /// client.
     pub(crate) all_busy: bool,
 }
 
-/// The result of a check of the watchdog. `report` is the report to make, if any. The server
-/// accepts connections if `accepts` is `true`, and closes connections without a request if
-/// `closes_idle` is `true`.
+/// The result of one check of the watchdog. `report` is the report to make; `None` if there is
+/// none. The server accepts connections if `accepts` is `true`, and closes connections without a
+/// request if `closes_idle` is `true`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct WatchdogVerdict {
     report: Option<Liveness>,
@@ -42,7 +42,7 @@ struct WatchdogVerdict {
     closes_idle: bool,
 }
 
-/// Measures for how long the handlers have made no progress.
+/// Measures how long the handlers have made no progress.
 struct ProgressTimer {
     timeout: Duration,
     last: ServerSample,
@@ -66,14 +66,15 @@ impl ProgressTimer {
         PATIENCE.min(self.timeout / 2)
     }
 
-    /// Returns the time between two checks: a quarter of the time until accepting is paused.
+    /// Returns the time between two checks, which is a quarter of the time after which accepting is
+    /// paused.
     fn interval(&self) -> Duration {
         self.patience() / 4
     }
 
-    /// Records a check, which is made `elapsed` after the previous one. `elapsed` counts for at
-    /// most two intervals, because a pause of the process or the machine stops all threads and is
-    /// not a lack of progress.
+    /// Evaluates the state `seen`, which was read `elapsed` after the previous one. At most two
+    /// intervals of `elapsed` are counted. A longer time means that the process or the machine was
+    /// paused, which stops all threads and is not a lack of progress.
     fn look(&mut self, seen: ServerSample, elapsed: Duration) -> WatchdogVerdict {
         let elapsed = elapsed.min(2 * self.interval());
         self.no_beat = match seen.n_beats == self.last.n_beats {
@@ -107,7 +108,7 @@ impl ProgressTimer {
     }
 }
 
-/// Runs the checks until the server ends or its handlers are reported as stuck.
+/// Checks the server until it ends, or until its handlers are reported as stuck.
 pub(crate) fn run(shared: &Shared, watchdog: &Watchdog) {
     let mut progress = ProgressTimer::new(watchdog.timeout);
     let mut before = Instant::now();
@@ -147,8 +148,8 @@ mod tests {
 
     const TIMEOUT: Duration = Duration::from_secs(30);
 
-    /// Makes `n` checks, a quarter of a second apart. The sample of check number `k` is `see(k)`.
-    /// Returns the reports and the result of the last check.
+    /// Performs `n` checks, a quarter of a second apart. The state for check number `k` is
+    /// `see(k)`. Returns all reports, and the result of the last check.
     fn looks(
         progress: &mut ProgressTimer,
         n: u64,

@@ -1,5 +1,5 @@
 //! [`Workers`]: the threads that fill chunks. Only these threads wait for the source of a row
-//! stream, such as a database.
+//! stream, for example for a database.
 
 use std::collections::VecDeque;
 use std::io;
@@ -14,16 +14,16 @@ use onecopy_wire::{ChunkError, ChunkSource, Filled};
 
 use crate::guard;
 
-/// The receiver of filled chunks. In the server, this is a connection.
+/// The receiver of filled chunks. In the server, it is a connection.
 pub(crate) trait FillTarget: Send + Sync + 'static {
     /// Stores the result of a [`Job::Fill`].
     fn put_fill(&self, fill: Fill);
 }
 
-/// The owner of the workers. In the server, this is [`crate::shared::Shared`].
+/// The owner of the worker threads. In the server, it is [`crate::shared::Shared`].
 pub(crate) trait FillHost: Send + Sync + 'static {
     type Target: FillTarget;
-    /// The memory that one worker reuses.
+    /// The buffers and caches that one worker reuses.
     type Kit;
 
     fn workers(&self) -> &Workers<Self::Target>;
@@ -37,15 +37,15 @@ pub(crate) trait FillHost: Send + Sync + 'static {
 
     fn worker_kit() -> Self::Kit;
 
-    /// Queues `target` for a thread of the server, after a worker has filled the chunk of `target`.
+    /// Queues `target` for a thread of the server, after a worker has filled a chunk for `target`.
     fn signal_fill(&self, target: &Arc<Self::Target>);
 
-    /// Performs the next steps of `target` on this worker, after the worker has filled the chunk of
-    /// `target`. Does nothing if another thread owns `target`.
+    /// Performs the next steps of `target` on the calling worker, after the worker has filled a
+    /// chunk for `target`. Does nothing if another thread owns `target`.
     fn drive_fill(self: &Arc<Self>, target: &Arc<Self::Target>, kit: &mut Self::Kit);
 }
 
-/// A job for a worker. It may wait for the source of a row stream.
+/// A job for a worker thread. It may wait for the source of a row stream, such as a database.
 pub(crate) enum Job<T> {
     /// Fills `chunk` from `source` for `target`, and then notifies `target`.
     Fill {
@@ -53,20 +53,20 @@ pub(crate) enum Job<T> {
         source: Box<dyn ChunkSource>,
         chunk: Chunk,
     },
-    /// Drops a source that is no longer needed (which may close a statement), and then calls a
-    /// function.
+    /// Drops a source that is no longer needed, which may close a database statement, and then
+    /// calls `then`.
     Drop {
         source: Box<dyn ChunkSource>,
         then: Box<dyn FnOnce() + Send>,
     },
 }
 
-/// The result of a [`Job::Fill`]: the chunk, and the source that filled it.
+/// The result of a [`Job::Fill`]: the filled chunk, and the source from which it was filled.
 pub(crate) struct Fill {
-    /// The source; `None` if it has ended.
+    /// The source; `None` if it has ended and was dropped.
     pub(crate) source: Option<Box<dyn ChunkSource>>,
     pub(crate) chunk: Chunk,
-    /// The number of rows that the source reported so far.
+    /// The number of rows that the source has reported so far.
     pub(crate) n_rows: u64,
     pub(crate) result: FillResult,
 }
@@ -78,8 +78,8 @@ pub(crate) enum FillResult {
     Panicked,
 }
 
-/// A pool of at most `n_max` threads. Each job fills one chunk, and jobs are run in the order in
-/// which they were queued, so streams share the threads fairly.
+/// A pool of at most `n_max` threads. A job fills only one chunk, and jobs run in the order in
+/// which they were queued. Therefore row streams share the threads fairly.
 pub(crate) struct Workers<T> {
     state: Mutex<WorkerState<T>>,
     job_or_stop: Condvar,
@@ -109,8 +109,8 @@ impl<T: FillTarget> Workers<T> {
         }
     }
 
-    /// Queues `job`, and starts a worker if none is idle. If no thread can be created and no worker
-    /// exists, the job fails.
+    /// Queues `job`, and starts a worker thread if none is idle. If no thread can be created and
+    /// there is no worker, the job fails.
     pub(crate) fn submit<H: FillHost<Target = T>>(&self, host: &Arc<H>, job: Job<T>) {
         let mut state = lock(&self.state);
         state.jobs.push_back(job);
@@ -157,13 +157,13 @@ impl<T: FillTarget> Workers<T> {
         }
     }
 
-    /// Makes each worker end as soon as no job is queued for it.
+    /// Makes each worker thread end when no job is queued.
     pub(crate) fn stop(&self) {
         lock(&self.state).stop = true;
         self.job_or_stop.notify_all();
     }
 
-    /// Returns the number of workers that run a job, and so may wait for a source.
+    /// Returns the number of workers that run a job. They may be waiting for a source.
     pub(crate) fn n_filling(&self) -> usize {
         lock(&self.state).n_filling
     }
@@ -209,8 +209,8 @@ impl<T: FillTarget> Workers<T> {
 }
 
 fn fill(mut source: Box<dyn ChunkSource>, mut chunk: Chunk) -> Fill {
-    // After a panic the source is dropped and the chunk is cleared, so no caller sees an incomplete
-    // state.
+    // After a panic, the source is dropped and the chunk is cleared, so no caller sees incomplete
+    // data.
     let filled = catch_unwind(AssertUnwindSafe(|| {
         let filled = source.fill(&mut chunk);
         (filled, source.n_rows())
@@ -223,8 +223,8 @@ fn fill(mut source: Box<dyn ChunkSource>, mut chunk: Chunk) -> Fill {
     };
     let source = match result {
         FillResult::More => Some(source),
-        // The source is dropped here, on a worker, because closing a statement may wait for the
-        // database.
+        // The source is dropped here, on a worker thread, because closing a statement may wait for
+        // the database.
         _ => drop_source(source),
     };
     Fill {
@@ -235,8 +235,9 @@ fn fill(mut source: Box<dyn ChunkSource>, mut chunk: Chunk) -> Fill {
     }
 }
 
-/// Drops a source. The function is called on a worker, because dropping a source may close a
-/// statement, which waits for a database. Returns `None`, which replaces the source.
+/// Drops a source. It is called on a worker thread, because dropping a source may close a
+/// statement, which may wait for the database. Returns `None`, by which the caller replaces the
+/// source.
 fn drop_source(source: Box<dyn ChunkSource>) -> Option<Box<dyn ChunkSource>> {
     guard(|| drop(source));
     None

@@ -32,12 +32,12 @@ pub unsafe trait ChunkMemory: Any + Send {
     fn into_any(self: Box<Self>) -> Box<dyn Any>;
 }
 
-/// The current chunk of a stream: a [`ByteSink`] that has the same type for any memory, and whose
-/// methods are dispatched statically (only growth is a dynamic call). It dereferences to the bytes
-/// that were written.
+/// The current chunk of a stream: a [`ByteSink`] for which the type of its memory is not a type
+/// parameter. Its methods are dispatched statically; only growth is a dynamic call. A chunk
+/// dereferences to the bytes that were written.
 ///
-/// The owner of a stream clears and reuses its chunk, so that a stream allocates no memory per
-/// chunk.
+/// The owner of a stream clears its chunk after the chunk was sent and then fills it again, so that
+/// a stream allocates no memory per chunk.
 pub struct Chunk {
     ptr: *mut u8,
     len: usize,
@@ -57,11 +57,11 @@ pub struct Chunk {
 pub const MOVED_BY_PAGES_BYTES: usize = 32 << 20;
 
 /// The number of bytes that growth reserves in addition to the request. A long text makes the chunk
-/// grow to exactly the measured size; the closing quote and the following short values must not
-/// make it grow again.
+/// grow to exactly the measured size of the text. The closing quote and the following short values
+/// must not make it grow again.
 const EXTRA_BYTES: usize = 256;
 
-// SAFETY: only the chunk owns the area (a Vec's, or by the contract of ChunkMemory, which is Send).
+// SAFETY: only the chunk refers to its memory: a `Vec`'s, or that of a ChunkMemory, which is Send.
 unsafe impl Send for Chunk {}
 
 impl Chunk {
@@ -74,7 +74,7 @@ impl Chunk {
     /// Creates an empty chunk in `memory`, with a capacity of `capacity` bytes.
     ///
     /// # Errors
-    /// [`SinkFull`] if the memory cannot provide that much.
+    /// [`SinkFull`] if the memory cannot provide `capacity` bytes.
     pub fn in_memory(memory: impl ChunkMemory, capacity: usize) -> Result<Chunk, SinkFull> {
         let mut memory = Box::new(memory);
         let (ptr, capacity) = memory.grow(0, capacity).ok_or(SinkFull {
@@ -89,8 +89,8 @@ impl Chunk {
         })
     }
 
-    /// Returns the bytes as a `Vec`. Copies: the bytes of a chunk on the heap are not copied; those
-    /// of a chunk in other memory are copied once.
+    /// Returns the bytes as a `Vec`. The bytes of a chunk on the heap are not copied. The bytes of
+    /// a chunk in memory of another owner are copied once.
     #[must_use]
     pub fn into_vec(self) -> Vec<u8> {
         if self.memory.is_some() {
@@ -132,7 +132,8 @@ impl Chunk {
 
     /// Returns the written bytes as a mutable slice.
     fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: commits initialised the first len bytes, and only this chunk refers to the area.
+        // SAFETY: only initialised bytes are committed, so the first `len` bytes are initialised;
+        // and only this chunk refers to the area.
         unsafe { std::slice::from_raw_parts_mut(self.ptr, self.len) }
     }
 
@@ -210,7 +211,8 @@ impl Deref for Chunk {
 
     #[inline]
     fn deref(&self) -> &[u8] {
-        // SAFETY: commits initialised the first len bytes, and only this chunk refers to the area.
+        // SAFETY: only initialised bytes are committed, so the first `len` bytes are initialised;
+        // and only this chunk refers to the area.
         unsafe { std::slice::from_raw_parts(self.ptr, self.len) }
     }
 }
@@ -330,7 +332,8 @@ mod tests {
     #[test]
     fn memory_that_is_lost_while_it_grows_leaves_an_empty_chunk() {
         struct Lost(Slab, bool);
-        // SAFETY: as Slab's; after the loss it returns no area.
+        // SAFETY: the area has the properties of `Slab`'s area. After its loss, `grow` returns no
+        // area.
         unsafe impl ChunkMemory for Lost {
             fn grow(&mut self, len: usize, capacity: usize) -> Option<(*mut u8, usize)> {
                 let grown = self.0.grow(len, capacity);

@@ -1,11 +1,12 @@
 //! The shortest decimal that reads back as the same float, for floats from 2^-16 up to 2^52.
 //!
-//! A float is `c * 2^q`, and every number that reads back as the float is at most half of `2^q`
-//! away from it. Multiplied by `10^m`, the float has its first 16 digits before the decimal point.
-//! For a float from 2^-16 up to 2^52, this factor is below 2^64, so one multiplication gives all
-//! digits exactly. If the 16 digits, rounded down or up, are close enough to the float, they are
-//! the result. Otherwise a 17th digit is needed. More digits are never needed, because `m` is the
-//! least number with `10^m * 2^q >= 1`.
+//! A float is `c * 2^q` with an integer `c`. A decimal reads back as the float if it is at most
+//! half of `2^q` away from it. Let `m` be the least number for which `10^m * 2^q >= 1`. Then
+//! decimals with `m` digits after the decimal point are so dense that one of them is close enough;
+//! these have up to 17 digits. The first 16 digits are the integer part of `c * 2^q * 10^(m - 1)`.
+//! For a float from 2^-16 up to 2^52, the factor `2^q * 10^(m - 1)` is represented exactly by 64
+//! bits, so one multiplication gives all digits exactly. If the 16 digits, rounded down or up, are
+//! close enough to the float, they are the result. Otherwise the 17th digit is added.
 
 /// 10^8: a number below it has at most eight decimal digits.
 pub const EIGHT_DIGITS: u64 = 100_000_000;
@@ -18,7 +19,7 @@ const N_EXPONENTS: usize = 68;
 /// The largest number of digits after the decimal point of a result.
 pub(crate) const MOST_PLACES: usize = 21;
 
-/// The constants for all floats that have the same binary exponent.
+/// The constants to convert all floats that have the same binary exponent.
 #[derive(Clone, Copy)]
 #[repr(align(16))]
 struct Scale {
@@ -51,18 +52,19 @@ static SCALES: [Scale; N_EXPONENTS] = {
     all
 };
 
-/// The number of layouts of a result: two for each number of decimal places. The second of the two
-/// omits the first digit, which is zero.
+/// The number of layouts of a result. A layout specifies for each byte of the text if it is a
+/// digit, a zero or the decimal point. Each number of decimal places has two layouts; the second
+/// one omits the first digit, which is zero.
 pub(crate) const N_FORMS: usize = 2 * MOST_PLACES + 2;
 
-/// Returns the index of the layout of a decimal with these first 16 digits and this number of
-/// decimal places.
+/// Returns the index of the layout for a decimal whose first 16 digits are `first` and that has
+/// `n_places` digits after the decimal point.
 #[inline(always)]
 pub(crate) fn form_of(first: u64, n_places: usize) -> usize {
     2 * n_places + usize::from(first < 1_000_000_000_000_000)
 }
 
-/// The meaning of one byte in a layout.
+/// The content of one byte of a result's text, as a layout specifies it.
 #[derive(Clone, Copy)]
 pub(crate) enum Byte {
     /// A digit, by its index among the 17 digits: 0 to 15 are the first 16 digits, and 16 is the
@@ -134,9 +136,10 @@ pub(crate) fn decimal(bits: u64) -> Option<Decimal> {
     let c = bits << 11 | 1 << 63;
     let product = u128::from(c) * u128::from(scale.unit);
     let (whole, rest) = ((product >> 64) as u64, product as u64);
-    // Half of a unit in the last place. A decimal exactly between two floats reads back as the one
-    // with the even significand, so the half itself is permitted only for an even one. All these
-    // values are multiples of 2^14.
+    // Half of a unit in the last place. A decimal exactly between two floats reads back as the
+    // float with the even significand. So the half itself is permitted only for an even
+    // significand. All these values are multiples of 2^14; the difference of 1 excludes only the
+    // half.
     let near = (scale.unit << 10) - (bits & 1);
     let is_below = rest <= near;
     let (_, is_above) = rest.overflowing_add(near);
@@ -184,7 +187,7 @@ static SCALES_32: [Scale; N_EXPONENTS_32] = {
 pub(crate) fn decimal_of_float32(bits: u32) -> Option<Decimal> {
     let exponent = (bits >> 23 & 0xFF).wrapping_sub(FIRST_32);
     let scale = SCALES_32.get(exponent as usize)?;
-    // The multiplication of [`decimal`], with factors of 24 and 40 bits.
+    // The multiplication of [`decimal`], with a factor of 24 bits and one of at most 40 bits.
     let product = u64::from(bits & 0x7F_FFFF | 0x80_0000) * scale.unit;
     let (whole, rest) = (
         product >> UNIT_PLACES_32,
@@ -196,7 +199,8 @@ pub(crate) fn decimal_of_float32(bits: u32) -> Option<Decimal> {
     let digit = ((u128::from(rest) * 10 + (1 << 63)) >> 64) as u64 - u64::from(rest == 1 << 62);
     let last = if is_below | is_above { 0 } else { digit };
     let nine = (whole + u64::from(is_above)) * 10 + last;
-    // The first of the nine digits becomes the first of 17 digits, or follows a zero.
+    // The first of the nine digits becomes the first of the 17 digits, or the second one, after a
+    // zero.
     let is_short = nine < 100_000_000;
     Some(Decimal {
         first: nine * if is_short { 100_000_000 } else { 10_000_000 },

@@ -9,12 +9,12 @@ use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use crate::encoding::{Encoding, Legacy, Order};
 use crate::{MalformedKind, Units, find_malformed};
 
-/// The number of bytes at the start of the stream in which zero bytes are counted, to detect UTF-16
-/// and UTF-32.
+/// The number of bytes at the start of the stream in which zero bytes are counted. Their positions
+/// distinguish UTF-16 and UTF-32 from other encodings.
 const PATTERN_BYTES: usize = 64 * 1024;
 
-/// The largest number of bytes that are passed to chardetng, counted from the first byte that is
-/// above 0x7F or an escape (0x1B).
+/// The largest number of bytes that are passed to chardetng. The count starts at the first byte
+/// that is above 0x7F or an escape (0x1B).
 const GUESSED_BYTES: usize = 256 * 1024;
 
 /// The number of ASCII bytes before the first byte above 0x7F (or escape) that are also passed to
@@ -151,7 +151,7 @@ impl Detector {
         let mut rest = part;
         let mut at = self.n_bytes;
         if !self.open.is_empty() {
-            // With 3 more bytes, an incomplete sequence is either complete or malformed.
+            // With at most 3 more bytes, an incomplete sequence is complete or malformed.
             let n_open = self.open.len();
             self.open.extend_from_slice(&part[..part.len().min(3)]);
             let first = find_malformed(Units::Utf8(&self.open));
@@ -248,8 +248,9 @@ impl Detector {
                 }
             }
         }
-        // Text contains ASCII characters, at least blanks and line ends, so its zero bytes are all
-        // at even or all at odd positions.
+        // Text contains ASCII characters, at least blanks and line ends. In UTF-16, one of the two
+        // bytes of each ASCII character is zero, so almost all zero bytes are at even positions, or
+        // almost all at odd ones.
         let (even, odd) = (n[0] + n[2], n[1] + n[3]);
         for (order, here, there, name) in [
             (Order::Little, odd, even, "second"),
@@ -383,7 +384,7 @@ fn is_utf16_text(bytes: &[u8], order: Order) -> bool {
 }
 
 /// Returns the share (0 to 1) of the UTF-16 units that belong to the scripts in which most texts
-/// are written.
+/// are written. Random pairs of bytes have a low share.
 fn usual_share(bytes: &[u8], order: Order) -> f64 {
     let n_usual = utf16_units(bytes, order)
         .filter(|u| {

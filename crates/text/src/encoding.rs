@@ -14,9 +14,9 @@ use encoding_rs as whatwg;
 /// The byte order of the 16-bit or 32-bit units of an encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Order {
-    /// Little-endian: the lowest byte first.
+    /// Little-endian: the least significant byte of each unit is the first.
     Little,
-    /// Big-endian: the highest byte first.
+    /// Big-endian: the most significant byte of each unit is the first.
     Big,
     /// Input is read in the order that its byte order mark shows, or as little-endian if it has no
     /// mark. Output is little-endian with a mark.
@@ -26,18 +26,18 @@ pub enum Order {
 /// An encoding of text as bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Encoding {
-    /// UTF-8 (RFC 3629).
+    /// The encoding UTF-8 (RFC 3629), without a byte order mark.
     Utf8,
     /// UTF-8 with a byte order mark, which is dropped from input if present, and always written to
     /// output.
     Utf8Marked,
-    /// UTF-16 (RFC 2781).
+    /// The encoding UTF-16 (RFC 2781), in the given byte order.
     Utf16(Order),
-    /// UTF-32.
+    /// The encoding UTF-32, in the given byte order.
     Utf32(Order),
-    /// ISO 8859-1: the value of each byte is the code point.
+    /// The encoding ISO 8859-1: the value of each byte is the code point.
     Latin1,
-    /// ASCII.
+    /// The encoding ASCII: the value of each byte is the code point, and is below 0x80.
     Ascii,
     /// Any other encoding of the WHATWG Encoding Standard.
     Legacy(Legacy),
@@ -63,7 +63,7 @@ impl Legacy {
             .map_or("unknown", |(_, name, _)| name)
     }
 
-    /// Returns the index of the encoding in the list `LEGACY`.
+    /// Returns the index of the encoding in the list `LEGACY`, which serves as its number.
     pub(crate) fn number(self) -> usize {
         let is_it = |(encoding, ..): &(&whatwg::Encoding, &str, &str)| *encoding == self.0;
         LEGACY.iter().position(is_it).unwrap_or(LEGACY.len())
@@ -118,8 +118,8 @@ static LEGACY: &[(&whatwg::Encoding, &str, &str)] = &[
     (whatwg::X_USER_DEFINED, "x-user-defined", ""),
 ];
 
-/// The encodings that this crate converts without encoding_rs. Each has its names, except for the
-/// one that [`Encoding::name`] returns.
+/// The encodings that this crate converts without encoding_rs. Each entry has the names of its
+/// encoding, separated by blanks, without the name that [`Encoding::name`] returns.
 #[rustfmt::skip]
 static OWN: &[(Encoding, &str)] = &[
     (Encoding::Utf8, "utf8 u8 utf cp65001"),
@@ -191,8 +191,8 @@ impl Encoding {
         })
     }
 
-    /// Returns the name of the encoding. [`Encoding::by_name`] accepts it, and so does CPython
-    /// except for a few names.
+    /// Returns the name of the encoding. [`Encoding::by_name`] accepts this name. CPython's
+    /// `codecs` accepts it too, except for a few encodings.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -222,7 +222,7 @@ impl Encoding {
     }
 
     /// Returns `true` if the encoding has every Unicode character: UTF-8, UTF-16 and UTF-32 in any
-    /// form.
+    /// byte order, with or without a byte order mark.
     #[must_use]
     pub fn is_unicode(self) -> bool {
         matches!(
@@ -231,8 +231,8 @@ impl Encoding {
         )
     }
 
-    /// Returns the byte order mark of the encoding: U+FEFF in this encoding, or no bytes if it has
-    /// no mark.
+    /// Returns the byte order mark of the encoding: U+FEFF in this encoding. Returns no bytes for
+    /// an encoding that has no mark.
     #[must_use]
     pub fn mark(self) -> &'static [u8] {
         match self {

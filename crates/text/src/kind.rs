@@ -3,13 +3,14 @@
 /// The width of the code units of a Python `str` (PEP 393).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// All code points are below U+0080: one byte each, and the bytes are also UTF-8.
+    /// All code points are below U+0080. Each of them is stored as one byte, and the bytes of the
+    /// text are also valid UTF-8.
     Ascii,
-    /// All code points are below U+0100: one byte each.
+    /// All code points are below U+0100. Each of them is stored as one byte.
     Latin1,
-    /// All code points are below U+10000: two bytes each.
+    /// All code points are below U+10000. Each of them is stored as two bytes.
     Ucs2,
-    /// Any code points: four bytes each.
+    /// The text may have any code points. Each of them is stored as four bytes.
     Ucs4,
 }
 
@@ -25,7 +26,8 @@ impl Kind {
         }
     }
 
-    /// Returns the kind of `str` for a text in UTF-8 whose largest byte is `max`.
+    /// Returns the kind of `str` for a text in UTF-8 whose largest byte is `max`. The largest byte
+    /// of non-ASCII text is a lead byte, and a greater lead byte starts greater code points.
     #[must_use]
     pub(crate) fn of_utf8(max: u8) -> Kind {
         match max {
@@ -46,7 +48,8 @@ impl Kind {
         }
     }
 
-    /// Returns the largest code point of the kind, which is the second argument of `PyUnicode_New`.
+    /// Returns the largest code point of the kind, which CPython's `PyUnicode_New` requires as its
+    /// second argument.
     #[must_use]
     pub fn max_char(self) -> u32 {
         match self {
@@ -58,7 +61,7 @@ impl Kind {
     }
 }
 
-/// The kind and length of a `str` for a text.
+/// The kind and length of the narrowest `str` (PEP 393) that holds a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     /// The narrowest kind that can hold all characters of the text.

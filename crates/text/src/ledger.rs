@@ -7,30 +7,32 @@
 //!
 //! # Definitions
 //!
-//! All sizes are in bytes of the text as its owner stores it, before it is handled: ten units of
-//! UTF-16 are 20 bytes, whatever they are converted to. Text is counted, and output that is written
-//! as text (such as the digits of a decimal); quotes and commas are not. [`Stage::Head`] counts
-//! header fields, and [`Stage::Move`] the bytes of files.
+//! All sizes are in bytes of the text as its owner stores it, before it is handled. For example,
+//! ten units of UTF-16 are 20 bytes, whatever they are converted to. The counted bytes are those of
+//! text, and of values that are written as text, such as the digits of a decimal. Quotes and commas
+//! are not counted. [`Stage::Head`] counts header fields, and [`Stage::Move`] the bytes of files.
 //!
-//! After a chunk of output was filled, nothing is counted: the kernel reads the chunk in place, so
-//! no further copy is made. (The independent counter of `tests/copies` verifies this.)
+//! Sending a filled chunk is not counted, because the operating system's kernel reads the chunk in
+//! place, without a further copy in user space. (The independent counter of `tests/copies` verifies
+//! this.)
 //!
 //! - **taken**: the text received, counted once, by the first stage that handles it. The sum over
-//!   the stages is therefore the payload, which is the unit of "converted ≤ 1 × payload and copied
-//!   ≤ 1 × payload". A later stage that handles the same text uses the `_again` methods, which do
-//!   not change this count.
-//! - **converted**: read and written in another form: another encoding, another width of units
-//!   (UTF-16 to a `str` of one byte per character), or searched for escapes while it is written (a
-//!   JSON body is converted even if no byte changed). A scan that writes nothing (validation,
-//!   measuring) is neither a conversion nor a copy.
-//! - **copied**: moved unchanged by user space: ASCII in UTF-8 to a `str`, UTF-16 to a `str` of
-//!   kind 2, parts of a long value that are gathered, a chunk that is moved when it grows, bytes
-//!   joined for a caller that needs them contiguous. Copies by the kernel or the driver are not
-//!   counted; a borrowed view is not a copy.
+//!   all stages is therefore the size of the payload. At most this number of bytes may be
+//!   converted, and at most this number copied. A later stage that handles the same text uses the
+//!   `_again` methods, which do not change this count.
+//! - **converted**: text that was read and written in another encoding, or with another width of
+//!   units (UTF-16 to a `str` of one byte per character). Text that is searched for escapes while
+//!   it is written is also converted: a JSON body is, even if no byte changed. A scan that writes
+//!   nothing (validation, measuring) is neither a conversion nor a copy.
+//! - **copied**: text that user space moved unchanged. Examples are ASCII in UTF-8 to a `str`,
+//!   UTF-16 to a `str` of kind 2, and a chunk that moves when it grows. Other examples are the
+//!   parts of a long value that are gathered, and bytes that are joined for a caller that needs
+//!   them contiguous. Copies by the kernel or the driver are not counted. A borrowed view is not a
+//!   copy.
 //! - **conversions**: the number of texts (cells, or parts of a long value) that were converted.
 //!
-//! The code that writes the bytes also counts them; [`Tally::decoded`] and [`Tally::encoded`]
-//! decide if they count as converted or as copied.
+//! The code that writes the bytes also counts them. [`Tally::decoded`] and [`Tally::encoded`]
+//! decide whether the bytes count as converted or as copied.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -38,21 +40,22 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use crate::convert::Made;
 use crate::{Measured, Units};
 
-/// A stage of the path that text takes through the library.
+/// A stage of the processing of text, such as fetching or encoding. Each stage has its own counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Stage {
-    /// From the driver or the socket to a block of rows, directly. The only bytes counted as copied
-    /// are those of a long value that move because the buffer in which its parts are collected
-    /// grows, and those of a row that was received only in part and moves to the next buffer.
+    /// The transfer from the driver or the socket directly to a block of rows. Two kinds of bytes
+    /// count as copied. The first are bytes of a long value that move because the buffer in which
+    /// its parts are collected grows. The second are bytes of an incomplete row that moves to the
+    /// next buffer.
     Fetch,
-    /// From a cell to a Python `str`.
+    /// The conversion of a cell to a Python `str`.
     Decode,
-    /// From a cell or a `str` to output bytes (JSON, CSV, BSON).
+    /// The conversion of a cell or a `str` to output bytes (JSON, CSV, BSON).
     Encode,
-    /// From a Python `str` to the buffer of a statement's parameter.
+    /// The conversion of a Python `str` to the buffer of a statement's parameter.
     Parameters,
-    /// From the header fields of an HTTP response to output bytes.
+    /// The conversion of the header fields of an HTTP response to output bytes.
     Head,
     /// Bytes of files that are sent to a socket or copied to another file, whatever their content.
     /// Bytes that the operating system's kernel moves are counted as taken, but not as copied.
@@ -94,7 +97,7 @@ pub struct Entry {
     pub converted: u64,
     /// The number of received bytes that were copied unchanged.
     pub copied: u64,
-    /// The number of texts that were converted.
+    /// The number of texts (cells, or parts of a long value) that were converted.
     pub conversions: u64,
 }
 
@@ -162,7 +165,8 @@ impl Tally {
     }
 
     /// Counts a text of `len_bytes` bytes that was converted to a `str` in one pass. Bytes that
-    /// were written into a `str` that was then discarded are counted as copied in addition.
+    /// were first written to a `str` of too narrow a kind, which was then discarded, also count as
+    /// copied.
     pub fn decoded_large<S>(&mut self, len_bytes: usize, made: &Made<S>) {
         if made.is_copied {
             self.copied(len_bytes);
@@ -172,8 +176,8 @@ impl Tally {
         self.copied_again(made.in_vain_bytes);
     }
 
-    /// Counts a text that was written as plain UTF-8. A text that was UTF-8 already counts as
-    /// copied, and any other text as converted.
+    /// Counts a text that was written as UTF-8 without escapes. A text that was UTF-8 already
+    /// counts as copied, and any other text as converted.
     #[inline]
     pub fn encoded(&mut self, units: Units<'_>) {
         match units {
@@ -190,8 +194,8 @@ impl Tally {
         self.0.conversions += 1;
     }
 
-    /// Counts an extra copy of bytes that an earlier stage has already counted as taken. Such a
-    /// copy should not occur.
+    /// Counts a second copy of bytes that an earlier stage has already counted as taken. The design
+    /// of the conversions avoids such copies.
     #[inline]
     pub fn copied_again(&mut self, len_bytes: usize) {
         self.0.copied += len_bytes as u64;

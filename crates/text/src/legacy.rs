@@ -14,7 +14,7 @@ use crate::transcode::error::{MalformedBytes, Reason, TranscodeError, put_malfor
 use crate::transcode::naive;
 use crate::{ByteSink, Policy, Units};
 
-/// The size in bytes of the buffer into which a step of encoding_rs writes.
+/// The size in bytes of the buffer to which one call of encoding_rs writes.
 const SCRATCH_BYTES: usize = 16 * 1024;
 
 /// The number of recent input bytes that are kept. They are needed because encoding_rs may report
@@ -62,16 +62,16 @@ impl ByteTable {
         table
     }
 
-    /// Appends the characters of the bytes as UCS-2. Returns `false` if a byte has no character;
-    /// the units appended to `out` are then unspecified.
+    /// Appends the characters of the bytes to `out`, as UCS-2. Returns `false` if a byte has no
+    /// character; the units appended to `out` are then unspecified.
     pub fn decode(&self, bytes: &[u8], out: &mut Vec<u16>) -> bool {
         let from = out.len();
         out.extend(bytes.iter().map(|b| self.chars[usize::from(*b)]));
         !out[from..].contains(&NONE)
     }
 
-    /// Appends the text in this encoding. Returns `false` if the encoding lacks a character; the
-    /// bytes appended to `out` are then unspecified.
+    /// Encodes `text` and appends the bytes to `out`. Returns `false` if the encoding lacks a
+    /// character of the text; the bytes appended to `out` are then unspecified.
     pub fn encode(&self, text: Units<'_>, out: &mut Vec<u8>) -> bool {
         let mut all = true;
         let mut byte_of = |c: u32| {
@@ -123,8 +123,8 @@ impl PairTable {
         PairTable { codes }
     }
 
-    /// Appends the text in this encoding. Returns `false` if a character has no code in this table;
-    /// the bytes appended to `out` are then unspecified.
+    /// Encodes `text` and appends the bytes to `out`. Returns `false` if a character has no code in
+    /// this table; the bytes appended to `out` are then unspecified.
     pub fn encode(&self, text: Units<'_>, out: &mut Vec<u8>) -> bool {
         let mut put = |c: u32| {
             let code = self.codes.get(c as usize).copied().unwrap_or(0);
@@ -214,7 +214,7 @@ impl Legacy {
     }
 }
 
-/// Returns `n` zero bytes.
+/// Returns a vector of `n` zero bytes, or an error if memory is exhausted.
 fn zeros(n: usize) -> Result<Vec<u8>, TryReserveError> {
     let mut zeros = Vec::new();
     zeros.try_reserve_exact(n)?;
@@ -335,7 +335,7 @@ impl LegacyDecoder {
     }
 }
 
-/// Encodes a text that is pushed in parts; each part ends at a character boundary.
+/// Encodes a text that is pushed in parts. Each part must end at a character boundary.
 pub(crate) struct LegacyEncoder {
     encoder: encoding_rs::Encoder,
     scratch: Box<[u8]>,

@@ -1,5 +1,5 @@
-//! The reference implementations: one code point at a time, as the standards specify. Fast paths
-//! are tested against them.
+//! The reference implementations: they convert one code point at a time, as the standards specify.
+//! The vectorized and other fast implementations are tested against them.
 
 use crate::{Kind, Malformed, MalformedKind, Policy, Shape, Units};
 
@@ -39,7 +39,7 @@ fn scalar(c: u32) -> Result<u32, MalformedKind> {
     }
 }
 
-// Each unit is read once into a local variable, because it may change between two reads.
+// Each unit is read once into a local variable: another thread may change it between two reads.
 
 fn utf16_at(u: &[u16]) -> (Result<u32, MalformedKind>, usize) {
     match (u[0], u.get(1).copied()) {

@@ -17,7 +17,8 @@ pub enum StrData<'a> {
 }
 
 impl StrData<'_> {
-    /// Returns a shorter borrow of this data, which leaves the data usable afterwards.
+    /// Returns a borrow of this data with a shorter lifetime, so that `self` can be used again
+    /// afterwards.
     pub(crate) fn reborrow(&mut self) -> StrData<'_> {
         match self {
             StrData::One(data) => StrData::One(data),
@@ -27,15 +28,15 @@ impl StrData<'_> {
     }
 }
 
-/// Allocates new `str`s for conversions.
+/// An allocator of new `str` objects, which the caller of a conversion implements.
 pub trait NewStr {
-    /// The type of a new `str`.
+    /// The type that represents a new `str`, such as a pointer to a Python object.
     type Str;
     /// The error if a `str` cannot be allocated.
     type Error;
 
-    /// Allocates a `str` of this shape; its data is written afterwards. If the conversion fails,
-    /// the `str` is dropped.
+    /// Allocates a `str` of the kind and length that `shape` specifies. The conversion writes the
+    /// data of the `str` afterwards, and drops the `str` if the conversion fails.
     ///
     /// # Errors
     /// Returns an error if memory is exhausted.
@@ -45,10 +46,10 @@ pub trait NewStr {
     fn data<'a>(&self, made: &'a mut Self::Str) -> StrData<'a>;
 }
 
-/// A `str` that was made in one pass over the text.
+/// A `str` that was written in one pass over the text, without measuring the text first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MadeStr<S> {
-    /// The `str` that was made.
+    /// The new `str`, which contains the whole text.
     pub made: S,
     /// `true` if the conversion was a plain copy, because the `str` has the same units as the text.
     pub is_copied: bool,
@@ -57,14 +58,14 @@ pub struct MadeStr<S> {
     pub in_vain_bytes: usize,
 }
 
-/// Allocates new `bytes` objects for conversions.
+/// An allocator of new `bytes` objects, which the caller of a conversion implements.
 pub trait NewBytes {
-    /// The type of a new `bytes`.
+    /// The type that represents a new `bytes`, such as a pointer to a Python object.
     type Bytes;
     /// The error if the `bytes` cannot be allocated.
     type Error;
 
-    /// Allocates `bytes` of length `len`; their data is written afterwards.
+    /// Allocates a `bytes` object of length `len`. The conversion writes its data afterwards.
     ///
     /// # Errors
     /// Returns an error if memory is exhausted.

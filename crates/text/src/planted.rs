@@ -32,7 +32,7 @@ pub fn extra_work_on_text(units: crate::Units<'_>) {
 /// In a build with the feature `planted-copy`, copies a chunk once more before it is sent if
 /// `ONECOPY_PLANTED` names this fault. In any other build, does nothing.
 ///
-/// The copy or converted text is allocated on the heap.
+/// The copy is allocated on the heap.
 #[inline(always)]
 pub fn extra_work_on_chunk(bytes: &[u8]) {
     #[cfg(feature = "planted-copy")]

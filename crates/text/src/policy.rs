@@ -4,11 +4,12 @@
 use std::fmt;
 
 /// The handling of malformed text, and of characters that the output encoding does not have. The
-/// names are those of Python's error handlers, the values of the option `errors`.
+/// names of the policies are those of Python's error handlers, and are the values of the option
+/// `errors`.
 ///
-/// Every conversion supports [`Policy::BASIC`]. A conversion that does not support a policy handles
-/// it as [`Policy::Strict`]. A function that receives the name of a policy from its caller refuses
-/// unsupported policies with [`Policy::of_name`].
+/// Every conversion supports [`Policy::BASIC`]. A conversion that does not support a given policy
+/// handles it as [`Policy::Strict`]. A function that receives the name of a policy from its caller
+/// refuses unsupported policies with [`Policy::of_name`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Policy {
@@ -106,8 +107,9 @@ pub enum MalformedKind {
     LoneSurrogate,
     /// UTF-32: a unit above U+10FFFF.
     OutOfRange,
-    /// Another thread, a process or a device wrote to the text during the conversion. Position and
-    /// length are 0. The caller must convert from memory that nothing writes to.
+    /// Another thread, a process or a device wrote to the text during the conversion. The length is
+    /// 0, and the position is not exact: it is the start of the text, or of the part that was being
+    /// converted. The caller must convert from memory that nothing writes to.
     Changed,
 }
 

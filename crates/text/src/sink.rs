@@ -19,7 +19,7 @@ impl fmt::Display for SinkFull {
 
 impl std::error::Error for SinkFull {}
 
-/// A position in the bytes that a sink contains, counted from the start of its current chunk.
+/// A position in the output of a sink, in bytes from the start of its current chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark(usize);
 
@@ -247,7 +247,7 @@ impl<S: ByteSink> Window<'_, S> {
     /// Commits the first `n_bytes` of the space that [`Window::rest`] returned.
     ///
     /// # Safety
-    /// The caller must have initialised the first `n_bytes` of the rest.
+    /// The caller must have initialised the first `n_bytes` of this space.
     #[inline(always)]
     pub unsafe fn advance(&mut self, n_bytes: usize) {
         debug_assert!(n_bytes <= self.remaining());
@@ -380,8 +380,8 @@ impl<'s> Pen<'s> {
         self.at
     }
 
-    /// Sets the address of the next byte: a lower one removes bytes, a higher one adds written
-    /// bytes.
+    /// Sets the address of the next byte. A lower address removes bytes from the output; a higher
+    /// one adds bytes that the caller has written.
     ///
     /// # Safety
     /// `at` must be inside the destination, and the bytes before `at` must have been written.

@@ -10,9 +10,10 @@ use crate::{
 ///
 /// A driver ends a part at the end of its buffer, which may be inside a UTF-8 sequence or between
 /// the halves of a surrogate pair. The carry keeps the 1 to 3 units of such an incomplete character
-/// until the next part. All parts must have the same [`Units`] variant. The caller must call one
-/// `finish_` method after the last part. After that call, and after an error, the carry can be used
-/// for another text.
+/// until the next part is converted.
+///
+/// All parts must have the same [`Units`] variant. The caller must call one `finish_` method after
+/// the last part. After that call, and after an error, the carry can be used for another text.
 ///
 /// ```
 /// use onecopy_text::{Carry, Policy, Units};
@@ -123,7 +124,7 @@ impl Carry {
     }
 
     /// Ends a text that was converted to the body of a JSON string. If an incomplete character is
-    /// still carried, it is malformed.
+    /// still carried, it is malformed. Returns the number of bytes written.
     ///
     /// # Errors
     /// Returns the errors of [`Carry::to_utf8`].
@@ -183,8 +184,8 @@ impl Carry {
         let now = rest.take(rest.len_units() - self.held.len_units());
         n_written += convert(now, policy, sink).map_err(|e| match e {
             ConvertError::Malformed(e) => {
-                // The search includes the units that are carried, because their end is not the end
-                // of the text.
+                // The search includes the carried units. Without them, a malformed sequence
+                // directly before them would look like an incomplete one.
                 let e = find_malformed(rest).unwrap_or(e);
                 ConvertError::Malformed(e.later_by(self.before_units))
             }

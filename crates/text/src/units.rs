@@ -39,6 +39,9 @@ impl<'a> Units<'a> {
     }
 
     /// Returns the first `n_units` units.
+    ///
+    /// # Panics
+    /// Panics if the text has fewer than `n_units` units.
     #[inline]
     #[must_use]
     pub fn take(self, n_units: usize) -> Units<'a> {

@@ -1,5 +1,4 @@
-//! [`is_utf8`], [`find_malformed`] and [`utf8_len`]: validate text, and compute its length in
-//! UTF-8.
+//! [`is_utf8`] and [`find_malformed`] validate text; [`utf8_len`] computes its length in UTF-8.
 
 use crate::arch::dispatch::{self, find_surrogate, is_ascii, utf8_error_near, utf16_error_near};
 use crate::arch::{encode, scalar};

@@ -6,10 +6,11 @@
 use blake3::Hasher;
 use blake3::hazmat::{HasherExt, Mode, merge_subtrees_non_root, merge_subtrees_root};
 
-/// A node of the hash tree that is not its root.
+/// The hash of a node of the hash tree that is not the root.
 pub type Node = [u8; 32];
 
-/// Returns the hash of one of several blocks of a file. `index` is the number of the block, from 0.
+/// Returns the hash of a block of a file that has several blocks. `index` is the index of the
+/// block, counted from 0.
 ///
 /// `block` must not be empty. Every block of a file except the last must have `1 << block_log2`
 /// bytes.
@@ -21,8 +22,8 @@ pub fn block_hash(block: &[u8], index: u64, block_log2: u8) -> Node {
     hasher.finalize_non_root()
 }
 
-/// The hash tree of the blocks that were added so far. It consists of the nodes that together cover
-/// these blocks: one for each bit that is set in the number of blocks.
+/// The hash tree of the blocks that were added so far. Only those nodes are stored that together
+/// cover all blocks. Their number is the number of bits that are set in the number of blocks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tree {
     stack: Vec<Node>,

@@ -1,5 +1,5 @@
-//! [`Channel`]: a connection between sender and receiver, with or without TLS. It carries messages
-//! and the bytes of files.
+//! [`Channel`]: the connection between a sender and a receiver, with or without TLS. Messages and
+//! the bytes of files are sent over it.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -17,11 +17,11 @@ use crate::message::{HEADER_BYTES, Header, MAX_BODY_BYTES, Message};
 
 /// The number of queued bytes at which the queue is sent.
 const OUT_BYTES: usize = 128 * 1024;
-/// The longest time for which [`Channel::close_with`] waits while the peer reads the last message.
+/// The time for which [`Channel::close_with`] waits for the peer to read the last message.
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A connection between sender and receiver. Its calls block; each read and write of the socket
-/// waits at most for the timeout of the channel.
+/// A connection between a sender and a receiver. Its methods block; each read or write of the
+/// socket fails after the timeout of the channel.
 pub struct Channel {
     stream: ChannelStream,
     /// The bytes of queued messages and files that were not sent yet.
@@ -77,7 +77,8 @@ impl Write for TimedSocket {
     }
 }
 
-/// A received message, or the header of a block whose bytes must be read next.
+/// A received message. For a block, only its header was received; the bytes of the block must be
+/// read next.
 #[derive(Debug)]
 pub(crate) enum Incoming {
     Message(Message),
@@ -225,7 +226,7 @@ impl Channel {
         }
     }
 
-    /// Reads bytes of a file until `bytes` is full.
+    /// Reads bytes of a block until the slice `bytes` is full.
     pub(crate) fn read_exact(&mut self, bytes: &mut [u8]) -> Result<(), Error> {
         match &mut self.stream {
             ChannelStream::Plain(socket) => socket.read_exact(bytes),
@@ -235,7 +236,7 @@ impl Channel {
         .map_err(Error::Broken)
     }
 
-    /// Waits for the next message, or the header of a block.
+    /// Waits for the next message. For a block, returns after its header was received.
     pub(crate) fn recv(&mut self) -> Result<Incoming, Error> {
         let mut header = [0; HEADER_BYTES];
         self.read_exact(&mut header)?;
@@ -251,7 +252,7 @@ impl Channel {
         Ok(Incoming::Message(message?))
     }
 
-    /// Waits for a message of the receiver. If the receiver refuses the transfer, returns an error.
+    /// Waits for a message of the receiver; returns an error if it is a refusal of the transfer.
     pub(crate) fn recv_reply(&mut self) -> Result<Message, Error> {
         match self.recv()? {
             Incoming::Message(Message::Refused(reason, words)) => {
@@ -268,8 +269,8 @@ impl Channel {
         wait_for(self.socket().as_fd(), Readiness::Readable, Duration::ZERO).unwrap_or(false)
     }
 
-    /// Returns the error with the reason that the receiver sent before it closed the connection. If
-    /// the receiver sent no reason, returns `error`, which reports the broken connection.
+    /// If `error` is [`Error::Broken`], reads the refusal that the receiver may have sent before it
+    /// closed the connection, and returns that. Otherwise returns `error`.
     pub(crate) fn reason_of(&mut self, error: Error) -> Error {
         if !matches!(error, Error::Broken(_)) {
             return error;
@@ -280,10 +281,10 @@ impl Channel {
         }
     }
 
-    /// Sends the message `last` and then discards received bytes until the peer closes the
+    /// Sends the message `last`, and then discards received bytes until the peer closes the
     /// connection. If the socket were closed with unread bytes, the peer might not receive `last`.
-    /// The call waits at most two seconds in total if the peer has not sent the code yet. Otherwise
-    /// it waits at most two seconds for each read.
+    /// During the handshake, the call waits at most two seconds in total. After the handshake, it
+    /// waits at most two seconds for each read.
     pub(crate) fn close_with(&mut self, last: &Message) {
         let timed = self.timed();
         timed.deadline = timed
@@ -313,9 +314,9 @@ impl Channel {
 }
 
 impl Drop for Channel {
-    /// Shuts down the connection, so that the peer detects its end immediately. It would not
-    /// suffice to close this descriptor, because a signal handler may have a second descriptor of
-    /// the same connection.
+    /// Shuts down the connection, so that the peer detects its end immediately. Closing this
+    /// descriptor would not suffice, because a signal handler may have another descriptor of the
+    /// same socket.
     fn drop(&mut self) {
         let _ = self.socket().shutdown(std::net::Shutdown::Both);
     }

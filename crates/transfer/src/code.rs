@@ -1,5 +1,5 @@
-//! [`Code`]: the one-time code. It has eight letters, and with TLS also a dot and the fingerprint
-//! of the receiver's certificate.
+//! [`Code`]: the one-time code by which a receiver recognizes the sender. It has eight letters.
+//! With TLS, a dot and the fingerprint of the receiver's certificate follow.
 
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,7 +9,7 @@ use rustix::rand::{GetRandomFlags, getrandom};
 use crate::error::{Error, Reason};
 use crate::identity::{FINGERPRINT_BYTES, Fingerprint};
 
-/// The letters of Crockford's base 32, which excludes letters that look alike.
+/// The digits and letters of Crockford's base 32, which excludes letters that look like others.
 const LETTERS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 /// After this number of wrong codes, a receiver accepts no code any more.
 const MAX_WRONG_CODES: u32 = 3;
@@ -89,7 +89,7 @@ impl Code {
     }
 }
 
-/// Compares the codes that senders present with the receiver's code, and counts the wrong ones.
+/// Compares the codes of senders with the code of the receiver, and counts the wrong ones.
 #[derive(Debug)]
 pub(crate) struct CodeCheck {
     expected: Option<Code>,
@@ -99,7 +99,7 @@ pub(crate) struct CodeCheck {
 }
 
 impl CodeCheck {
-    /// Creates the check. If `expected` is `None`, any code is accepted.
+    /// Creates the check for the code `expected`. If it is `None`, any code is accepted.
     pub(crate) fn new(expected: Option<Code>) -> CodeCheck {
         CodeCheck {
             expected,
@@ -107,8 +107,8 @@ impl CodeCheck {
         }
     }
 
-    /// Compares the code that a sender presents with the receiver's code. After [`MAX_WRONG_CODES`]
-    /// wrong codes, no code is accepted.
+    /// Compares the code of a sender with the code of the receiver. After [`MAX_WRONG_CODES`] wrong
+    /// codes, even the right code is refused.
     ///
     /// # Errors
     /// [`Error::Refusing`] with [`Reason::Code`].

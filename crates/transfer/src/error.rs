@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use crate::message::Malformed;
 use crate::sender_rules::Violation;
 
-/// The reason why a receiver refuses a transfer. The receiver sends the reason to the sender.
+/// The reason why a receiver refuses a transfer. It is also sent to the sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reason {
@@ -56,7 +56,7 @@ impl Reason {
     }
 }
 
-/// The reason for which a transfer failed.
+/// The reason why a transfer failed.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
@@ -65,7 +65,7 @@ pub enum Error {
     Broken(io::Error),
     /// On the sender: the receiver refused the transfer, with a message.
     Refused(Reason, String),
-    /// On the receiver: the receiver itself refused the transfer, with a message.
+    /// On the receiver: this receiver refused the transfer, with a message for the user.
     Refusing(Reason, String),
     /// On the receiver: the sender aborted the transfer, with this message.
     Aborted(String),

@@ -23,7 +23,7 @@ const FOLDER: OFlags = OFlags::DIRECTORY
     .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC);
 
-/// The kind of entry that the receiver's folder already has at the path of a file to receive.
+/// The entry that exists in the receiver's folder at the path of a file to be received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ExistingEntry {
     /// No file, or a file that may be replaced.
@@ -33,8 +33,8 @@ pub(crate) enum ExistingEntry {
     Same,
 }
 
-/// The receiver's folder, and the open folders from it down to the current folder. The current
-/// folder is the one whose entries the sender announces or sends next.
+/// The receiver's folder, and the open folders from there down to the current one. The sender's
+/// next messages are about entries of the current folder.
 pub(crate) struct Folder {
     path: PathBuf,
     root: OwnedFd,
@@ -63,7 +63,7 @@ impl Folder {
             }
             _ => {}
         }
-        // The path that the user specified may be a symbolic link.
+        // This path may be a symbolic link, because the user specified it and not the sender.
         let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root =
             open(path, flags, Mode::empty()).map_err(Error::errno("open the folder", path))?;
@@ -88,9 +88,9 @@ impl Folder {
         }
     }
 
-    /// Enters the folder `name` inside the current folder. This folder becomes the current folder.
-    /// `path` is the path in error messages. If `make` is given, a missing folder is created with
-    /// these permissions and all permissions of its owner.
+    /// Makes the folder `name` inside the current folder the current one. `path` is its path for
+    /// error messages. If `make` is given, a missing folder is created with these permissions and
+    /// all permissions for its owner.
     pub(crate) fn enter(&mut self, name: &str, path: &str, make: Option<u16>) -> Result<(), Error> {
         let Some(here) = self.here() else {
             self.inner.push(None);
@@ -141,7 +141,8 @@ impl Folder {
         sync_folder(&self.root).map_err(Error::errno("sync the folder", &self.path))
     }
 
-    /// Returns the kind of entry that exists at the path of the file that `head` announces.
+    /// Examines the entry at the path of the file that `head` announces. Returns an error if this
+    /// entry must not be replaced.
     pub(crate) fn look(
         &self,
         head: &FileHead,
@@ -236,8 +237,8 @@ impl Folder {
         }
     }
 
-    /// Opens the partial file for `path` if `kind` is `part`, or its journal if `kind` is
-    /// `journal`. Creates the file if it is missing.
+    /// Opens the partial file for `path`, or its journal: `kind` is `part` or `journal`. Creates a
+    /// missing file.
     pub(crate) fn part(&self, path: &str, kind: &str) -> Result<PartialFile, Error> {
         let name = part_name(path, kind);
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -282,7 +283,8 @@ impl Folder {
             false => renameat_with(parts, &part.name, here, name, RenameFlags::NOREPLACE),
         };
         if matches!(renamed, Err(Errno::INVAL | Errno::NOSYS)) {
-            // The file system does not support the flag. The name was free when it was checked.
+            // The file system cannot rename without replacing. No file had this name when it was
+            // checked.
             renamed = renameat(parts, &part.name, here, name);
         }
         match renamed {

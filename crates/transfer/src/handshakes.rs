@@ -1,5 +1,5 @@
-//! [`Handshakes`] runs the handshakes of several senders at the same time, so that a sender that
-//! does not complete its handshake does not block other senders.
+//! [`Handshakes`] runs the handshakes of several senders at the same time, so that one sender that
+//! does not complete its handshake does not block the others.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -17,7 +17,7 @@ use crate::error::Error;
 use crate::identity::CertificateIdentity;
 use crate::receiver::{Greeted, Receiver};
 
-/// The limits for connections whose sender has not presented the code yet.
+/// The limits for handshakes, in which a sender has not presented its code yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HandshakeLimits {
     /// The time limit for a whole handshake, which consists of TLS and the greeting. Default 10
@@ -52,8 +52,8 @@ pub enum HandshakeEvent {
     Ended {
         /// The address of the sender.
         from: SocketAddr,
-        /// The sender, to be passed to [`Receiver::receive`]; or the reason why the handshake
-        /// failed.
+        /// The sender, which the caller passes to [`Receiver::receive`], or the error of the
+        /// handshake.
         result: Result<Greeted, Error>,
     },
     /// The listener failed, so no further connection can be accepted.
@@ -64,7 +64,8 @@ pub enum HandshakeEvent {
 pub struct Handshakes {
     events: mpsc::Receiver<(HandshakeEvent, Option<Permit>)>,
     shared: Arc<SharedHandshakes>,
-    /// The thread that accepts connections, and a pipe. Closing the pipe ends the thread.
+    /// The thread that accepts connections, and the write end of a pipe. Closing the pipe ends the
+    /// thread.
     accepting: Option<(JoinHandle<()>, OwnedFd)>,
 }
 

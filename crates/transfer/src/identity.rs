@@ -53,8 +53,8 @@ impl CertificateIdentity {
             .with_no_client_auth()
             .with_single_cert(vec![certificate], key)
             .map_err(io::Error::other)?;
-        // No tickets are sent: sessions are not resumed, and a sender treats data that it receives
-        // while it sends as a refusal.
+        // No session tickets are sent. Sessions are not resumed, and a sender treats any data that
+        // it receives during a transfer as a refusal.
         config.send_tls13_tickets = 0;
         Ok(CertificateIdentity {
             config: Arc::new(config),

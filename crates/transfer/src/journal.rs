@@ -1,10 +1,11 @@
-//! [`Journal`]: a file next to a partial file. It contains the identity of the file, the hashes of
-//! the received blocks, and the number of blocks that were synced to disk.
+//! [`Journal`]: a file that is stored next to a partial file. It contains the identity of the
+//! complete file, the hashes of the received blocks, and the number of blocks that were synced to
+//! disk.
 //!
-//! The hash of a block is written after the block, so that a receiver that is killed loses no
-//! block. From time to time the data is synced, then the hashes, and then the number of blocks for
-//! which both were synced. After a crash of the machine, the synced blocks are trusted, and only
-//! the later ones (at most [`SYNC_BYTES`]) are read and hashed again.
+//! The hash of a block is written after the block, so a receiver that is killed loses no block.
+//! Each time [`SYNC_BYTES`] bytes were received, the data is synced, then the hashes, and then the
+//! number of blocks is recorded. After a crash of the machine, these blocks are trusted, and only
+//! the later ones are read and hashed again.
 
 use std::fs::File;
 use std::io;
@@ -30,7 +31,7 @@ pub struct FileIdentity {
 }
 
 impl FileIdentity {
-    /// Returns the identity of a file that the sender has announced.
+    /// Returns the identity of the file that the sender has announced by `head`.
     #[must_use]
     pub fn new(head: &FileHead, path: &str, hashed: bool, block_log2: u8) -> FileIdentity {
         let mut bytes = [0; SYNCED_AT as usize];
@@ -58,11 +59,12 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Opens the journal of the partial file `part`. If the journal is damaged, or if its identity
-    /// is not `identity`, the transfer starts from the beginning: the journal and `part` are
-    /// truncated. `len_bytes` is the size of the complete file. `progress` is called for each block
-    /// of `part` that is read and hashed again, with the block's size in bytes. Returns the
-    /// journal, and the hash tree of the blocks in `part`.
+    /// Opens the journal of the partial file `part`. Returns the journal, and the hash tree of the
+    /// blocks in `part`. If the journal is damaged or has another identity than `identity`, it is
+    /// truncated together with `part`, and the transfer of the file begins again.
+    ///
+    /// `len_bytes` is the size of the complete file. Some blocks of `part` are read and hashed
+    /// again; for each of them, `progress` is called with its size in bytes.
     ///
     /// # Errors
     /// The error of the system.
@@ -153,7 +155,7 @@ impl Journal {
         Ok(Some(tree))
     }
 
-    /// Returns the number of complete blocks in the partial file, from its start on.
+    /// Returns the number of complete blocks at the start of the partial file.
     #[must_use]
     pub fn n_blocks(&self) -> u64 {
         self.n_blocks

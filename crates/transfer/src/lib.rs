@@ -1,21 +1,21 @@
 //! Transfers files and folders from one machine to another: [`send()`] and [`Receiver`]. Files are
-//! hashed during the transfer, an interrupted transfer can be continued, and no file is written
-//! outside of the receiver's folder.
+//! hashed during the transfer. An interrupted transfer can be continued. No file is written outside
+//! of the receiver's folder.
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`message`] | the messages of the two ends, as bytes |
+//! | [`message`] | the messages of sender and receiver, as bytes |
 //! | [`sender_rules`] | validation of the sender's message sequence, sizes and limits; no I/O |
-//! | [`name`] | the names that are accepted |
-//! | [`block_hashes`] | BLAKE3 by blocks |
-//! | [`journal`] | the journal next to an incomplete file |
-//! | [`code`] | the one-time code |
-//! | [`channel`] | a connection, plain or TLS |
+//! | [`name`] | validation of the names of files and folders |
+//! | [`block_hashes`] | the BLAKE3 hash of a file, from the hashes of its blocks |
+//! | [`journal`] | the record of the received blocks of an incomplete file |
+//! | [`code`] | the one-time code that a sender presents |
+//! | [`channel`] | a connection with or without TLS |
 //! | [`handshakes`] | handshakes of several senders at once |
-//! | [`identity`] | ephemeral certificates, and their fingerprints |
+//! | [`identity`] | temporary certificates, and their fingerprints |
 //! | [`folder`] | the receiver's folder |
-//! | [`source_files`] | the sender's files |
-//! | [`sender`], [`receiver`] | the two ends |
+//! | [`source_files`] | the files and folders that the sender reads |
+//! | [`sender`], [`receiver`] | the sender and the receiver of a transfer |
 //! | [`observer`] | progress reports |
 //! | [`error`] | the error type of this crate |
 //!

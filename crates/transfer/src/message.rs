@@ -1,5 +1,5 @@
-//! [`Message`]: the messages of the protocol as bytes. A message is its kind, the length of its
-//! body (32 bits, little-endian) and the body.
+//! [`Message`]: the messages of the protocol, and their form as bytes. A message consists of its
+//! kind (one byte), the length of its body (32 bits, little-endian), and the body.
 
 use std::fmt;
 
@@ -11,10 +11,10 @@ const MAGIC: &[u8; 8] = b"onecopyT";
 pub const VERSION: u16 = 1;
 /// The size in bytes of a message's header.
 pub const HEADER_BYTES: usize = 5;
-/// The largest size in bytes of a message's body. The bytes of a file that follow a
-/// [`Message::Block`] are not a body.
+/// The largest size in bytes of a message's body. The bytes of a file after a [`Message::Block`]
+/// are not part of a body.
 pub const MAX_BODY_BYTES: usize = 4096;
-/// The length in bytes of the longest code.
+/// The length in bytes of the longest one-time code that a message can contain.
 pub const MAX_CODE_BYTES: usize = 128;
 /// The base-2 logarithm of the smallest block size in bytes. A block of this size is a BLAKE3
 /// chunk.
@@ -23,16 +23,16 @@ pub const MIN_BLOCK_LOG2: u8 = 10;
 /// and the sender up to three.
 pub const MAX_BLOCK_LOG2: u8 = 22;
 
-/// The modification time of a file: seconds since 1970, and nanoseconds.
+/// The modification time of a file: seconds since 1970-01-01 in UTC, and nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FileTime {
-    /// The seconds since 1970; negative before 1970.
+    /// The seconds since 1970-01-01 00:00 UTC; negative for earlier times.
     pub seconds: i64,
     /// The nanoseconds after `seconds`, below 10⁹.
     pub nanoseconds: u32,
 }
 
-/// The properties of a file, as announced by the sender.
+/// The properties of a file, which the sender announces before it sends the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileHead {
     /// The length of the file in bytes.
@@ -41,7 +41,7 @@ pub struct FileHead {
     pub modified: FileTime,
     /// The permissions of the file: the lower nine bits of its mode.
     pub mode: u16,
-    /// The name of the file in its folder.
+    /// The name of the file, without its folder.
     pub name: Vec<u8>,
 }
 
@@ -59,8 +59,8 @@ pub enum Message {
         /// The one-time code; empty if the sender has none.
         code: Vec<u8>,
     },
-    /// From the sender: a folder, inside the current one. It becomes the current folder, which
-    /// contains the entries in the messages that follow.
+    /// From the sender: a folder inside the current folder. The new folder becomes the current one;
+    /// the messages that follow are about its entries.
     Folder {
         /// The permissions of the folder.
         mode: u16,
@@ -72,8 +72,8 @@ pub enum Message {
         /// The modification time of the folder.
         modified: FileTime,
     },
-    /// From the sender: a file. Before [`Message::EndOfList`], this message only announces the
-    /// file. After `EndOfList`, the blocks of the file follow this message.
+    /// From the sender: a file in the current folder. Before [`Message::EndOfList`], the message
+    /// only announces the file. After `EndOfList`, the blocks of the file follow.
     File(FileHead),
     /// From the sender: the list of files is complete.
     EndOfList,
@@ -101,12 +101,12 @@ pub enum Message {
         /// The number of bytes that the receiver already has, in complete and partial files.
         n_present: u64,
     },
-    /// From the receiver: the reply to a [`Message::File`] of more than one block. The sender then
-    /// sends the blocks that the receiver does not have.
+    /// From the receiver: the reply to a [`Message::File`] whose file has more than one block. The
+    /// sender then sends the blocks that the receiver lacks.
     Start {
         /// The number of blocks that the receiver already has; [`SKIP`] if it has the whole file.
         n_blocks: u64,
-        /// The nodes of the hash tree that cover the blocks that the receiver has.
+        /// The nodes of the hash tree that together cover these blocks.
         stack: Vec<[u8; 32]>,
     },
     /// From the receiver: the reply to [`Message::Done`], when all files are synced to disk.
@@ -120,7 +120,7 @@ pub enum Message {
 /// the whole file.
 pub const SKIP: u64 = u64::MAX;
 
-/// The reason for which bytes are not a valid message.
+/// The reason why received bytes are not a valid message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Malformed {
@@ -175,7 +175,7 @@ impl Header {
         }
     }
 
-    /// Returns `true` if bytes of a file follow the header instead of a body.
+    /// Returns `true` if the header is that of a block: bytes of a file follow instead of a body.
     #[must_use]
     pub fn is_block(self) -> bool {
         self.kind == kind::BLOCK
@@ -336,7 +336,7 @@ impl Message {
                 let (stack, []) = rest.all().as_chunks::<32>() else {
                     return Err(Malformed::Length);
                 };
-                // The tree has at most one hash for each of its 64 levels.
+                // The tree has at most 64 levels, and `stack` has at most one node for each level.
                 if stack.len() > 64 {
                     return Err(Malformed::Length);
                 }
@@ -372,8 +372,8 @@ fn write_time(time: FileTime, out: &mut Vec<u8>) {
     out.extend_from_slice(&time.nanoseconds.to_le_bytes());
 }
 
-/// Truncates a text for the user, so that it fits into the body of a message together with the
-/// other fields of the message.
+/// Truncates a message for the user so that it fits into the body of a [`Message`], together with
+/// the other fields.
 fn short(words: &str) -> &str {
     let mut end = words.len().min(MAX_BODY_BYTES - 8);
     while !words.is_char_boundary(end) {

@@ -1,18 +1,19 @@
-//! [`check`] validates the names that a sender chooses. Each must be a single path component, so
-//! that no name is a path.
+//! [`check`] validates the names that a sender has sent. A name must be a single path component, so
+//! that it cannot denote an entry of another folder.
 
 use std::fmt;
 
 /// The length in bytes of the longest name on common file systems.
 pub const MAX_NAME_BYTES: usize = 255;
-/// The length in bytes of the longest path below the receiver's folder, as in Linux (`PATH_MAX`).
+/// The length in bytes of the longest path below the receiver's folder. Linux has the same limit
+/// (`PATH_MAX`).
 pub const MAX_PATH_BYTES: usize = 4095;
 /// The largest number of nested folders, from the receiver's folder to a file.
 pub const MAX_DEPTH: usize = 128;
 /// The name of the folder for partial files, which is in the receiver's folder.
 pub const PARTS: &str = ".onecopy-receive";
 
-/// The reason for which a name is rejected.
+/// The reason why a name is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NameProblem {

@@ -24,13 +24,13 @@ pub enum Phase {
 pub trait Observer {
     /// Called when a phase begins.
     fn phase(&mut self, _phase: Phase) {}
-    /// Called with the number of bytes of files that were sent or received since the last call. In
-    /// [`Phase::Looking`], the number is the size of a file that was found.
+    /// Called with the number of bytes that were sent or received since the last call. In
+    /// [`Phase::Looking`], it is called for each file that was found, with the size of the file.
     fn bytes(&mut self, _n_bytes: u64) {}
     /// Called when a file is complete, with its hash if files are hashed.
     fn file(&mut self, _path: &str, _hash: Option<[u8; 32]>) {}
     /// Called for each file that is not sent, because it is a symbolic link or not a regular file.
-    /// `_what` is a phrase that says which of the two the file is.
+    /// `_what` is this reason, as a phrase for the user.
     fn left_out(&mut self, _path: &Path, _what: &str) {}
     /// Returns `true` to stop the transfer. It is called before each file, block or message.
     fn stops(&self) -> bool {
@@ -48,7 +48,8 @@ pub struct Summary {
     pub n_files: u64,
     /// The total size of all files in bytes.
     pub n_bytes: u64,
-    /// The number of bytes that were transferred in this run.
+    /// The number of bytes that this transfer moved. An earlier, interrupted transfer may have
+    /// moved others.
     pub n_moved: u64,
     /// The number of transferred bytes that were copied through a buffer of this process.
     pub n_copied: u64,

@@ -28,14 +28,14 @@ pub struct ReceiverOptions {
     pub replace: bool,
     /// The limits on the size of a transfer.
     pub limits: Limits,
-    /// The longest time for which the receiver waits for bytes of the sender.
+    /// The longest time for which the receiver waits for the next bytes from the sender.
     pub timeout: Duration,
     /// The code that a sender must present; `None` if none is required.
     pub code: Option<Code>,
 }
 
-/// Receives transfers, each over its own connection. Several handshakes may run at the same time,
-/// but only one transfer at a time can use the folder.
+/// Receives transfers, each over its own connection. Several handshakes can run at the same time,
+/// but only one transfer at a time can write to the folder.
 #[derive(Debug)]
 pub struct Receiver {
     options: ReceiverOptions,
@@ -65,8 +65,8 @@ impl Receiver {
         Receiver { options, codes }
     }
 
-    /// Reads a sender's greeting and checks its code, within the time limit of
-    /// [`Channel::receiving`]. No file is read or written before the code was verified.
+    /// Reads the first message of a sender and checks its code, within the time limit of
+    /// [`Channel::receiving`]. Before the code was verified, no file is read or written.
     ///
     /// # Errors
     /// [`Error`]; the sender receives the reason unless the connection failed.
@@ -92,10 +92,10 @@ impl Receiver {
         }
     }
 
-    /// Receives one transfer. If it fails, the received blocks are kept for the next attempt.
+    /// Receives one transfer. After most errors, the received blocks are kept for the next attempt.
     ///
-    /// The bytes of a file are copied to a buffer and from there to the file. Without hashes and
-    /// TLS, the kernel moves a file of more than one block without these copies.
+    /// This process copies the bytes of a file from the socket to a buffer and to the file. Without
+    /// hashes and TLS, the kernel moves a file of more than one block instead.
     ///
     /// # Errors
     /// [`Error`]; the sender receives the reason, unless it aborted or the connection failed.
@@ -137,7 +137,7 @@ impl Receiver {
         done
     }
 
-    /// Reads a sender's greeting and checks its code. Returns log2 of the sender's block size.
+    /// Reads and checks a sender's first message. Returns log2 of the sender's block size in bytes.
     fn hear_greeting(&self, channel: &mut Channel, order: &mut SenderState) -> Result<u8, Error> {
         let Incoming::Message(hello) = channel.recv()? else {
             return Err(Error::Protocol("bytes before a word".to_owned()));
@@ -161,7 +161,7 @@ fn refuse(channel: &mut Channel, error: &Error) {
     }
 }
 
-/// Returns the refusal to be sent to the sender after `error`; `None` to send nothing.
+/// Returns the reason and the text of the refusal for `error`; `None` if none is to be sent.
 fn refusal_of(error: &Error) -> Option<(Reason, String)> {
     match error {
         Error::Refusing(reason, words) => Some((*reason, words.clone())),
@@ -227,8 +227,8 @@ impl ReceiverRun<'_> {
         Ok(message)
     }
 
-    /// Receives the list of files, and checks names, existing files and free space. No file is
-    /// written. Returns the number of bytes that already exist.
+    /// Receives the list of files and checks it: names, existing files, free space. Writes no file.
+    /// Returns the number of announced bytes that the receiver already has.
     fn list(&mut self) -> Result<u64, Error> {
         let (mut n_present, mut n_needed) = (0_u64, 0_u64);
         loop {
@@ -356,7 +356,7 @@ impl ReceiverRun<'_> {
         Ok(())
     }
 
-    /// Receives a file of several blocks, after those that an existing partial file contains.
+    /// Receives a file of several blocks. Blocks of an existing partial file are not sent again.
     fn large(
         &mut self,
         head: &FileHead,
@@ -438,7 +438,7 @@ impl ReceiverRun<'_> {
         journal.push(&part.file, Some(node)).map_err(failed())
     }
 
-    /// Receives a block of a file that is not hashed. Without TLS, the kernel moves it to the file.
+    /// Receives a block without a hash. If there is no TLS, the kernel moves it to the file.
     fn unhashed(
         &mut self,
         n_bytes: u32,

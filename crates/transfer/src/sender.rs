@@ -35,20 +35,20 @@ pub struct SenderOptions {
 /// The base-2 logarithm of the default block size, 1 MiB. A file of 1 TiB then has a million
 /// blocks.
 pub const BLOCK_LOG2: u8 = 20;
-/// The number of buffers for blocks. While one block is sent, another thread reads and hashes the
-/// next one. There are only two buffers, so that they stay in the processor's cache.
+/// The number of block buffers: while one block is sent, another thread reads and hashes the next
+/// one. More buffers would not stay in the processor's cache.
 const IN_TURN: usize = 2;
 
-/// Sends files and folders over one connection.
+/// Sends files and folders to a receiver over one connection.
 ///
-/// A file of more than one block is sent by sendfile(2), without a copy in this process; if it is
-/// hashed, it is also read. The bytes are copied once, through a buffer, for a file of at most one
-/// block, for a connection with TLS, and for a hashed file over loopback (unless `by_sendfile` is
-/// set).
+/// A file of more than one block is sent by sendfile(2), without a copy in this process. If it is
+/// hashed, it is also read. In the following cases the bytes are copied once, through a buffer: for
+/// a file of at most one block, for a connection with TLS, and for a hashed file over loopback
+/// unless `by_sendfile` is set.
 ///
 /// # Errors
-/// [`Error`]. The receiver gets the reason if a local file caused the error. After
-/// [`Error::Broken`], a repeated call continues where the transfer stopped.
+/// [`Error`]. If a local file caused the error, the receiver gets the message. After
+/// [`Error::Broken`], another call with the same files continues the transfer.
 pub fn send(
     options: &SenderOptions,
     channel: &mut Channel,
@@ -84,8 +84,7 @@ struct SenderRun<'a> {
     /// A reused buffer for one block to send.
     buffer: Vec<u8>,
     mover: FileSender,
-    /// The number of bytes of the current block that were not sent yet. Its header was sent
-    /// already.
+    /// The number of bytes of the current block that were announced by its header and not sent yet.
     owed: u64,
 }
 
@@ -190,8 +189,9 @@ impl SenderRun<'_> {
         Ok(())
     }
 
-    /// Sends a file of at most one block, without waiting for a reply. So one write to the socket
-    /// may contain several files. Returns the hash of the file, or zeros if files are not hashed.
+    /// Sends a file of at most one block without waiting for a reply, so that one write to the
+    /// socket can contain several files. Returns the hash of the file, or zeros if files are not
+    /// hashed.
     fn small(&mut self, opened: &OpenedFile, head: &FileHead) -> Result<[u8; 32], Error> {
         let n = head.len_bytes as usize;
         self.read(opened, 0, n)?;
@@ -226,8 +226,8 @@ impl SenderRun<'_> {
         }
     }
 
-    /// Sends a file of several blocks. Returns its hash (zeros if files are not hashed), or `None`
-    /// if the receiver already has the file.
+    /// Sends a file of several blocks. Returns its hash, or zeros if files are not hashed. Returns
+    /// `None` if the receiver already has the file.
     fn large(&mut self, opened: &OpenedFile, head: &FileHead) -> Result<Option<[u8; 32]>, Error> {
         self.channel.flush()?;
         let (n_present, stack) = match self.channel.recv_reply()? {
@@ -255,11 +255,10 @@ impl SenderRun<'_> {
         Ok(Some(hash))
     }
 
-    /// Sends the blocks of a file that follow those in `tree`. Another thread reads and hashes the
-    /// blocks at the same time. Without TLS, sendfile(2) sends the blocks from the file. With TLS,
-    /// the blocks are sent from the buffers of the other thread. These buffers are also used over
-    /// loopback, where sendfile(2) takes longer (`docs/decisions/0095-moving-files.md`), unless
-    /// `by_sendfile` is set.
+    /// Sends the blocks of a file that follow those in `tree`. At the same time, another thread
+    /// reads and hashes them. Without TLS, sendfile(2) sends the blocks from the file. With TLS,
+    /// and over loopback unless `by_sendfile` is set, the buffers of the other thread are sent.
+    /// Over loopback, sendfile(2) would take longer (`docs/decisions/0095-moving-files.md`).
     fn hashed(
         &mut self,
         opened: &OpenedFile,
@@ -281,7 +280,8 @@ impl SenderRun<'_> {
             }
             scope.spawn(move || {
                 for index in first..n_blocks {
-                    // If sending has failed, no buffer is returned, and this thread ends.
+                    // The channel is closed after an error of the sending thread; this thread then
+                    // ends too.
                     let Ok(mut block) = empty.recv() else {
                         return;
                     };
@@ -312,7 +312,7 @@ impl SenderRun<'_> {
         })
     }
 
-    /// Sends a block that another thread has read.
+    /// Sends the header of a block, and then the bytes of the block, which are in a buffer.
     fn send_block(&mut self, block: &[u8]) -> Result<(), Error> {
         self.channel.send(&Message::Block(block.len() as u32))?;
         self.channel.send_bytes(block)?;
@@ -334,8 +334,8 @@ impl SenderRun<'_> {
         Ok(())
     }
 
-    /// Sends the block number `index` of a file. Without TLS, the block is sent by sendfile(2), and
-    /// with TLS through a buffer.
+    /// Sends the block of a file whose index, counted from 0, is `index`: by sendfile(2), or
+    /// through a buffer for a connection with TLS.
     fn block(&mut self, opened: &OpenedFile, head: &FileHead, index: u64) -> Result<(), Error> {
         self.look_up()?;
         let log2 = self.options.block_log2;
@@ -366,8 +366,8 @@ impl SenderRun<'_> {
         Ok(())
     }
 
-    /// Sends the receiver an abort with the message of `error`. If the current block is incomplete,
-    /// its missing bytes are first sent as zeros, because the block's header has announced its
+    /// Sends the receiver a [`Message::Abort`] with the message of `error`. If the current block is
+    /// incomplete, zeros are sent for its missing bytes first, because its header has announced its
     /// length.
     fn give_up(&mut self, error: &Error) {
         let zeros = vec![0; self.owed as usize];

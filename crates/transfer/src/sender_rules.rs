@@ -1,5 +1,5 @@
-//! [`SenderState`] checks that the messages of a sender follow the protocol: their order, sizes and
-//! limits. It does no I/O.
+//! [`SenderState`] checks that the messages of a sender follow the protocol: their order, the sizes
+//! that they announce, and the limits of the receiver. It does no I/O.
 
 use std::fmt;
 
@@ -36,11 +36,13 @@ pub enum Violation {
     OutOfTurn,
     /// The name of a file or folder is invalid. The first value is this name.
     Name(String, NameProblem),
-    /// The path given here is too long, or has too many folders.
+    /// The path with this text is too long, or has too many nested folders.
     Deep(String),
-    /// The files have more bytes in total than the receiver's limit, which is given here.
+    /// The files have more bytes in total than the receiver permits. The value is the receiver's
+    /// limit.
     TooManyBytes(u64),
-    /// There are more files and folders than the receiver's limit, which is given here.
+    /// There are more files and folders than the receiver permits. The value is the receiver's
+    /// limit.
     TooManyEntries(u64),
     /// The sender has sent more or fewer files, folders or bytes than its list announced.
     NotAsListed,
@@ -94,7 +96,7 @@ impl fmt::Display for Violation {
 
 impl std::error::Error for Violation {}
 
-/// The kind of message that the sender may send next.
+/// The messages that the sender may send next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Expected {
     Hello,
@@ -110,8 +112,8 @@ enum Expected {
     Nothing,
 }
 
-/// Checks each message of a sender, in order. The receiver must act on a message only after this
-/// type has accepted it.
+/// Checks each message of a sender, in the order of arrival. The receiver must call
+/// [`SenderState::take`] before it acts on a message.
 #[derive(Clone, Debug)]
 pub struct SenderState {
     limits: Limits,
@@ -128,7 +130,7 @@ pub struct SenderState {
     /// The number of bytes of the files, and the number of files and folders, that the sender has
     /// begun to send after the list.
     n_come: (u64, u64),
-    /// The number of bytes of the current file that no received block contains.
+    /// The number of bytes of the current file that the receiver does not have yet.
     left_bytes: u64,
     file_bytes: u64,
 }
@@ -169,8 +171,8 @@ impl SenderState {
         self.n_listed.1
     }
 
-    /// Returns `true` if the current file has at most one block; the hash of that block is the hash
-    /// of the file.
+    /// Returns `true` if the current file has at most one block. The hash of the file is then
+    /// computed from its bytes and not from the hashes of blocks.
     #[must_use]
     pub fn is_small(&self) -> bool {
         self.file_bytes <= self.block_bytes
@@ -182,13 +184,14 @@ impl SenderState {
         self.left_bytes
     }
 
-    /// Returns the path of the current folder.
+    /// Returns the path of the current folder, relative to the receiver's folder.
     #[must_use]
     pub fn path(&self) -> String {
         self.path.join("/")
     }
 
-    /// Returns the path of `name` in the current folder.
+    /// Returns the path of the entry `name` of the current folder, relative to the receiver's
+    /// folder.
     #[must_use]
     pub fn path_of(&self, name: &str) -> String {
         let mut path = self.path.join("/");
@@ -202,7 +205,7 @@ impl SenderState {
     /// state.
     ///
     /// # Errors
-    /// [`Violation`]. Later messages must be ignored.
+    /// [`Violation`]. After an error, the caller must not act on further messages.
     pub fn take(&mut self, message: &Message) -> Result<(), Violation> {
         match (self.due, message) {
             (
@@ -266,8 +269,8 @@ impl SenderState {
         Ok(())
     }
 
-    /// Records the receiver's reply for the current file: the receiver already has `n_blocks`
-    /// blocks of it, or the whole file if `n_blocks` is [`SKIP`].
+    /// Records the reply of the receiver to the current file: it already has the first `n_blocks`
+    /// blocks, or the whole file if `n_blocks` is [`SKIP`].
     pub fn resume(&mut self, n_blocks: u64) {
         if n_blocks == SKIP {
             self.left_bytes = 0;

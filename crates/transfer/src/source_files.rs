@@ -1,5 +1,5 @@
-//! Visits the files that a sender sends: the files and folders that the user named, and the
-//! contents of these folders.
+//! Finds the files that a sender sends: the files and folders that the user named, and the contents
+//! of these folders.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, Metadata, OpenOptions};
@@ -14,14 +14,14 @@ use crate::error::Error;
 use crate::message::{FileHead, FileTime};
 use crate::name;
 
-/// A step of [`walk`].
+/// A file or folder that [`walk`] has found.
 pub(crate) enum WalkStep<'a> {
-    /// A folder. The steps for its contents follow.
+    /// A folder. Its contents follow, and then a `FolderEnd`.
     Folder { name: &'a str, mode: u16 },
     /// The end of the contents of a folder.
     FolderEnd { modified: FileTime },
-    /// A file. `follows` is `true` if the user named it: it may then be a symbolic link, whose
-    /// target is sent. A link inside a folder is not sent.
+    /// A file. `follows` is `true` if the user named the file. It may then be a symbolic link,
+    /// whose target is sent. Symbolic links inside a folder are not sent.
     File {
         path: &'a Path,
         name: &'a str,
@@ -32,7 +32,7 @@ pub(crate) enum WalkStep<'a> {
 }
 
 /// Calls `step` for each of the files and folders `roots`, and for all entries inside these
-/// folders. `step` is called for a folder before it is called for the contents of the folder.
+/// folders. A folder precedes its contents.
 pub(crate) fn walk(
     roots: &[PathBuf],
     step: &mut impl FnMut(WalkStep<'_>) -> Result<(), Error>,

@@ -1,20 +1,20 @@
-//! [`write()`] and [`Carry`] write binary values as base64 (RFC 4648, section 4, with padding), as a
-//! whole or in parts.
+//! [`write()`] and [`Carry`] write binary values as base64 (RFC 4648, section 4, with padding).
+//! [`write()`] encodes a complete value, and [`Carry`] a value that arrives in parts.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use onecopy_text::{ByteSink, SinkFull};
 
-/// The number of bytes that one step encodes into a buffer on the stack. It is a multiple of 3, so
-/// that only the last step writes padding.
+/// The number of bytes that are encoded at once into a buffer on the stack. It is a multiple of 3,
+/// so that padding can occur only at the end of the value.
 const STEP_BYTES: usize = 768;
 
-/// Appends all of `bytes` as base64.
+/// Appends the base64 text of `bytes`.
 ///
-/// The encoded text is written to a buffer of 1 KiB on the stack, and then copied to the sink.
+/// The text is encoded into a buffer of 1 KiB on the stack, and then copied to the sink.
 ///
 /// # Errors
-/// [`SinkFull`]. The sink then contains a part of the text.
+/// [`SinkFull`]. Nothing is written then.
 pub fn write<S: ByteSink>(bytes: &[u8], sink: &mut S) -> Result<(), SinkFull> {
     let mut window = sink.window(bytes.len().div_ceil(3) * 4)?;
     let mut encoded = [0_u8; STEP_BYTES / 3 * 4];
@@ -27,8 +27,8 @@ pub fn write<S: ByteSink>(bytes: &[u8], sink: &mut S) -> Result<(), SinkFull> {
     Ok(())
 }
 
-/// The encoder of a value that arrives in parts. After each part, it keeps the last 0 to 2 bytes,
-/// which do not form a complete group of three yet.
+/// The base64 encoder of a value that arrives in parts. Between two parts, it keeps up to 2 bytes
+/// that do not complete a group of three bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Carry {
     bytes: [u8; 2],
@@ -36,8 +36,8 @@ pub struct Carry {
 }
 
 impl Carry {
-    /// Appends the base64 of the complete groups of three bytes, and keeps the remaining 0 to 2
-    /// bytes.
+    /// Appends the base64 text of the complete groups of three bytes in the kept bytes and `part`.
+    /// Keeps the remaining bytes, at most 2.
     ///
     /// # Errors
     /// [`SinkFull`].
@@ -61,8 +61,8 @@ impl Carry {
         Ok(())
     }
 
-    /// Appends the base64 of the kept bytes, with padding. The carry can then be used for another
-    /// value.
+    /// Appends the base64 text of the kept bytes, with padding. The encoder can then be used for
+    /// another value.
     ///
     /// # Errors
     /// [`SinkFull`].

@@ -1,5 +1,5 @@
-//! [`ChunkSource`]: the interface of a row stream, which fills one chunk after another for a
-//! server, a file writer or an iterator.
+//! [`ChunkSource`]: the interface of a row stream, which fills one chunk after another for its
+//! consumer (an HTTP server, a file writer or an iterator).
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,11 +15,11 @@ pub enum Filled {
     Done,
 }
 
-/// The failure of a chunk source. The source cannot be filled again, and the consumer must not
+/// The failure of a [`ChunkSource`]. The source cannot be filled again, and the consumer must not
 /// present the output as complete.
 ///
-/// The kind determines the status of an HTTP response, the exit code of the command and the
-/// exception class in Python. The message of the error is that of `source`, the original error.
+/// The kind of the failure determines the status of an HTTP response, the exit code of the command,
+/// and the exception class in Python. The error message is that of `source`, the original error.
 #[derive(Debug)]
 pub struct ChunkError {
     /// The kind of the failure.
@@ -28,7 +28,7 @@ pub struct ChunkError {
     pub source: Box<dyn std::error::Error + Send + Sync>,
 }
 
-/// The kind of failure of a [`ChunkSource`].
+/// The kind of the failure of a [`ChunkSource`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ChunkErrorKind {
@@ -38,7 +38,7 @@ pub enum ChunkErrorKind {
     Value,
     /// The source was cancelled through its [`CancelHandle`].
     Cancelled,
-    /// The source reached one of its limits, such as its time, number of rows or number of bytes.
+    /// The source has reached a limit on its time, its number of rows or its number of bytes.
     Limit,
 }
 
@@ -54,9 +54,9 @@ impl std::error::Error for ChunkError {
     }
 }
 
-/// Stops a [`ChunkSource`]. [`CancelHandle::cancel`] may be called from any thread, at any time,
-/// and repeatedly. A running `fill` then returns soon with [`ChunkErrorKind::Cancelled`], and each
-/// later call of `fill` returns immediately.
+/// A handle that stops a [`ChunkSource`]. [`CancelHandle::cancel`] may be called from any thread,
+/// at any time, and repeatedly. A running call of `fill` then returns soon with
+/// [`ChunkErrorKind::Cancelled`], and each later call returns immediately.
 #[derive(Clone)]
 pub struct CancelHandle(Arc<dyn Fn() + Send + Sync>);
 
@@ -66,7 +66,7 @@ impl CancelHandle {
         CancelHandle(Arc::new(cancel))
     }
 
-    /// Requests the source to stop soon.
+    /// Requests that the source stops soon. The call does not wait for the end of the source.
     pub fn cancel(&self) {
         (self.0)();
     }
@@ -78,25 +78,25 @@ impl fmt::Debug for CancelHandle {
     }
 }
 
-/// A producer of bytes in chunks. `fill` may block. The source keeps at most one block of rows in
-/// memory.
+/// A producer of bytes in chunks, such as the rows of a statement as JSON. `fill` may block. The
+/// source keeps at most one block of rows in memory.
 ///
-/// The caller owns the chunk and reuses it, so a stream allocates no memory per chunk.
+/// The caller owns the chunk and reuses it, so a stream does not allocate memory for each chunk.
 pub trait ChunkSource: Send {
     /// Appends the next bytes to `chunk`, approximately up to its capacity. A source may exceed the
-    /// capacity by one row, and allocates memory for a chunk that has no capacity. Unless it
-    /// returns [`Filled::Done`], it appends at least one byte.
+    /// capacity by one row, and allocates memory for a chunk without capacity. It appends at least
+    /// one byte unless it returns [`Filled::Done`].
     ///
     /// # Errors
-    /// [`ChunkError`]. The caller must then discard the contents of the chunk, or send them with an
-    /// aborted end.
+    /// [`ChunkError`]. The caller must then discard the contents of the chunk, or send them and
+    /// abort the output, so that it does not look complete.
     fn fill(&mut self, chunk: &mut Chunk) -> Result<Filled, ChunkError>;
 
-    /// Returns a handle with which another thread can stop the source.
+    /// Returns a handle by which another thread can stop the source.
     fn cancel_handle(&self) -> CancelHandle;
 
     /// Returns the number of rows written so far, or 0 if the source does not count rows. The
-    /// number is reported in the trailer of a response and in progress lines.
+    /// trailer of an HTTP response and the progress display report this number.
     fn n_rows(&self) -> u64 {
         0
     }

@@ -1,8 +1,10 @@
-//! [`Date`], [`Time`] and [`Timestamp`], the date and time types of all crates. Their fields may be
-//! invalid. They are written as RFC 3339 text; JSON encloses this text in quotes, CSV does not.
+//! [`Date`], [`Time`] and [`Timestamp`]: the date and time types of all crates. Their fields are
+//! public, so they may be invalid until a method validates them. They are written as RFC 3339 text.
+//! JSON encloses this text in quotes, and CSV does not.
 //!
-//! The parameter `digits` is the number of digits (0 to 9) with which the fraction of the second is
-//! stored. All of them are written, and more if the fraction needs more.
+//! The parameter `digits` is the number of digits (0 to 9) that the fraction of the second has at
+//! least. More digits are written if the fraction needs them. If `digits` and the fraction are both
+//! 0, no fraction is written.
 
 use onecopy_text::Put;
 
@@ -12,19 +14,20 @@ use crate::inline_text::{InlineText, two_digits, write_padded};
 /// A calendar date in the proleptic Gregorian calendar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Date {
-    /// The year. Databases have years outside of 0 to 9999; writing such a year causes the error
+    /// The year. Databases have years outside of 0 to 9999. Writing such a year is the error
     /// [`WriteError::YearOutOfRange`].
     pub year: i32,
-    /// The month, 1 to 12.
+    /// The month, from 1 to 12.
     pub month: u8,
-    /// The day of the month, from 1.
+    /// The day of the month, from 1 on.
     pub day: u8,
 }
 
 /// A time of day.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Time {
-    /// The hour, 0 to 23, or 24 for `24:00:00` (PostgreSQL, ISO 8601), which is written unchanged.
+    /// The hour, 0 to 23. The hour 24 is valid only in `24:00:00`, the end of a day in PostgreSQL
+    /// and ISO 8601, and is written unchanged.
     pub hour: u8,
     /// The minute, 0 to 59.
     pub minute: u8,
@@ -41,27 +44,28 @@ pub struct Timestamp {
     pub date: Date,
     /// The time of day.
     pub time: Time,
-    /// The offset from UTC in minutes, positive east of Greenwich, below 24 hours; `None` for a
-    /// timestamp without an offset.
+    /// The offset from UTC in minutes, positive east of Greenwich. Its absolute value is below 24
+    /// hours. `None` for a timestamp without an offset.
     pub offset_minutes: Option<i16>,
 }
 
 impl Date {
-    /// PostgreSQL's date `infinity`, which is later than all other dates. No output format can
+    /// The date `infinity` of PostgreSQL, which is later than all other dates. No output format can
     /// represent it as a date.
     pub const INFINITY: Date = Date {
         year: i32::MAX,
         month: 1,
         day: 1,
     };
-    /// PostgreSQL's date `-infinity`, which is earlier than all other dates.
+    /// The date `-infinity` of PostgreSQL, which is earlier than all other dates.
     pub const MINUS_INFINITY: Date = Date {
         year: i32::MIN,
         month: 1,
         day: 1,
     };
 
-    /// Returns `infinity` or `-infinity` if the date is infinite; otherwise `None`.
+    /// Returns the name `infinity` or `-infinity` if the date is one of these two; otherwise
+    /// `None`.
     #[must_use]
     pub fn infinity(self) -> Option<&'static str> {
         match self {
@@ -71,8 +75,8 @@ impl Date {
         }
     }
 
-    /// Returns the timestamp of midnight at the start of the date, with `offset_minutes` as its
-    /// offset from UTC.
+    /// Returns the timestamp of the start of this day (00:00), with `offset_minutes` as its offset
+    /// from UTC.
     #[must_use]
     pub fn midnight(self, offset_minutes: Option<i16>) -> Timestamp {
         Timestamp {
@@ -95,30 +99,31 @@ impl Date {
     /// Returns the start of this day in UTC, in milliseconds since 1970.
     ///
     /// # Errors
-    /// As [`Date::to_short`].
+    /// The errors of [`Date::to_short`].
     pub fn to_unix_ms(self) -> Result<i64, WriteError> {
         self.check()?;
         Ok(self.to_unix_days() * MS_PER_DAY)
     }
 
     /// Returns the date that is `days` days after 1970-01-01; `None` if its year is not 0 to 9999.
-    // Inlined, because a call takes a tenth of the time in which an array of times is written.
+    // Inlined, because a call takes a tenth of the time that writing one element of a time array
+    // takes.
     #[inline(always)]
     #[must_use]
     pub fn of_unix_days(days: i64) -> Option<Date> {
-        // Years begin in March here, and are counted from 400 years before the year 0, so that no
-        // number is negative.
+        // A year begins in March here, so that the leap day is its last day. Days are counted from
+        // 1 March of the year -400, so that no number is negative.
         let days = u32::try_from(days.checked_add(DAYS_TO_1970 + DAYS_OF_400_YEARS)?)
             .ok()
             .filter(|days| (FIRST_DAY..FIRST_DAY + DAYS_OF_10_000_YEARS).contains(days))?;
-        // A century has 36,524.25 days, and a year in it 365.25 days. Both are integers when
-        // counted in quarters of a day.
+        // A century has 36,524.25 days on average, and a year in it has 365.25 days. In quarters of
+        // a day, both numbers are integers.
         let (century, quarters) = (
             (4 * days + 3) / 146_097,
             (4 * days + 3) % 146_097 / 4 * 4 + 3,
         );
         let (year, day_of_year) = (quarters / 1461, quarters % 1461 / 4);
-        // Each group of five months from March on has 153 days.
+        // Counted from March, each five consecutive months have 153 days.
         let month = (5 * day_of_year + 2) / 153;
         let day = day_of_year - (153 * month + 2) / 5 + 1;
         let is_next_year = month >= 10;
@@ -130,11 +135,12 @@ impl Date {
         })
     }
 
-    /// Returns the date that is `days` days after 1970-01-01; `None` if the year exceeds 32 bits.
+    /// Returns the date that is `days` days after 1970-01-01; `None` if the year does not fit into
+    /// 32 bits.
     #[inline]
     #[must_use]
     pub fn of_unix_days_in_any_year(days: i64) -> Option<Date> {
-        // Years begin in March here, so that the leap day is the last day of its year.
+        // A year begins in March here, so that the leap day is its last day.
         let days = days.checked_add(DAYS_TO_1970)?;
         let cycle = days.div_euclid(DAYS_OF_400_YEARS);
         let day = days.rem_euclid(DAYS_OF_400_YEARS) as u32;
@@ -151,25 +157,25 @@ impl Date {
         })
     }
 
-    /// Returns the number of days from 1970-01-01 to this date, in any year. The date must be in
-    /// the calendar; otherwise the number is wrong.
+    /// Returns the number of days from 1970-01-01 to this date, in any year. If the calendar does
+    /// not contain the date, the result is wrong.
     #[inline]
     #[must_use]
     pub fn to_unix_days(self) -> i64 {
         first_of_month(self.year.into(), self.month.into()) + i64::from(self.day) - 1
     }
 
-    /// Returns `true` if the calendar contains the date. The year may be any.
+    /// Returns `true` if the calendar contains the date, whatever its year is.
     #[inline(always)]
     #[must_use]
     pub fn is_in_calendar(self) -> bool {
-        // The day exists in this month in every year, or is 29 February.
+        // The day exists in this month of every year, or it is 29 February of a leap year.
         let is_day = self.day.wrapping_sub(1) < days_in(self.month);
         is_day || self.month == 2 && self.day == 29 && is_leap(self.year)
     }
 
-    /// Returns the first day of the month that is `months` months after January 1970, in days since
-    /// 1970-01-01; `None` if the result exceeds 64 bits.
+    /// Returns the first day of the month that is `months` months after January 1970, as a number
+    /// of days since 1970-01-01. Returns `None` if the result does not fit into 64 bits.
     pub(crate) fn first_of_month(months: i64) -> Option<i64> {
         const MOST_YEARS: i64 = i64::MAX / 400;
         let year = months.div_euclid(12) + 1970;
@@ -177,7 +183,7 @@ impl Date {
         (year.abs() < MOST_YEARS).then(|| first_of_month(year, month))
     }
 
-    /// Returns an error if the fields are not a valid date (year 0 to 9999).
+    /// Returns an error if the fields are not a valid date, or if the year is not 0 to 9999.
     #[inline(always)]
     pub(crate) fn check(self) -> Result<(), WriteError> {
         if !(0..=9999).contains(&self.year) {
@@ -189,10 +195,11 @@ impl Date {
         Ok(())
     }
 
-    /// Writes the date as `YYYY-MM-DD`. `out` must have 16 bytes of space.
+    /// Writes the date as `YYYY-MM-DD`. `out` must have at least 16 bytes of space, because the
+    /// bytes are stored in groups of fixed size.
     ///
     /// # Errors
-    /// As [`Date::to_short`]. Nothing is written then.
+    /// The errors of [`Date::to_short`]. Nothing is written then.
     #[inline]
     pub fn put<P: Put>(self, out: &mut P) -> Result<(), WriteError> {
         self.check()?;
@@ -200,8 +207,8 @@ impl Date {
         Ok(())
     }
 
-    /// Writes the same text as [`Date::put`], without validating the date. The caller must have
-    /// validated it.
+    /// Writes the date as [`Date::put`] does, but without validating it. The caller must have
+    /// called [`Date::check`].
     #[inline(always)]
     pub(crate) fn put_checked<P: Put>(self, out: &mut P) {
         let year = self.year as u32;
@@ -216,11 +223,12 @@ impl Date {
     }
 }
 
-/// Returns the first day of a month (1 to 12) of a year, in days since 1970-01-01.
+/// Returns the first day of the month `month` (1 to 12) of `year`, as a number of days since
+/// 1970-01-01.
 #[inline]
 fn first_of_month(year: i64, month: i64) -> i64 {
-    // Years begin in March here, so that the leap day is the last day of its year; all periods of
-    // 400 years have equal length.
+    // A year begins in March here, so that the leap day is its last day. All periods of 400 years
+    // have the same length.
     let month = (month + 9) % 12;
     let year = year - i64::from(month >= 10);
     let leap_days = year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
@@ -229,17 +237,17 @@ fn first_of_month(year: i64, month: i64) -> i64 {
 
 const MS_PER_DAY: i64 = 86_400_000;
 
-/// The number of days from 0000-03-01 to 1970-01-01.
+/// The number of days from 1 March of the year 0 to 1970-01-01.
 const DAYS_TO_1970: i64 = 719_468;
 
 const DAYS_OF_400_YEARS: i64 = 146_097;
-/// The number of days from March 1 of the year -400 to January 1 of the year 0 (proleptic
-/// Gregorian).
+/// The number of days from 1 March of the year -400 to 1 January of the year 0, in the proleptic
+/// Gregorian calendar.
 const FIRST_DAY: u32 = 146_037;
 const DAYS_OF_10_000_YEARS: u32 = 25 * DAYS_OF_400_YEARS as u32;
 
-/// Returns the number of days of a month in a year that is not a leap year; 0 for an invalid month.
-/// No branch depends on the month, because it would often be mispredicted.
+/// Returns the number of days of a month in a year that is not a leap year, or 0 for an invalid
+/// month. A table is used, because a branch that depends on the month would often be mispredicted.
 #[inline(always)]
 fn days_in(month: u8) -> u8 {
     const DAYS: [u8; 16] = [0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31, 0, 0, 0];
@@ -255,8 +263,8 @@ fn is_leap(year: i32) -> bool {
 }
 
 impl Time {
-    /// Returns the time of day `seconds` (below 86,400, or 86,400 for `24:00:00`) after midnight,
-    /// with a fraction in nanoseconds.
+    /// Returns the time of day that is `seconds` seconds after midnight, with the fraction
+    /// `nanosecond`. `seconds` must be at most 86,400, which is the time `24:00:00`.
     #[inline(always)]
     #[must_use]
     pub fn of_seconds(seconds: u32, nanosecond: u32) -> Time {
@@ -268,7 +276,8 @@ impl Time {
         }
     }
 
-    /// Returns the time as `HH:MM:SS[.fraction]` (RFC 3339 `partial-time`).
+    /// Returns the time as `HH:MM:SS[.fraction]` (RFC 3339 `partial-time`), with at least `digits`
+    /// digits of the fraction.
     ///
     /// # Errors
     /// [`WriteError::NotADate`].
@@ -278,7 +287,7 @@ impl Time {
         Ok(text)
     }
 
-    /// Returns an error if the fields are not a valid time, or if `digits` exceeds 9.
+    /// Returns an error if the fields are not a valid time of day, or if `digits` is above 9.
     #[inline(always)]
     pub(crate) fn check(self, digits: u8) -> Result<(), WriteError> {
         let end_of_day =
@@ -294,10 +303,10 @@ impl Time {
         Ok(())
     }
 
-    /// Writes the time as `HH:MM:SS[.fraction]`. `out` must have 24 bytes of space.
+    /// Writes the time as `HH:MM:SS[.fraction]`. `out` must have at least 24 bytes of space.
     ///
     /// # Errors
-    /// As [`Time::to_short`]. Nothing is written then.
+    /// The errors of [`Time::to_short`]. Nothing is written then.
     #[inline]
     pub fn put<P: Put>(self, digits: u8, out: &mut P) -> Result<(), WriteError> {
         self.check(digits)?;
@@ -305,8 +314,8 @@ impl Time {
         Ok(())
     }
 
-    /// Writes the same text as [`Time::put`], without validating the time. The caller must have
-    /// validated it.
+    /// Writes the time as [`Time::put`] does, but without validating it. The caller must have
+    /// called [`Time::check`].
     #[inline(always)]
     pub(crate) fn put_checked<P: Put>(self, digits: u8, out: &mut P) {
         const COLON: u64 = b':' as u64;
@@ -336,7 +345,7 @@ impl Time {
         self.put_fraction(digits, out);
     }
 
-    /// Writes the decimal point and the fraction of the second, for any number of digits.
+    /// Writes the decimal point and the fraction of the second with at least `digits` digits.
     #[inline(never)]
     fn put_fraction<P: Put>(self, digits: u8, out: &mut P) {
         let mut n_digits = usize::from(digits);
@@ -365,9 +374,9 @@ const POWERS: [u32; 10] = [
 ];
 
 impl Timestamp {
-    /// Returns the timestamp as `YYYY-MM-DDTHH:MM:SS[.fraction][±HH:MM]` (RFC 3339 `date-time`;
-    /// without an offset if none is stored). UTC is written as `+00:00`, because since RFC 9557 `Z`
-    /// means that the local offset is unknown.
+    /// Returns the timestamp as `YYYY-MM-DDTHH:MM:SS[.fraction][±HH:MM]` (RFC 3339 `date-time`). If
+    /// no offset is stored, the text has no offset. The offset of UTC is written as `+00:00`,
+    /// because `Z` means since RFC 9557 that the local offset is unknown.
     ///
     /// # Errors
     /// [`WriteError::YearOutOfRange`], [`WriteError::NotADate`].
@@ -377,11 +386,11 @@ impl Timestamp {
         Ok(text)
     }
 
-    /// Writes the timestamp as `YYYY-MM-DDTHH:MM:SS[.fraction][±HH:MM]`. `out` must have
+    /// Writes the timestamp as `YYYY-MM-DDTHH:MM:SS[.fraction][±HH:MM]`. `out` must have at least
     /// [`SHORT_BYTES`](crate::inline_text::SHORT_BYTES) bytes of space.
     ///
     /// # Errors
-    /// As [`Timestamp::to_short`]. Nothing is written then.
+    /// The errors of [`Timestamp::to_short`]. Nothing is written then.
     #[inline]
     pub fn put<P: Put>(self, digits: u8, out: &mut P) -> Result<(), WriteError> {
         self.check(digits)?;
@@ -389,7 +398,8 @@ impl Timestamp {
         Ok(())
     }
 
-    /// Returns an error if the fields are not a valid date and time, or if `digits` exceeds 9.
+    /// Returns an error if the fields are not a valid date, time and offset, or if `digits` is
+    /// above 9.
     #[inline(always)]
     pub(crate) fn check(self, digits: u8) -> Result<(), WriteError> {
         self.date.check()?;
@@ -397,9 +407,9 @@ impl Timestamp {
         checked_offset(self.offset_minutes.unwrap_or(0)).map(|_| ())
     }
 
-    /// Writes the same text as [`Timestamp::put`], without validating the timestamp. The caller
-    /// must have validated it. The offset of UTC is written as `Z` if `utc_z`, otherwise as
-    /// `+00:00`.
+    /// Writes the timestamp as [`Timestamp::put`] does, but without validating it. The caller must
+    /// have called [`Timestamp::check`]. If `utc_z` is `true`, the offset of UTC is written as `Z`,
+    /// otherwise as `+00:00`.
     #[inline(always)]
     pub(crate) fn put_checked<P: Put>(self, digits: u8, utc_z: bool, out: &mut P) {
         self.date.put_checked(out);
@@ -421,10 +431,10 @@ impl Timestamp {
     }
 
     /// Returns the instant in milliseconds since 1970, rounded down. A timestamp without an offset
-    /// is in UTC. A leap second is converted like the first second of the next minute.
+    /// counts as UTC. The leap second 60 counts as the first second of the next minute.
     ///
     /// # Errors
-    /// As [`Timestamp::to_short`].
+    /// The errors of [`Timestamp::to_short`].
     pub fn to_unix_ms(self) -> Result<i64, WriteError> {
         let Time {
             hour,
@@ -440,8 +450,8 @@ impl Timestamp {
         Ok(self.date.to_unix_ms()? + ms)
     }
 
-    /// Returns the timestamp in UTC that is `ms` milliseconds after 1970; `None` outside of the
-    /// years 0 to 9999.
+    /// Returns the timestamp in UTC that is `ms` milliseconds after the start of 1970. Returns
+    /// `None` if its year is not 0 to 9999.
     #[inline]
     #[must_use]
     pub fn of_unix_ms(ms: i64) -> Option<Timestamp> {
@@ -455,7 +465,7 @@ impl Timestamp {
     }
 }
 
-/// Returns the absolute value of an offset in minutes; returns an error if it is 24 hours or more.
+/// Returns the absolute value of an offset in minutes. If it is 24 hours or more, returns an error.
 #[inline]
 fn checked_offset(offset: i16) -> Result<u16, WriteError> {
     let minutes = offset.unsigned_abs();

@@ -1,16 +1,16 @@
-//! [`Step`]: times that are stored as a number of time units since 1970, like
+//! [`Step`]: the length of the time steps in which a column counts the time since 1970, as in
 //! NumPy's `datetime64`.
 
 use crate::datetime::{Date, Time, Timestamp};
 
-/// A unit in which the time since 1970 is counted.
+/// A unit of time. Times are counted in multiples of a unit since the start of 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// Years since 1970. A count of years denotes the start of a year.
+    /// A calendar year. A count of years means the start of a year.
     Year,
-    /// Months since January 1970. A count of months denotes the start of a month.
+    /// A calendar month. A count of months means the start of a month.
     Month,
-    /// Weeks since Thursday, 1970-01-01.
+    /// A week. Weeks are counted from Thursday, 1970-01-01.
     Week,
     /// Days.
     Day,
@@ -34,13 +34,13 @@ pub enum Unit {
     Atto,
 }
 
-/// The step in which the time since 1970 is counted: a multiple of one [`Unit`], such as 10
-/// milliseconds.
+/// The length of the steps in which the time since 1970 is counted: a multiple of one [`Unit`],
+/// such as 10 milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// The unit in which the length of the step is given.
+    /// The unit of the length of a step.
     pub unit: Unit,
-    /// The number of units in one step, at least 1.
+    /// The number of units in one step, which is at least 1.
     pub n_units: u32,
 }
 
@@ -48,8 +48,8 @@ const SECONDS_PER_DAY: i64 = 86_400;
 const MS_PER_DAY: i64 = 1000 * SECONDS_PER_DAY;
 
 impl Unit {
-    /// Returns the unit with this name in NumPy's types, such as `ns` in `datetime64[ns]`; `None`
-    /// if there is none.
+    /// Returns the unit whose name in NumPy's types is `name`, such as `ns` in `datetime64[ns]`.
+    /// Returns `None` if no unit has this name.
     #[must_use]
     pub fn of_name(name: &str) -> Option<Unit> {
         Some(match name {
@@ -70,8 +70,8 @@ impl Unit {
         })
     }
 
-    /// Returns `true` if the unit is one or more whole days, so that a time counted in it has no
-    /// time of day.
+    /// Returns `true` if the unit consists of whole days. A time counted in such a unit has no time
+    /// of day.
     #[inline]
     #[must_use]
     pub fn is_of_days(self) -> bool {
@@ -95,9 +95,10 @@ impl Step {
         }
     }
 
-    /// Returns the time that is `count` steps after 1970, rounded down to nanoseconds, without an
-    /// offset; `None` if its year is not 0 to 9999.
-    // Inlined, because a call takes an eighth of the time in which an array of seconds is written.
+    /// Returns the time that is `count` steps after the start of 1970, rounded down to nanoseconds,
+    /// without an offset from UTC. Returns `None` if its year is not 0 to 9999.
+    // Inlined, because a call takes an eighth of the time that writing one element of an array
+    // takes.
     #[inline(always)]
     #[must_use]
     pub fn timestamp(self, count: i64) -> Option<Timestamp> {
@@ -116,8 +117,9 @@ impl Step {
         }
     }
 
-    /// Returns the time that is `count` steps after 1970, in milliseconds since 1970, rounded down.
-    /// The result may be in any year. Returns `None` if it exceeds 64 bits.
+    /// Returns the milliseconds from the start of 1970 to the time that is `count` steps later,
+    /// rounded down. The time may be in any year. Returns `None` if the result does not fit into 64
+    /// bits.
     #[inline]
     #[must_use]
     pub fn unix_ms(self, count: i64) -> Option<i64> {
@@ -139,8 +141,8 @@ impl Step {
     }
 }
 
-/// Returns the day that is `n` years, months, weeks or days after 1970-01-01, as a number of days
-/// since 1970-01-01.
+/// Returns the number of days in the first `n` years, months, weeks or days (`unit`) after
+/// 1970-01-01. Returns `None` if it does not fit into 64 bits.
 #[inline]
 fn days(unit: Unit, n: i64) -> Option<i64> {
     match unit {
@@ -169,7 +171,7 @@ fn of_second(second: i64, nanosecond: u32) -> Option<Timestamp> {
     of_day(day, second as u32, nanosecond)
 }
 
-/// Returns the time that is `n / PER_SECOND` seconds after 1970.
+/// Returns the time that is `n / PER_SECOND` seconds after the start of 1970.
 #[inline(always)]
 fn of_parts<const PER_SECOND: i64>(n: i64) -> Option<Timestamp> {
     let rest = n.rem_euclid(PER_SECOND) * (1_000_000_000 / PER_SECOND);
@@ -289,7 +291,7 @@ mod tests {
             assert_eq!(date.day, 1);
             assert_eq!(step(Unit::Month).unix_ms(months), date.to_unix_ms().ok());
         }
-        // This year is outside the range of `Date`.
+        // The year 401,970 is outside of 0 to 9999, but its milliseconds fit into 64 bits.
         assert_eq!(
             step(Unit::Year).unix_ms(400_000),
             Some(400_000 / 400 * 146_097 * 86_400_000)

@@ -1,13 +1,14 @@
-//! Validates decimals that are given as text. When such a decimal is written, every digit is kept,
-//! and only notation that JSON does not permit is changed.
+//! Validation of decimals that are given as text. When such a decimal is written as JSON, every
+//! digit is kept. Only notation that JSON does not permit, such as a leading `+`, is changed.
 
 use crate::error::WriteError;
 
-/// A validated decimal, divided into the parts from which JSON is written.
+/// A validated decimal, split into the parts of which its JSON text consists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Decimal<'a> {
-    /// A finite number. `whole` has the digits before the point; if there are none, `0` is written.
-    /// `fraction` and `exponent` are the remaining text.
+    /// A finite number. `whole` is the digits before the decimal point; if it is empty, JSON needs
+    /// a `0` there. `fraction` is the digits after the point. `exponent` begins with its letter, or
+    /// is empty.
     Number {
         negative: bool,
         whole: &'a [u8],
@@ -18,18 +19,19 @@ pub(crate) enum Decimal<'a> {
     NonFinite(&'static str),
 }
 
-/// Returns `true` if a text is `[+-]digits[.digits][e[+-]digits]`, NaN or an infinity.
+/// Returns `true` if `text` is a decimal (`[+-]digits[.digits][e[+-]digits]`) or the name of NaN or
+/// an infinity.
 #[inline]
 #[must_use]
 pub fn is_decimal(text: &[u8]) -> bool {
     is_plain(text) || read(text).is_ok()
 }
 
-/// Parses `[+-]digits[.digits][e[+-]digits]`. The digits before the point or those after it may be
-/// missing, but not both.
+/// Parses the text `[+-]digits[.digits][e[+-]digits]`, or the name of NaN or an infinity. Either
+/// the digits before the point or those after it may be missing, but not both.
 ///
 /// # Errors
-/// [`WriteError::NotADecimal`] for other text.
+/// [`WriteError::NotADecimal`] if the text has another syntax.
 pub(crate) fn read(text: &[u8]) -> Result<Decimal<'_>, WriteError> {
     let (negative, unsigned) = match text {
         [b'-', rest @ ..] => (true, rest),
@@ -88,8 +90,8 @@ fn special(text: &[u8]) -> Result<Decimal<'static>, WriteError> {
     }))
 }
 
-/// Returns `true` if `text` is a JSON number (RFC 8259, section 6) without an exponent, so that it
-/// can be written unchanged. Nearly every decimal has this form.
+/// Returns `true` if `text` is a JSON number (RFC 8259, section 6) without an exponent, which can
+/// be written unchanged. Nearly all decimals from a database are such numbers.
 #[inline]
 pub(crate) fn is_plain(text: &[u8]) -> bool {
     let unsigned = text.strip_prefix(b"-").unwrap_or(text);

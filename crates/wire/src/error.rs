@@ -1,56 +1,57 @@
-//! [`WriteError`]: the reason why a value cannot be written in an output format.
+//! [`WriteError`]: the reason for which a value cannot be written in an output format.
 
 use std::fmt;
 
 use onecopy_text::convert::ConvertError;
 use onecopy_text::{Malformed, SinkFull};
 
-/// The reason why a value cannot be written: it cannot be represented in the output format, or the
-/// sink is full.
+/// The reason for which a value cannot be written. Either the output format cannot represent the
+/// value, or the sink is full.
 ///
 /// The message never contains the value, because a cell may contain data that must not be logged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WriteError {
-    /// Text is malformed, and the policy does not replace malformed sequences. Every writer of text
-    /// can return this error. The database contains text in an encoding other than the declared
-    /// one. Correct the text in the database, or use [`onecopy_text::Policy::Replace`].
+    /// The text is malformed, and the policy does not replace malformed sequences. Usually the
+    /// database contains text in another encoding than the declared one. Correct the text in the
+    /// database, or use [`onecopy_text::Policy::Replace`]. Every writer of text can return this
+    /// error.
     Malformed(Malformed),
-    /// The sink cannot grow: memory is exhausted, or the sink's fixed size is used up. Every writer
-    /// can return this error.
+    /// The sink cannot grow: either no more memory is available, or the sink's fixed size is used
+    /// up. Every writer can return this error.
     SinkFull(SinkFull),
     /// The value is NaN or an infinity, which JSON numbers cannot represent. The writers of floats
     /// and decimals return this error under the policy [`crate::NonFinite::Error`]. Choose a policy
     /// that writes null or text, or exclude the value in SQL.
     NonFinite,
-    /// The text of a decimal is not `[+-]digits[.digits][e[+-]digits]`. The writers of decimals
-    /// return this error. Either the driver formats numbers by a locale (with a comma), or the
-    /// column is not numeric. Cast the column to text in SQL.
+    /// The text of a decimal does not have the syntax `[+-]digits[.digits][e[+-]digits]`. Either
+    /// the driver formats numbers for a locale (with a comma), or the column is not numeric. Cast
+    /// the column to text in SQL. The writers of decimals return this error.
     NotADecimal,
-    /// The year is not 0 to 9999. RFC 3339 cannot represent such a year, and drivers do not return
-    /// it reliably. The writers of dates return this error. Cast the column to text in SQL.
+    /// The year is not 0 to 9999. RFC 3339 cannot represent other years, and drivers do not return
+    /// them reliably. Cast the column to text in SQL. The writers of dates return this error.
     YearOutOfRange(i32),
     /// A month, day, hour, minute, second, fraction or offset is outside its range (such as
     /// MariaDB's `0000-00-00`). The writers of dates and times return this error. Cast the column
     /// to text in SQL.
     NotADate,
-    /// A decimal has more than 34 digits, or an exponent outside of −6176 to 6111, so 128 bits
+    /// A decimal has more than 34 digits, or an exponent outside of −6176 to 6111, so that 128 bits
     /// cannot represent it exactly. [`crate::bson::Decimal128::of_digits`] returns this error.
     /// Select the option that writes decimals as text, or round or cast the value in SQL.
     DecimalTooLong,
-    /// A document, or a value in it, is longer than this number of bytes. The writers of BSON
+    /// A document, or a value in it, would be longer than this number of bytes. The writers of BSON
     /// return this error. Select fewer or shorter columns.
     TooLong(usize),
-    /// A key or a regular expression contains NUL, which would end it in BSON. The writers of BSON
-    /// return this error. Rename the column or change the pattern.
+    /// A key or a regular expression contains NUL, which is the terminator of these strings in
+    /// BSON. The writers of BSON return this error. Rename the column or change the pattern.
     NulInKey,
     /// The text of a JSON column is not valid JSON. [`crate::json::write_value`] returns this
     /// error. Cast the column to text in SQL.
     NotJson,
     /// The text of an array column is not an array. Cast the column to text in SQL.
     NotAnArray,
-    /// The delimiter of fields occurs in numbers, dates or quotes, so that CSV would be ambiguous.
-    /// [`crate::csv::Dialect::new`] returns this error. Use `,` `;` `|` or a tab.
+    /// The delimiter of fields could also occur in numbers, dates or quotes, so that CSV would be
+    /// ambiguous. [`crate::csv::Dialect::new`] returns this error. Use `,` `;` `|` or a tab.
     UnfitDelimiter(u8),
 }
 
@@ -129,8 +130,8 @@ impl From<Malformed> for WriteError {
 }
 
 impl From<ConvertError> for WriteError {
-    /// Converts the error of a text conversion. A variant of `ConvertError` that is added in the
-    /// future is reported as a full sink.
+    /// Converts the error of a text conversion. `ConvertError` may get further variants in the
+    /// future; these become [`WriteError::SinkFull`].
     fn from(e: ConvertError) -> Self {
         match e {
             ConvertError::Malformed(e) => WriteError::Malformed(e),
@@ -140,7 +141,8 @@ impl From<ConvertError> for WriteError {
     }
 }
 
-/// The way in which a writer treats NaN and the infinities, which JSON numbers cannot represent.
+/// The way in which a writer represents NaN and the infinities, which JSON numbers cannot
+/// represent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NonFinite {
@@ -150,16 +152,16 @@ pub enum NonFinite {
     /// NaN and the infinities are written like NULL: as `null` in JSON, and as an empty field in
     /// CSV.
     Null,
-    /// NaN and the infinities are written as the text `NaN`, `Infinity` or `-Infinity`, which is a
-    /// string in JSON, and unquoted in CSV.
+    /// NaN and the infinities are written as the text `NaN`, `Infinity` or `-Infinity`. JSON
+    /// encloses it in quotes as a string, and CSV does not.
     Text,
     /// NaN and the infinities are written as `NaN`, `Infinity` or `-Infinity` without quotes, also
-    /// in JSON. RFC 8259 does not permit this, but Python's `json` does the same.
+    /// in JSON. RFC 8259 does not permit this, but Python's `json` module does it too.
     Literal,
 }
 
-/// Returns the text that is written for NaN or an infinity under `policy`; `None` for null. `text`
-/// is the name of the value, such as `NaN`.
+/// Returns the text that is written for NaN or an infinity under `policy`, or `None` if it is
+/// written like NULL. `text` is the name of the value, such as `NaN`.
 pub(crate) fn non_finite(
     text: &'static str,
     policy: NonFinite,
@@ -171,7 +173,7 @@ pub(crate) fn non_finite(
     }
 }
 
-/// Returns the name of a float that is NaN or an infinity.
+/// Returns the name `NaN`, `Infinity` or `-Infinity` of a float that is not finite.
 pub(crate) fn non_finite_name(value: f64) -> &'static str {
     if value.is_nan() {
         "NaN"

@@ -1,22 +1,23 @@
-//! [`Half`]: floats of 16 bits (IEEE 754 binary16), which occur in NumPy arrays.
+//! [`Half`]: half-precision floats of 16 bits (IEEE 754 binary16), which occur in NumPy arrays.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// A float of 16 bits.
+/// A half-precision float (IEEE 754 binary16), as its 16 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Half(pub u16);
 
-/// The number of bits that store the fraction.
+/// The number of bits of the fraction field.
 const PLACES: u32 = 10;
 const SIGN: u16 = 1 << 15;
 /// The value of the exponent field in the infinities and in NaN.
 const SPECIAL: u32 = 31;
-/// The number of significant decimal digits that suffice to distinguish any two 16-bit floats.
+/// The number of significant decimal digits that suffices to distinguish any two half-precision
+/// floats.
 const MOST_DIGITS: i32 = 5;
 
 impl Half {
-    /// Returns the value of the exponent field (1 for subnormal floats) and the significand,
-    /// without the sign. The absolute value of a finite float is `significand * 2^(exponent - 25)`.
+    /// Returns the exponent field (1 for subnormal floats) and the significand, without the sign.
+    /// The absolute value of a finite float is `significand * 2^(exponent - 25)`.
     #[inline]
     fn parts(self) -> (u32, u32) {
         let bits = u32::from(self.0 & !SIGN);
@@ -45,13 +46,13 @@ impl Half {
                 _ => f64::NAN,
             };
         }
-        // Both factors are exact, because 2^(exponent - 25) is a quotient of powers of two.
+        // Both factors are exact, because the scale 2^(exponent - 25) is a power of two.
         let scale = f64::from(1_u32 << exponent) / f64::from(1_u32 << 25);
         self.signed(f64::from(significand) * scale)
     }
 
-    /// Returns the `f64` closest to the shortest decimal that reads back as this half-precision
-    /// float: 0.1 stays 0.1, although the exact half-precision value is 0.0999755859375.
+    /// Returns the `f64` nearest to the shortest decimal that is parsed as this half-precision
+    /// float. For example, it returns 0.1 for the float whose exact value is 0.0999755859375.
     #[inline]
     #[must_use]
     pub fn widen(self) -> f64 {
@@ -72,10 +73,10 @@ impl Half {
         if exponent == SPECIAL || significand == 0 {
             return self.to_f64();
         }
-        // All numbers here are in units of 2^-25. A decimal reads back as this float in two cases:
-        // its distance to the float is less than half the distance to the neighbouring float; or it
-        // is equal to half that distance, and the float is even. The neighbour below a power of two
-        // is half as far away as the neighbour above it.
+        // All numbers here are in units of 2^-25. A decimal is parsed as this float in two cases.
+        // In the first case, its distance to the float is less than half the distance from the
+        // float to the neighbouring float. In the second case, the two are equal, and the float is
+        // even. The neighbour below a power of two is half as far away as the neighbour above it.
         let value = u64::from(significand) << exponent;
         let above = 1_u64 << (exponent - 1);
         let is_power = significand == 1 << PLACES && exponent > 1;
@@ -88,15 +89,15 @@ impl Half {
         };
         let first = first_place(value);
         for place in (first + 1 - MOST_DIGITS..=first).rev() {
-            // `value` and `unit` are scaled to integers: `unit` is the scaled value of 10^place. (A
-            // division by a constant is a multiplication and a shift.)
+            // `value` and `unit` are scaled to integers; `unit` is the scaled value of 10^place.
+            // Division by a constant costs only a multiplication and a shift.
             let power = POWERS[place.unsigned_abs() as usize];
             let (unit, scale, nearest) = match place >= 0 {
                 true => (power << 25, 1, nearest_multiple(value, power << 25)),
                 false => (1 << 25, power, nearest_multiple(value * power, 1 << 25)),
             };
-            // For a power of two, the nearest multiple may be too far below the value; the next
-            // multiple above is not too far.
+            // For a power of two, the nearest multiple may be too far below the value. The next
+            // multiple above it may then be near enough.
             let mut candidates = [nearest, nearest + 1].into_iter();
             let found = candidates.find(|n| is_near(n * unit, value * scale, scale));
             if let Some(digits) = found {
@@ -112,12 +113,13 @@ impl Half {
     }
 }
 
-/// A cache of the results of [`Half::widen`], indexed by the 15 bits without the sign. An entry has
-/// the bits of an `f64`, or 0 if it is not computed yet (and for zero). Computing a result takes 30
-/// ns. Memory pages of the cache that are not used are not allocated.
+/// A cache of the results of [`Half::widen`], indexed by the 15 bits without the sign. An entry is
+/// the bits of an `f64`, or 0 if the result is 0 or is not computed yet. Computing a result takes
+/// 30 ns. The system allocates only those memory pages of the cache that are used.
 static WIDENED: [AtomicU64; 1 << 15] = [const { AtomicU64::new(0) }; 1 << 15];
 
-/// The powers of ten from 10^0 to 10^12, which are needed for the digits of the smallest float.
+/// The powers of ten from 10^0 to 10^12, which suffice for the decimal digits of the smallest
+/// float.
 const POWERS: [u64; 13] = {
     let mut all = [1; 13];
     let mut i = 1;
@@ -135,8 +137,7 @@ fn nearest_multiple(value: u64, unit: u64) -> u64 {
     n + u64::from(rest > unit / 2 || (rest == unit / 2 && n % 2 == 1))
 }
 
-/// Returns the exponent of ten of the first decimal digit of a number. The number is `value *
-/// 2^-25`.
+/// Returns the decimal exponent of the first digit of the number `value * 2^-25`.
 fn first_place(value: u64) -> i32 {
     let mut place: i32 = 4;
     while place >= 0 && value < POWERS[place.unsigned_abs() as usize] << 25 {
@@ -152,8 +153,8 @@ fn first_place(value: u64) -> i32 {
 mod tests {
     use super::*;
 
-    /// Returns the bits of the half-precision float nearest to a value that is not negative, ties
-    /// to even.
+    /// Returns the bits of the half-precision float nearest to a value that is not negative. A
+    /// value half way between two floats becomes the even one.
     fn nearest(value: f64) -> u16 {
         let (mut low, mut high) = (0_u16, 0x7C00);
         while high - low > 1 {
@@ -205,7 +206,7 @@ mod tests {
             let n_digits = digits.len() - usize::from(digits.contains('.'));
             let exact = Half(bits).to_f64();
             for n in 0..n_digits.saturating_sub(1) {
-                // The two decimals next to the value that have fewer digits.
+                // The decimals closest to the value that have fewer digits.
                 let shorter = format!("{exact:.n$e}");
                 let (digits, exponent) = shorter.split_once('e').expect("an exponent");
                 let exponent: i32 = exponent.parse().expect("digits");

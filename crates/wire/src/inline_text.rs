@@ -1,8 +1,8 @@
-//! [`InlineText`]: a number, date or UUID as text, stored on the stack.
+//! [`InlineText`]: the text of a number, date or UUID, stored without a heap allocation.
 
 use onecopy_text::Put;
 
-/// The number of bytes of space that a window needs for one [`InlineText`].
+/// The number of bytes of space that a window of a sink must have for an [`InlineText`].
 pub const SHORT_BYTES: usize = 40;
 
 /// A short ASCII text of at most [`SHORT_BYTES`] bytes, stored without an allocation.
@@ -28,13 +28,13 @@ impl InlineText {
         &self.bytes[..self.len]
     }
 
-    /// Creates the decimal text of an integer with the absolute value `value`, and a minus sign if
-    /// it is `negative`.
+    /// Creates the decimal text of an integer whose absolute value is `value`. The text has a minus
+    /// sign if `negative` is `true`.
     #[inline]
     pub(crate) fn of_u64(mut value: u64, negative: bool) -> InlineText {
-        // The digits are written from the last to the first and end at byte 21 of a larger array,
-        // so that the copy to the start has a fixed size. Such a copy costs half as much as one of
-        // unknown length.
+        // The digits are written from the last to the first, and end at byte 21 of a larger array.
+        // They are then moved to the start by a copy of fixed size, which costs half as much as a
+        // copy of variable size.
         const END: usize = 21;
         let mut bytes = [0_u8; END + SHORT_BYTES];
         let mut start = END;
@@ -93,12 +93,11 @@ impl Put for InlineText {
     }
 }
 
-/// Returns the two decimal digits of a number below 100 as characters, the first one in the low
-/// byte. The caller assembles a text from such digits in a register, and stores it at once.
+/// Returns the two decimal digits of a number below 100 as ASCII characters, with the first digit
+/// in the lowest byte. The caller combines several results in a register and stores them at once.
 #[inline(always)]
 pub(crate) fn two_digits(value: u32) -> u64 {
-    // The table has as many entries as a masked index can select, so that the index needs no bounds
-    // check.
+    // The table has 128 entries, so that an index masked with 127 needs no bounds check.
     static PAIRS: [u16; 128] = {
         let mut pairs = [0; 128];
         let mut i = 0;
@@ -111,7 +110,7 @@ pub(crate) fn two_digits(value: u32) -> u64 {
     u64::from(PAIRS[value as usize & 127])
 }
 
-/// Writes `value` in decimal, with leading zeros that fill all of `text`.
+/// Writes `value` in decimal to `text`, with leading zeros that fill `text` completely.
 #[inline]
 pub(crate) fn write_padded(text: &mut [u8], mut value: u32) {
     for digit in text.iter_mut().rev() {
@@ -120,14 +119,14 @@ pub(crate) fn write_padded(text: &mut [u8], mut value: u32) {
     }
 }
 
-/// The number of characters of a UUID.
+/// The number of characters of a UUID in text form.
 const UUID_CHARACTERS: usize = 36;
 
 /// Writes a UUID in lower-case hexadecimal with hyphens (RFC 9562, section 4) into `text` at
-/// position `at`; returns the position after it.
+/// position `at`. Returns the position after the UUID.
 #[inline(always)]
 pub(crate) fn write_uuid<const N: usize>(text: &mut [u8; N], at: usize, uuid: &[u8; 16]) -> usize {
-    // The positions of the two digits of each byte, and of the hyphens.
+    // The positions of the first hexadecimal digit of each byte, and the positions of the hyphens.
     const DIGITS: [usize; 16] = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34];
     const HYPHENS: [usize; 4] = [8, 13, 18, 23];
     let text = &mut text[at..at + UUID_CHARACTERS];
@@ -140,7 +139,7 @@ pub(crate) fn write_uuid<const N: usize>(text: &mut [u8; N], at: usize, uuid: &[
     at + UUID_CHARACTERS
 }
 
-/// For each byte, its two hexadecimal digits as characters.
+/// The two hexadecimal digits of each byte, as ASCII characters, indexed by the byte.
 const HEX_DIGITS: [[u8; 2]; 256] = {
     const HEX: &[u8; 16] = b"0123456789abcdef";
     let mut table = [[0; 2]; 256];

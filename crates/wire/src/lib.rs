@@ -1,5 +1,5 @@
-//! Writers and parsers for the formats JSON, BSON, CSV and HTTP/1.1, as bytes in memory. The crate
-//! contains no database access, no I/O and no `unsafe`.
+//! Writers and parsers for the formats JSON, BSON, CSV and HTTP/1.1, which work on bytes in memory.
+//! The crate contains no database access, no I/O and no `unsafe`.
 //!
 //! | module | contents |
 //! |---|---|

@@ -1,18 +1,19 @@
-//! Functions that lock a mutex even if it is poisoned. `std` marks a mutex as poisoned if a thread
-//! panicked while it held the lock; every later call of `Mutex::lock` then returns an error.
+//! Functions that lock a mutex even if it is poisoned. `std` marks a mutex as poisoned when a
+//! thread panics while it holds the lock. Every later call of `Mutex::lock` then returns an error.
 //!
-//! Each panic is caught where a thread or an `extern "C"` function of this project begins. The code
-//! that holds a lock leaves the locked value consistent after each statement, so a later caller may
-//! use the value.
+//! In this project, each thread and each `extern "C"` function catches panics. Code that holds a
+//! lock leaves the locked value consistent after each statement, so the value can be used after a
+//! panic.
 
 use std::sync::{LockResult, Mutex, MutexGuard, PoisonError};
 
-/// Locks a mutex, also if it is poisoned.
+/// Locks a mutex. If the mutex is poisoned, the poison is ignored.
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     unpoisoned(mutex.lock())
 }
 
-/// Returns the guard of a lock, or of a wait with a `Condvar`, also if the mutex is poisoned.
+/// Returns the guard from the result of a lock, or of a wait with a `Condvar`. If the mutex is
+/// poisoned, the poison is ignored.
 pub fn unpoisoned<T>(result: LockResult<T>) -> T {
     result.unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! Writes booleans and numbers, whose text is the same in JSON and CSV.
+//! Functions that write booleans and numbers, which have the same text in JSON and CSV.
 
 use onecopy_text::Put;
 use onecopy_text::convert::{self, EIGHT_DIGITS, eight_digits};
@@ -30,7 +30,7 @@ pub fn put_i64_comma<P: Put>(value: i64, window: &mut P) {
 }
 
 /// Writes an unsigned integer with all its digits, followed by a comma. For a number below 1,000,
-/// one store writes the digits and the comma.
+/// one store instruction writes the digits and the comma.
 #[inline(always)]
 pub fn put_u64_comma<P: Put>(value: u64, window: &mut P) {
     if let Some(text) = SHORT_WITH_COMMA.get(value as usize) {
@@ -42,7 +42,8 @@ pub fn put_u64_comma<P: Put>(value: u64, window: &mut P) {
     }
 }
 
-/// For each number below 1,000, its digits and a comma, followed by zero bytes.
+/// The digits and a comma of each number below 1,000, followed by zero bytes, indexed by the
+/// number.
 static SHORT_WITH_COMMA: [[u8; 4]; 1000] = {
     let mut all = [[0; 4]; 1000];
     let mut value = 0;
@@ -79,8 +80,8 @@ pub fn put_u64<P: Put>(value: u64, window: &mut P) {
     }
 }
 
-/// Writes a number below 10,000, by two table lookups. The lookups take half the time of the
-/// multiplications that longer numbers require, and most numbers are below 10,000.
+/// Writes a number below 10,000 by two table lookups. These take half the time of the
+/// multiplications that longer numbers need. Most numbers are below 10,000.
 #[inline(always)]
 fn put_four<P: Put>(value: u32, window: &mut P) {
     let pair = |n: u32| u32::from(PAIRS[n as usize % 100]);
@@ -90,7 +91,8 @@ fn put_four<P: Put>(value: u32, window: &mut P) {
     window.put_short(&text.to_le_bytes(), 4 - n_zeros as usize);
 }
 
-/// For each number below 100, its two digits as characters, the first one in the low byte.
+/// The two digits of each number below 100 as ASCII characters, with the first digit in the low
+/// byte.
 static PAIRS: [u16; 100] = {
     let mut pairs = [0; 100];
     let mut i = 0;
@@ -122,18 +124,18 @@ fn put_long<P: Put>(value: u64, window: &mut P) {
 #[inline(always)]
 fn put_first<P: Put>(value: u64, window: &mut P) {
     let digits = eight_digits(value);
-    // The number of leading zeros; for zero itself, seven of its eight digits.
+    // The number of leading zeros, at most seven, so that the number 0 has one digit.
     let n_zeros = (digits | 1 << 56).trailing_zeros() / 8;
     let text = (digits | ZEROS) >> (8 * n_zeros);
     window.put_short(&text.to_le_bytes(), 8 - n_zeros as usize);
 }
 
-/// Eight bytes with the character `0`.
+/// Eight bytes that contain the character `0`.
 const ZEROS: u64 = 0x3030_3030_3030_3030;
 
-/// Returns the `f64` nearest to the shortest decimal that reads back as `value`. PostgreSQL and its
-/// drivers return this number for a `real`: 0.1 stays 0.1, while a plain conversion gives
-/// 0.10000000149011612.
+/// Returns the `f64` nearest to the shortest decimal that is parsed as `value`. PostgreSQL and its
+/// drivers return this number for a `real`. For example, 0.1 stays 0.1, while a plain conversion
+/// gives 0.10000000149011612.
 #[must_use]
 pub fn widen(value: f32) -> f64 {
     let wide = f64::from(value);
@@ -146,26 +148,26 @@ pub fn widen(value: f32) -> f64 {
 }
 
 /// Writes a float whose shortest decimal has at most two digits after the point, such as a price.
-/// Returns `false`, and writes nothing, for any other float.
+/// For any other float, returns `false` and writes nothing.
 ///
-/// Such a decimal is a whole number below 10^15 divided by 100, and has at most 15 digits. No two
-/// decimals of at most 15 digits have the same nearest float. So if `value` is the float nearest to
-/// such a decimal, no shorter decimal has `value` as its nearest float. (The quotient of two whole
-/// numbers that floats represent exactly is rounded once, so it is the float nearest to the
-/// decimal.)
+/// Such a decimal is an integer below 10^15 divided by 100, so it has at most 15 digits. Two
+/// different decimals of at most 15 digits never have the same nearest float. Therefore, if `value`
+/// is the float nearest to such a decimal, no shorter decimal is parsed as `value`. The division of
+/// the two integers, which floats represent exactly, is rounded once, so its result is the float
+/// nearest to the decimal.
 #[inline(always)]
 pub(crate) fn put_hundredths<P: Put>(value: f64, window: &mut P) -> bool {
     const MOST: f64 = 1e13;
-    /// A bound of the relative error of `value * 100`. The product and `value` each have an error
-    /// of at most 2^-53.
+    /// A bound on the relative error of `value * 100`. The product and `value` each have a relative
+    /// error of at most 2^-53.
     const NEAR: f64 = 1.0 / (1_u64 << 50) as f64;
     let magnitude = value.abs();
     // Adding this constant (1.5 * 2^52) to a number and subtracting it again rounds the number to
-    // an integer: the sum has no bits for a fraction.
+    // an integer, because the sum has no bits for a fraction.
     const SHIFTER: f64 = 6_755_399_441_055_744.0;
     let exact = magnitude * 100.0;
     let hundredths = (exact + SHIFTER) - SHIFTER;
-    // If the product is far from an integer, the division that would confirm it is skipped.
+    // If the product is not close to an integer, the division that would verify it is skipped.
     if (exact - hundredths).abs() > exact * NEAR || magnitude >= MOST {
         return false;
     }
@@ -182,8 +184,8 @@ pub(crate) fn put_hundredths<P: Put>(value: f64, window: &mut P) -> bool {
     true
 }
 
-/// Writes the shortest decimal that reads back as the same float of the type `F`. For NaN and the
-/// infinities, calls `otherwise` with their name.
+/// Writes the shortest decimal text that is parsed as the same float of type `F`. For NaN and the
+/// infinities, calls `otherwise` with their name instead.
 #[inline]
 pub(crate) fn put_float<F, P>(
     value: F,
@@ -242,8 +244,8 @@ mod tests {
         }
     }
 
-    /// Formats a float with the library zmij, which [`put_float`] uses if its fast path does not
-    /// apply.
+    /// Formats a float with the library zmij, which [`put_float`] also uses outside of its fast
+    /// path.
     fn shortest(value: f64) -> String {
         zmij::Buffer::new().format(value).to_owned()
     }

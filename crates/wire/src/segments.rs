@@ -1,25 +1,26 @@
 //! [`Segments`]: short byte strings that are encoded once and copied for each cell, such as the key
-//! and colon before each value of an object.
+//! and the colon before each value of a JSON object.
 
 use onecopy_text::Put;
 
-/// Segments of at most this length in bytes are written by one copy of this fixed size.
+/// The largest length in bytes of a segment that is written by a copy of this fixed size, which is
+/// faster than a copy of variable size.
 const SHORT_BYTES: usize = 32;
 
-/// Byte strings (segments) that are stored one after the other and are selected by their index.
+/// Byte strings (segments) that are stored in one vector and selected by their index.
 #[derive(Clone, Debug)]
 pub(crate) struct Segments {
-    /// The bytes of all segments, followed by [`SHORT_BYTES`] bytes of padding, so that a copy of
-    /// fixed size stays inside the vector.
+    /// The bytes of all segments, followed by [`SHORT_BYTES`] bytes of padding. Because of the
+    /// padding, a copy of fixed size never reads past the end of the vector.
     bytes: Vec<u8>,
-    /// For each segment, its start in `bytes` and its length.
+    /// The start in `bytes` and the length of each segment.
     spans: Vec<(usize, usize)>,
     longest: usize,
 }
 
 impl Segments {
-    /// Creates segments from `bytes`, which contains them one after the other; `lengths` has their
-    /// lengths in bytes.
+    /// Creates segments from `bytes`, which contains them without gaps. `lengths` are their lengths
+    /// in bytes.
     pub(crate) fn new(mut bytes: Vec<u8>, lengths: impl IntoIterator<Item = usize>) -> Segments {
         let mut start = 0;
         let spans: Vec<(usize, usize)> = lengths
@@ -43,14 +44,15 @@ impl Segments {
         self.spans.len()
     }
 
-    /// Returns the number of bytes of space that a window needs for any of the segments.
+    /// Returns the number of bytes of space that a window of a sink must have for any of the
+    /// segments.
     #[inline]
     pub(crate) fn room_bytes(&self) -> usize {
         self.longest
     }
 
-    /// Writes the segment with this index (from 0), without its first `n_skipped` bytes. The window
-    /// must have [`Segments::room_bytes`] bytes of space.
+    /// Writes the segment with the index `index` (from 0), without its first `n_skipped` bytes. The
+    /// window must have [`Segments::room_bytes`] bytes of space.
     #[inline(always)]
     pub(crate) fn put_into<P: Put>(&self, index: usize, n_skipped: usize, window: &mut P) {
         let (start, len) = self.spans[index];

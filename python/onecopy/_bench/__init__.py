@@ -65,13 +65,15 @@ def main(arguments: list[str]) -> int:
             _say("note: stopped")
         return 130
     except BrokenPipeError:
-        # The interpreter would report this again when it flushes stdout.
+        # The reader has closed the pipe. The interpreter would report this again when it flushes
+        # stdout.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
 
 
 def _write(report: Report, as_json: bool, picture: str | None, quiet: bool) -> int:
-    """Write the report; return the exit code."""
+    """Write the report as text or JSON, and as a picture if its path is given; return the exit
+    code."""
     if picture is not None:
         try:
             _write_file(picture, svg(report))
@@ -113,8 +115,8 @@ def _write_file(path: str, contents: str) -> None:
 
 
 def _style(out: TextIO) -> Style:
-    """The form of the report for this stream, by https://no-color.org and the other commands'
-    environment variables."""
+    """The style of the report for this stream: its width, colours and Unicode. The environment
+    variables of https://no-color.org are respected, and those of the other commands."""
     environment = os.environ
     forced = environment.get("CLICOLOR_FORCE", "0") not in ("", "0")
     is_terminal = out.isatty() and environment.get("TERM") != "dumb" and environment.get("CLICOLOR", "1") != "0"
@@ -125,33 +127,34 @@ def _style(out: TextIO) -> Style:
 
 
 class _Progress:
-    """A line on a terminal with the current step."""
+    """A line on a terminal that shows the current step of the benchmark."""
 
     def __init__(self, out: TextIO, *, is_shown: bool) -> None:
         self._out = out
         self._is_shown = is_shown and out.isatty() and os.environ.get("TERM") != "dumb"
 
     def show(self, step: str) -> None:
-        """Replace the line."""
+        """Replace the line with ``step``."""
         if self._is_shown:
             columns = shutil.get_terminal_size((80, 24)).columns
             self._out.write(f"\r\x1b[K{step[: columns - 1]}")
             self._out.flush()
 
     def clear(self) -> None:
-        """Remove the line."""
+        """Remove the line from the terminal."""
         if self._is_shown:
             self._out.write("\r\x1b[K")
             self._out.flush()
 
 
 def _stop(number: int, frame: FrameType | None) -> None:
-    """The handler of SIGTERM: end as at Ctrl-C, so that the workers end too."""
+    """The handler of SIGTERM: it ends the command as Ctrl-C does, so that the workers end too."""
     raise KeyboardInterrupt
 
 
 def _fail(message: str, code: int) -> int:
-    """Write an error, whose lines after the first are advice; return the exit code."""
+    """Write an error message and return the exit code. Lines of the message after the first are
+    advice."""
     _say("error: " + message.strip().replace("\n", "\n  "))
     return code
 

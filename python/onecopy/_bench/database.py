@@ -9,7 +9,7 @@ from urllib.parse import quote, quote_plus, unquote
 
 __all__ = ["Database", "InvalidDatabase", "parse", "read_text"]
 
-#: Schemes of URLs, without the prefix `odbc+`, and the dialect of their database.
+#: Maps the schemes of URLs, without the prefix `odbc+`, to the dialect of their database.
 _SCHEMES = {
     "postgresql": "postgresql",
     "postgres": "postgresql",
@@ -17,7 +17,7 @@ _SCHEMES = {
     "mariadb": "mysql",
     "mssql": "mssql",
 }
-#: Parts of the names of ODBC drivers, and the dialect of their database.
+#: Maps parts of the names of ODBC drivers to the dialect of their database.
 _DRIVERS = {
     "psqlodbc": "postgresql",
     "postgres": "postgresql",
@@ -32,7 +32,8 @@ _DRIVERS = {
     "mssql": "mssql",
     "sqlite": "sqlite",
 }
-#: Keywords of ODBC connection strings, in lower case, and our names for them.
+#: Maps keywords of ODBC connection strings, in lower case, to the corresponding keywords of
+#: libpq.
 _KEYWORDS = {
     "server": "host",
     "servername": "host",
@@ -67,7 +68,8 @@ class Database(NamedTuple):
 
     @property
     def url(self) -> str:
-        """A URL with the scheme `postgresql` or `mysql`, for libraries that accept nothing else."""
+        """Return a URL with the scheme `postgresql` or `mysql`, for libraries that accept nothing
+        else."""
         known = self.keywords
         hosts = known.get("host", "").split(",")
         ports = known.get("port", "").split(",")
@@ -87,7 +89,8 @@ class Database(NamedTuple):
 
     @property
     def secrets(self) -> list[str]:
-        """The texts that no message may contain, longest first."""
+        """Return the texts that no message may contain (passwords, connection strings), longest
+        first."""
         password = self.keywords.get("password", "")
         found = {self.text, self.odbc, password, quote(password, ""), quote(password), quote_plus(password)}
         if self.dialect != "sqlite":
@@ -97,7 +100,7 @@ class Database(NamedTuple):
         return sorted((text for text in found if text), key=len, reverse=True)
 
     def without_secrets(self, message: str) -> str:
-        """The message, with `…` for each connection string and password."""
+        """Return the message, with `…` instead of each connection string and password."""
         for secret in self.secrets:
             message = message.replace(secret, "…")
         return message
@@ -122,7 +125,8 @@ def parse(argument: str) -> Database:
     """Parse the DATABASE argument, which may be ``@FILE``.
 
     Raises:
-        InvalidDatabase: it is empty, not a connection string, or the file cannot be read.
+        InvalidDatabase: the argument is empty or not a connection string, or the file cannot be
+            read.
     """
     if argument == "-":
         raise InvalidDatabase("the database cannot be read from stdin\nwrite `@FILE`")
@@ -175,7 +179,8 @@ def _of_url(text: str, dialect: str, rest: str) -> Database:
 
 
 def _pairs(text: str) -> dict[str, str]:
-    """The pairs of a connection string of libpq: ``key = 'value'``, with backslash escapes."""
+    """Return the keywords of libpq's connection string ``key = 'value'``, without quotes and
+    escapes."""
     found = {}
     for key, quoted, bare in re.findall(r"(\w+)\s*=\s*(?:'((?:[^'\\]|\\.)*)'|((?:[^\s'\\]|\\.)*))", text, re.DOTALL):
         found[key] = re.sub(r"\\(.)", r"\1", quoted or bare, flags=re.DOTALL)

@@ -36,18 +36,18 @@ class Column(NamedTuple):
 
 
 class Result(NamedTuple):
-    """The columns of a result with their values; ``names`` are known for some forms only."""
+    """The columns of a result with their values; ``names`` is empty if the result has no names."""
 
     n_rows: int
     names: list[str]
     columns: list[Sequence[Any]]
 
     def digests(self) -> list[Column]:
-        """Return the digest of each column."""
+        """Return the digest of each column of the result."""
         return [Column(name, _types(values), _digest(values)) for name, values in self._named()]
 
     def common_digest(self, index: int) -> int:
-        """Return the digest of a column after its values were converted to the common form."""
+        """Return the digest of a column after its values were converted by `common_form`."""
         digest = _digest([common_form(value) for value in self.columns[index]])
         assert digest is not None, "a value in the common form can be hashed"
         return digest
@@ -71,8 +71,8 @@ def _digest(values: Sequence[Any]) -> int | None:
 
 
 def common_form(value: Any) -> Any:
-    """Return a value in a form that does not depend on its type: numbers as `float` if they are not
-    integers, and everything else as text. A text of a number is this number."""
+    """Return a value in a form that does not depend on its type. A number becomes an `int` or a
+    `float`, and everything else text. A text that contains only a number becomes this number."""
     if value is None or isinstance(value, int):
         return value
     if isinstance(value, float | Decimal):

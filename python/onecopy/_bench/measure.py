@@ -18,7 +18,8 @@ from onecopy._bench.results import EngineResult, Report, WayResult
 
 __all__ = ["Benchmark", "CannotConnect", "CannotMeasure"]
 
-#: A run that is shorter is repeated, so that the clock is exact enough.
+#: The least duration of a measurement, in seconds. A shorter run is repeated and the mean is
+#: taken, because the clock is not exact enough for it.
 _SHORTEST_S = 0.02
 
 
@@ -31,7 +32,7 @@ class CannotMeasure(Exception):
 
 
 class _Running:
-    """A worker process and the figures of its engine."""
+    """A worker process whose engine is measured, and the figures of this engine."""
 
     def __init__(self, process: WorkerProcess, result: EngineResult) -> None:
         self.process = process
@@ -41,7 +42,8 @@ class _Running:
 
 
 class Benchmark:
-    """The measurement of one statement. ``progress`` is called with the current step."""
+    """The measurement of one statement. ``progress`` is called with a text about the current
+    step."""
 
     def __init__(self, database: Database, rounds: int, time_limit_s: float, progress: Callable[[str], None]) -> None:
         self._database = database
@@ -87,7 +89,8 @@ class Benchmark:
         return WorkerProcess(self._database._asdict(), self._core, self._time_limit_s)
 
     def _measure_size(self, report: Report) -> None:
-        """Read the rows once as CSV: the size in bytes is that of all figures in MB/s."""
+        """Read the rows once as CSV. The size of this CSV in bytes is used for all figures in
+        MB/s."""
         self._progress("reading the rows")
         try:
             with self._start() as process:
@@ -156,7 +159,7 @@ class Benchmark:
 
     @contextlib.contextmanager
     def _failures(self, one: _Running) -> Iterator[None]:
-        """Record the failure of an engine."""
+        """Record the failure of an engine, if the block raises it."""
         try:
             yield
         except EngineFailed as error:
@@ -207,7 +210,8 @@ class Benchmark:
                 result.type_differences.append(f"`{name}` ({types})")
 
     def _take_turns(self, running: list[_Running], way: str) -> None:
-        """Measure the rounds. Each round begins with another engine."""
+        """Measure the rounds. Each round runs all engines, and begins with another engine than the
+        last."""
         for k in range(self._rounds):
             self._progress(f"{way}: round {k + 1} of {self._rounds}")
             first = k % len(running) if running else 0
@@ -219,8 +223,8 @@ class Benchmark:
                         one.result.cpu_s.append(timed["cpu_s"])
 
     def _read_ledger(self, running: list[_Running], way: str, result: WayResult) -> None:
-        """Count the bytes of one run of onecopy. Parquet is written by the command, which has no
-        scope of the ledger."""
+        """Count the bytes of text that one run of onecopy converts and copies. For Parquet this is
+        not possible, since the command `onecopy export` writes it without a ledger."""
         for one in running:
             if one.result.is_ours and not one.result.failure and way != "parquet":
                 with self._failures(one):
@@ -243,7 +247,7 @@ def _core() -> int | None:
 
 
 def _processor() -> str:
-    """The name of the processor."""
+    """Return the name of the processor, or the architecture if the name is not known."""
     with contextlib.suppress(OSError), open("/proc/cpuinfo", encoding="utf-8") as file:
         for line in file:
             if line.startswith("model name"):

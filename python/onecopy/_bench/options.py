@@ -12,12 +12,12 @@ __all__ = ["DEFAULT_WAYS", "parser"]
 #: The ways that are measured by default.
 DEFAULT_WAYS = ("rows", "iterate", "json", "csv", "arrow")
 _ROWS = 100_000
-#: The greatest number of `--time-limit`, in seconds.
+#: The largest value that `--time-limit` accepts, in seconds.
 _MOST_SECONDS = 86_400
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return the parser."""
+    """Return the parser of the command's arguments."""
     lines = "\n".join(f"  {way:9} {title}" for way, title in WAYS.items())
     made = argparse.ArgumentParser(
         prog="onecopy bench",

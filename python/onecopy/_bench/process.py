@@ -50,7 +50,7 @@ class WorkerProcess:
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 pass_fds=[theirs],
-                # Hashes of text are compared between processes.
+                # Hashes of text are compared between processes, so all of them use the same seed.
                 env=os.environ | {"PYTHONHASHSEED": "0"},
                 start_new_session=True,
             )
@@ -87,7 +87,8 @@ class WorkerProcess:
         return answer
 
     def close(self) -> None:
-        """Let the process end, so that it closes its connection; kill it if it does not end."""
+        """Wait for the end of the process, which closes its connection. Kill the process if it does
+        not end."""
         if self._answers < 0:
             return
         assert self._process.stdin is not None
@@ -122,7 +123,7 @@ class WorkerProcess:
             self._process.stdin.flush()
 
     def _receive(self) -> bytes:
-        """Return the next line of the answers."""
+        """Return the next line that the process has written to its pipe, within the time limit."""
         end = time.monotonic() + self._time_limit_s
         with selectors.DefaultSelector() as selector:
             selector.register(self._answers, selectors.EVENT_READ)
@@ -139,7 +140,7 @@ class WorkerProcess:
         return line
 
     def _describe_end(self) -> str:
-        """Describe the end of the process, which has closed its pipe."""
+        """Wait for the end of a process that has closed its pipe, and describe how it ended."""
         try:
             code = self._process.wait(timeout=self._time_limit_s)
         except subprocess.TimeoutExpired:

@@ -10,8 +10,8 @@ __all__ = ["EngineResult", "Ratio", "Report", "WayResult"]
 
 
 class Ratio(NamedTuple):
-    """The times of a peer divided by those of onecopy in the same round: above 1 onecopy is
-    faster."""
+    """The time of a peer divided by that of onecopy in the same round: the median, the smallest and
+    the largest quotient. Above 1, onecopy is faster."""
 
     median: float
     low: float
@@ -19,13 +19,14 @@ class Ratio(NamedTuple):
 
     @classmethod
     def of(cls, peer: list[float], ours: list[float]) -> Ratio:
-        """The ratios of neighbouring rounds."""
+        """Return the ratios of the times that were measured in the same round."""
         ratios = [theirs / max(own, 1e-9) for theirs, own in zip(peer, ours, strict=True)]
         return cls(statistics.median(ratios), min(ratios), max(ratios))
 
     @property
     def verdict(self) -> str:
-        """`parity` if the spread contains 1, otherwise `faster` or `slower`, for onecopy."""
+        """`parity` if 1 is between the smallest and the largest ratio. Otherwise `faster` or
+        `slower`: onecopy compared with the peer."""
         if self.low <= 1 <= self.high:
             return "parity"
         return "faster" if self.low > 1 else "slower"
@@ -33,8 +34,8 @@ class Ratio(NamedTuple):
 
 @dataclass
 class EngineResult:
-    """The figures of one engine for one way; ``failure`` is set if it was not measured, or not to
-    the end."""
+    """The figures of one engine for one way. ``failure`` is the reason if the measurement was not
+    completed, and otherwise empty."""
 
     name: str
     is_ours: bool = False
@@ -54,7 +55,7 @@ class EngineResult:
 
     @property
     def is_measured(self) -> bool:
-        """True if there are figures of each round."""
+        """True if the engine has not failed, and there are figures of its rounds."""
         return not self.failure and bool(self.wall_s)
 
     @property
@@ -68,7 +69,7 @@ class EngineResult:
         return statistics.median(self.cpu_s)
 
     def to_json(self) -> dict[str, Any]:
-        """The members for `--json`."""
+        """Return the object of this engine in the output of `--json`."""
         members: dict[str, Any] = {"name": self.name, "version": self.version, "note": self.note}
         if self.failure:
             return members | {"failure": self.failure}
@@ -100,17 +101,17 @@ class WayResult:
 
     @property
     def ours(self) -> EngineResult | None:
-        """Onecopy's figures, if it was measured."""
+        """The figures of onecopy, if it was measured."""
         return next((engine for engine in self.engines if engine.is_ours and engine.is_measured), None)
 
     def best_peer(self, by: str) -> EngineResult | None:
-        """The measured peer with the same values and the smallest median; ``by`` is `wall` or
-        `cpu`."""
+        """Return the peer with the smallest median among those that were measured and return the
+        same values. ``by`` is `wall` or `cpu`."""
         peers = [e for e in self.engines if e.is_measured and not e.is_ours and not e.value_differences]
         return min(peers, key=lambda engine: float(getattr(engine, by)), default=None)
 
     def set_ratios(self) -> None:
-        """Set the ratios of all peers to onecopy."""
+        """Set the ratio of each peer's times to those of onecopy."""
         ours = self.ours
         for engine in self.engines:
             if ours is not None and engine.is_measured and not engine.is_ours:
@@ -118,7 +119,7 @@ class WayResult:
                 engine.cpu_ratio = Ratio.of(engine.cpu_s, ours.cpu_s)
 
     def to_json(self) -> dict[str, Any]:
-        """The members for `--json`."""
+        """Return the object of this way in the output of `--json`."""
         best = {by: self.best_peer(by) for by in ("wall", "cpu")}
         return {
             "way": self.way,
@@ -152,7 +153,7 @@ class Report:
     incomplete: dict[str, str] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        """The object of `--json`."""
+        """Return the object that `--json` prints."""
         return {
             "bench": 1,
             "onecopy": self.onecopy,

@@ -46,7 +46,7 @@ def largest_table(connection: Any) -> tuple[str, ...]:
         for schema, name, kind, _, without_rowid, _ in listed:
             if (schema, kind) == ("main", "table") and not name.startswith("sqlite_"):
                 size = "count(*)" if without_rowid else "max(rowid)"
-                # The keyword `rowid` may be the name of a column with values of any type.
+                # A table may have a column that is named `rowid`, with values of any type.
                 n_rows = connection.execute(f"select {size} from {quoted('sqlite', name)}").fetchone()[0]
                 sizes.append((-n_rows if isinstance(n_rows, int) else 0, name))
         if sizes:
@@ -60,13 +60,13 @@ def largest_table(connection: Any) -> tuple[str, ...]:
 
 
 def quoted(dialect: str, *names: str) -> str:
-    """Return a name as an identifier in SQL."""
+    """Return a name of one or more parts as a quoted identifier in SQL."""
     left, right = {"mysql": ("`", "`"), "mssql": ("[", "]")}.get(dialect, ('"', '"'))
     return ".".join(left + name.replace(right, right * 2) + right for name in names)
 
 
 def of_table(dialect: str, names: tuple[str, ...], n_rows: int | None) -> str:
-    """Return the query for the rows of a table, or for the first of them."""
+    """Return the query for all rows of a table, or for the first ``n_rows``."""
     if n_rows is not None and dialect == "mssql":
         return f"select top ({n_rows}) * from {quoted(dialect, *names)}"
     limit = "" if n_rows is None else f" limit {n_rows}"

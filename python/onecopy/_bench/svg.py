@@ -12,7 +12,7 @@ __all__ = ["svg"]
 
 _WIDTH = 860
 _MARGIN = 24
-#: The left end of the bars, and their greatest length.
+#: The left end of the bars and their greatest length, in units of the picture.
 _LEFT, _LENGTH = 220, 380
 _LINE = 24
 #: Characters of a line of notes.
@@ -36,14 +36,14 @@ _STYLE = """
 
 
 class _Drawing:
-    """The elements of the picture, from top to bottom."""
+    """The SVG elements of the picture, which are added from top to bottom."""
 
     def __init__(self) -> None:
         self.elements: list[str] = []
         self.y = _MARGIN
 
     def text(self, x: float, text: str, kind: str = "", anchor: str = "start") -> None:
-        """Add a text on the current line."""
+        """Add a text at the current height."""
         attributes = f' class="{kind}"' if kind else ""
         attributes += f' text-anchor="{anchor}"' if anchor != "start" else ""
         self.elements.append(f'<text x="{x:.0f}" y="{self.y:.0f}"{attributes}>{escape(text)}</text>')
@@ -56,7 +56,8 @@ class _Drawing:
 
 
 def svg(report: Report) -> str:
-    """Return the picture. Its colours follow the reader's choice of a light or dark scheme."""
+    """Return the picture as SVG. Its colours follow the light or dark colour scheme of the
+    reader."""
     drawing = _Drawing()
     drawing.y += 8
     drawing.text(_MARGIN, heading(report), "title")

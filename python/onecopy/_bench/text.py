@@ -14,24 +14,24 @@ _EIGHTHS = "▏▎▍▌▋▊▉█"
 
 
 class Style(NamedTuple):
-    """The form of the report: the columns of the terminal, escape sequences for colours, and
-    Unicode for bars."""
+    """The style of the report: its width in columns, whether it has colours, and whether bars use
+    Unicode."""
 
     width: int
     colour: bool
     unicode: bool
 
     def bold(self, line: str) -> str:
-        """The line in bold."""
+        """Return the line in bold, if the style has colours."""
         return f"\x1b[1m{line}\x1b[0m" if self.colour else line
 
     def ours(self, line: str) -> str:
-        """The line in the colour of onecopy, which is legible on light and dark backgrounds."""
+        """Return the line in cyan, which marks onecopy, if the style has colours."""
         return f"\x1b[36m{line}\x1b[0m" if self.colour else line
 
 
 def text(report: Report, style: Style) -> str:
-    """Return the whole report."""
+    """Return the report as text."""
     lines = [style.bold(line) for line in _wrapped(heading(report), style)]
     for way in report.ways:
         lines += ["", *_way(way, report, style)]
@@ -40,7 +40,7 @@ def text(report: Report, style: Style) -> str:
 
 
 def heading(report: Report) -> str:
-    """Return one line on the measured rows."""
+    """Return one line about the rows that were measured."""
     rows = f"{report.n_rows:,} row{'' if report.n_rows == 1 else 's'}"
     if report.limit == report.n_rows:
         rows = f"the first {rows}"
@@ -110,7 +110,7 @@ def _ratio(ratio: Ratio) -> str:
 
 
 def _bars(way: WayResult, names: list[str], n_name: int, style: Style) -> list[str]:
-    """Return a bar of the wall time for each engine."""
+    """Return a bar for the wall time of each engine; no bars for a single engine."""
     measured = [(engine, name) for engine, name in zip(way.engines, names, strict=True) if engine.is_measured]
     if len(measured) < 2:
         return []
@@ -125,7 +125,7 @@ def _bars(way: WayResult, names: list[str], n_name: int, style: Style) -> list[s
 
 
 def _bar(length: float, style: Style) -> str:
-    """Return a bar of that many columns."""
+    """Return a bar with a length of ``length`` columns."""
     if not style.unicode:
         return "#" * max(round(length), 1)
     eighths = max(round(length * 8), 1)

@@ -67,7 +67,7 @@ def _message(error: Exception) -> str:
 
 
 class _Worker:
-    """The state of this process: one statement in one engine."""
+    """The state of the worker process: one statement in one engine."""
 
     def __init__(self, command: dict[str, Any]) -> None:
         self.database = Database(**command["database"])
@@ -108,7 +108,8 @@ class _Worker:
         module_name, _, function = command["opens"].partition(".")
         opens = getattr(importlib.import_module(f"onecopy._bench.engines.{module_name}"), function)
         arguments = (self.database, command["sql"], command["way"], command["encoder"])
-        # Drivers and libraries have one function for all of them, which has the name first.
+        # The function for drivers and that for libraries serve several engines, and have the name
+        # of the engine as first argument.
         self._job = opens(*((command["name"], *arguments) if command["is_named"] else arguments))
         try:
             version = importlib.metadata.version(command["package"]) if command["package"] else ""
@@ -117,7 +118,8 @@ class _Worker:
         return {"variant": self._job.variant, "note": self._job.note, "version": version}
 
     def do_warm(self, command: dict[str, Any]) -> dict[str, Any]:
-        """Run once; return the time, and the growth of the resident memory to its peak."""
+        """Run the statement once. Return the time, and the growth of the resident memory up to its
+        peak."""
         job = self._opened()
         pids = [pid for pid in (os.getpid(), job.pid) if pid is not None]
         before = [_reset_peak(pid) for pid in pids]
@@ -129,8 +131,8 @@ class _Worker:
         return {"wall_s": wall, "peak_bytes": peak}
 
     def do_check(self, command: dict[str, Any]) -> dict[str, Any]:
-        """Run once; return the number of rows, the digest of each column, and for the columns
-        ``common`` the digest of their common form."""
+        """Run the statement once. Return the number of rows and the digest of each column. For the
+        columns ``common``, also return the digest of the values in their common form."""
         job = self._opened()
         folder = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
         with tempfile.NamedTemporaryFile(dir=folder) as file:
@@ -145,7 +147,7 @@ class _Worker:
         }
 
     def do_time(self, command: dict[str, Any]) -> dict[str, Any]:
-        """Run some times; return wall and CPU seconds of one run."""
+        """Run ``times`` times; return the mean wall and CPU seconds of a run."""
         job, times = self._opened(), command["times"]
         wall = cpu = 0.0
         for _ in range(times):
@@ -159,7 +161,7 @@ class _Worker:
         return {"wall_s": wall / times, "cpu_s": cpu / times}
 
     def do_ledger(self, command: dict[str, Any]) -> dict[str, Any]:
-        """Run onecopy once in a scope of the ledger."""
+        """Run the statement once in onecopy, and return the counts of its ledger."""
         import onecopy
 
         with onecopy.ledger() as ledger:
@@ -191,7 +193,7 @@ def _reset_peak(pid: int) -> int:
 
 
 def _cpu_s(pid: int | None) -> float:
-    """The CPU time of a child process with one thread, in seconds."""
+    """Return the CPU time in seconds of a child process, which must have only one thread."""
     if pid is None:
         return 0.0
     return int(Path(f"/proc/{pid}/schedstat").read_text(encoding="ascii").split()[0]) / 1e9

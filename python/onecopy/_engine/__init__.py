@@ -5,6 +5,6 @@
 | ``_database`` | connections of workers, by the name of a secret |
 | ``_columns`` | the Arrow types that an engine accepts |
 | ``_reading`` | one part as Arrow batches |
-| ``_writing`` | rows written once, whatever is repeated |
+| ``_writing`` | rows that are written exactly once, although tasks are repeated |
 | ``_filters`` | Spark's filters as conditions with bound values |
 """

@@ -14,17 +14,18 @@ from onecopy.parts import PartSpec
 
 __all__ = ["for_any_engine", "for_spark", "schema"]
 
-#: A `numeric` without precision: its digits are known only when the values are read.
+#: The type of a `numeric` without precision, whose digits are known only when values are read.
 _ANY_DECIMAL = pa.decimal128(38, 18)
 
 
 def for_any_engine(kind: Any) -> Any:
-    """The type itself, except a type without values, which becomes a string."""
+    """Return the type; for Arrow's null type, which has no values, return the string type."""
     return pa.string() if pa.types.is_null(kind) else kind
 
 
 def for_spark(kind: Any) -> Any:
-    """The type of Spark's that represents all values of an Arrow type; a string if there is none."""
+    """Return the type of Spark that represents all values of an Arrow type; the string type if
+    Spark has no such type."""
     types = pa.types
     if types.is_timestamp(kind):
         return pa.timestamp("us", "UTC" if kind.tz else None)
@@ -74,6 +75,7 @@ def _without_rows(connection: Connection, part: PartSpec) -> Any:
         try:
             return empty.execute(connection)
         except DatabaseError:
-            # SQL Server has no `order by` in a derived table, and names may occur twice.
+            # The query failed: SQL Server does not permit `order by` in a derived table, nor equal
+            # column names.
             connection.rollback()
     return part.execute(connection)

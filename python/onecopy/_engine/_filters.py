@@ -26,8 +26,9 @@ _COMPARISONS = {
 
 
 def condition(filter: Any, types: Mapping[str, Any], dialect: str) -> tuple[str, list[Any], bool] | None:
-    """The condition of a filter, its values, and true if the condition accepts exactly the rows that
-    Spark accepts; `None` if the database cannot evaluate the filter.
+    """Return the condition of a filter, its values, and a flag; `None` if the database cannot
+    evaluate the filter. The flag is true if the condition accepts exactly the rows that Spark
+    accepts.
 
     ``types`` has the Arrow type of each column. If the condition accepts more rows than Spark,
     Spark has to evaluate the filter too: a database may regard texts as equal that differ in
@@ -64,14 +65,14 @@ def condition(filter: Any, types: Mapping[str, Any], dialect: str) -> tuple[str,
 
 
 def _is_exact(kind: Any) -> bool:
-    """Are values of this type compared in the database as in Spark?"""
+    """Return true if the database compares values of this type as Spark does."""
     types = pa.types
     is_number = types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
     return bool(is_number or types.is_boolean(kind) or types.is_date(kind) or types.is_timestamp(kind))
 
 
 def _can_bind(value: Any, kind: Any) -> bool:
-    """Is the literal of a Python type that the database compares with the column's type?
+    """Return true if the database compares literals of this Python type with the column's type.
 
     Sail represents timestamps by integers, which have another meaning in a database.
     """

@@ -16,11 +16,12 @@ from onecopy.parts import PartSpec
 
 __all__ = ["batches", "equal_blocks"]
 
-#: The bytes of values after which a block ends.
+#: A block ends when its values have this many bytes.
 BLOCK_BYTES = 16 << 20
-#: The size of a block is measured after each group of this many rows.
+#: The number of rows after which the size of a block is measured again.
 GROUP_ROWS = 1024
-#: PostgreSQL may begin a sequential scan in the middle of a table, or distribute it over processes.
+#: PostgreSQL may begin a sequential scan in the middle of a table, or distribute it over
+#: processes. These statements prevent both, so that the order of the rows is the same each time.
 _FIXED_ORDER = ("set synchronize_seqscans = off", "set max_parallel_workers_per_gather = 0")
 
 
@@ -37,7 +38,8 @@ def batches(
     with contextlib.closing(_database.connect(database)) as connection:
         if fixed_order:
             _fix_order(connection)
-        # The names of fields in lists count too, which `Schema.equals` ignores.
+        # The schemas are compared as text, because `Schema.equals` ignores the names of fields in
+        # lists.
         names = str(schema)
         stream = part.execute(connection).arrow(
             batch_bytes=batch_bytes, types={field.name: field.type for field in schema}
@@ -84,7 +86,7 @@ def equal_blocks(batches: Iterable[Any], max_rows: int | None = None) -> Generat
 
 def _fix_order(connection: Connection) -> None:
     if connection.dialect == "postgresql":
-        # Other servers with this protocol do not have these settings, nor their reason.
+        # Other servers with PostgreSQL's protocol have neither these settings nor such scans.
         with contextlib.suppress(DatabaseError):
             for statement in _FIXED_ORDER:
                 connection.execute(statement)
@@ -93,7 +95,8 @@ def _fix_order(connection: Connection) -> None:
 
 
 def _value_bytes(batch: Any) -> int:
-    """The bytes of the values, independent of the buffers in which they are."""
+    """Return the number of bytes of the values in a batch, independent of the buffers in which they
+    are stored."""
     total = 0
     for column in batch.columns:
         if pa.types.is_string(column.type) or pa.types.is_binary(column.type):

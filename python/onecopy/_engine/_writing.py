@@ -1,7 +1,8 @@
 """Rows that an engine's tasks write to a table exactly once, although tasks are repeated.
 
 The driver gives each job a name. A row of the table ``onecopy_commits`` is written in the same
-transaction as the rows of the job or part, and its primary key excludes a second transaction.
+transaction as the rows of the job or part. The primary key of this table prevents that a second
+transaction writes the same rows.
 """
 
 from __future__ import annotations
@@ -29,15 +30,16 @@ _ATTEMPT = "onecopy_attempt"
 _WHOLE = 0
 _MAX_BIGINT = (1 << 63) - 1
 _DIALECTS = ("sqlite", "postgresql", "mysql")
-#: Attempts in one `insert`, below the number of parameters that any database allows.
+#: The number of attempts in one `insert`: fewer than the parameters that any database permits.
 _CHUNK = 500
-#: A schema and a dot, or nothing, before the last name.
+#: The name of a table: the first group contains the schema with a dot, or nothing.
 _QUALIFIED = re.compile(r'((?:(?:"(?:[^"]|"")*"|`[^`]*`|[^".`\s]+)\.)*)("(?:[^"]|"")*"|`[^`]*`|[^".`\s]+)')
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """The rows that one attempt of a task has written; the driver commits them."""
+    """The number and the columns of the rows that one attempt of a task has written. The driver
+    passes it to `TableWriter.commit`."""
 
     id: int
     rows: int
@@ -70,7 +72,7 @@ class TableWriter:
 
     @staticmethod
     def new_job() -> str:
-        """A name that no other job has."""
+        """Return a new random name for a job, which no other job has."""
         return secrets.token_hex(16)
 
     def write(self, batches: Iterable[Any], part: int | None = None) -> Attempt:
@@ -146,7 +148,8 @@ class TableWriter:
             if connection.dialect not in _DIALECTS:
                 raise NotSupportedError(f"rows cannot be written once to {connection.dbms_name}: use its own loader")
             if connection.dialect == "sqlite":
-                # One task writes at a time; the others wait for its transaction.
+                # In SQLite, one task writes at a time. The other tasks wait until its transaction
+                # has ended.
                 connection.execute("pragma busy_timeout = 3600000")
             self._create(
                 connection,
@@ -157,7 +160,7 @@ class TableWriter:
             yield connection
 
     def _create(self, connection: Connection, statement: str, name: str) -> None:
-        # Two tasks may create it at the same time, which fails in one of them in PostgreSQL.
+        # If two tasks create the table at the same time, one of the statements fails in PostgreSQL.
         try:
             connection.execute(statement)
             connection.commit()
@@ -168,7 +171,7 @@ class TableWriter:
 
     def _create_staging(self, connection: Connection, names: Sequence[str]) -> None:
         columns = _quoted_list(names, connection.dialect)
-        # The type of this integer is `bigint` in each database.
+        # Each database regards this integer as a `bigint`, which becomes the type of the column.
         self._create(
             connection,
             f"create table if not exists {self._staging} as "
@@ -181,7 +184,8 @@ class TableWriter:
         connection.commit()
 
     def _begin_commit(self, connection: Connection, part: int, rows: int) -> bool:
-        """Begin the transaction that commits the part; return false if another one has done so."""
+        """Begin the transaction that commits the part. Return false if another transaction has
+        committed it."""
         try:
             connection.execute(f"insert into {self._commits} values (?, ?, ?)", (self.job, part, rows))
         except IntegrityError:
@@ -190,7 +194,7 @@ class TableWriter:
         return True
 
     def _committed_rows(self, connection: Connection, part: int) -> int | None:
-        """The rows of the job or part, if it is committed."""
+        """Return the number of rows of the job or part; `None` if it is not committed."""
         query = f"select n_rows from {self._commits} where job = ? and part = ?"
         row = connection.execute(query, (self.job, part)).fetchone()
         connection.rollback()
@@ -224,7 +228,7 @@ def _quoted_list(names: Sequence[str], dialect: str) -> str:
 
 
 def quoted(name: str, dialect: str) -> str:
-    """The name of a column in SQL."""
+    """Return the name of a column as a quoted identifier in SQL."""
     mark = "`" if dialect == "mysql" else '"'
     return mark + name.replace(mark, mark * 2) + mark
 

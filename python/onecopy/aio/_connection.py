@@ -18,8 +18,8 @@ T = TypeVar("T")
 
 
 async def connect(target: str, **options: Any) -> Connection:
-    """Open a connection. The event loop watches the socket of a connection to PostgreSQL, also while
-    it is opened; a connection to another database has its own thread.
+    """Open a connection. For PostgreSQL, the event loop watches the socket of the connection, even
+    while the connection is opened. A connection to another database has its own thread.
 
     Args:
         target: as in `onecopy.connect`, whose other options are accepted too.
@@ -43,8 +43,8 @@ async def connect(target: str, **options: Any) -> Connection:
 
 
 def runner_of(con: _core.Connection, thread: ThreadRunner) -> ThreadRunner:
-    """Return the runner of a connection's calls: the event loop if the calls suspend, otherwise the
-    thread in which the connection was opened."""
+    """Return the runner of a connection's calls. If the calls can be suspended, they run on the
+    event loop, otherwise in the thread in which the connection was opened."""
     if thread.suspends or not con._suspends:
         return thread
     thread.shutdown()
@@ -80,9 +80,9 @@ class Connection:
         *args: Any,
         cancel: Callable[[], object] | None = None,
     ) -> T:
-        """Run the call that `begin` returns on the event loop; for a connection with a thread, run
-        the blocking function in the thread instead. `cancel` cancels the statement of the task,
-        if it is not the call itself."""
+        """Run the call that `begin` returns on the event loop. For a connection with a thread, run
+        the blocking `function` in the thread instead. `cancel` cancels a statement
+        of the task that also runs between its calls."""
         runner = self._runner()
         if runner.suspends:
             return cast(T, await runner.drive(begin, *args, cancel=cancel))
@@ -97,7 +97,7 @@ class Connection:
 
     @property
     def sync(self) -> _core.Connection:
-        """The underlying connection, whose calls block."""
+        """The underlying `onecopy.Connection`, whose calls block."""
         return self._con
 
     @property
@@ -145,11 +145,11 @@ class Connection:
         return self._con.usable
 
     async def set_autocommit(self, on: bool) -> None:
-        """Switch autocommit on or off."""
+        """Set ``autocommit``: if it is true, each statement is its own transaction."""
         await self._drive(self._con._begin_set_autocommit, partial(setattr, self._con, "autocommit"), on)
 
     def cursor(self) -> Cursor:
-        """A new cursor."""
+        """Create a cursor on this connection."""
         return Cursor(self, self._con.cursor())
 
     async def execute(self, sql: str, parameters: Iterable[Any] | Mapping[str, Any] | None = None) -> Cursor:
@@ -175,14 +175,14 @@ class Connection:
         await self._drive(self._con._begin_rollback, self._con.rollback)
 
     async def notifications(self, timeout: float = 0.0) -> list[_core.Notification]:
-        """Return notifications as `onecopy.Connection.notifications` does; other calls of the
-        connection wait meanwhile."""
+        """Return the notifications of PostgreSQL, as `onecopy.Connection.notifications` does. Other
+        calls of the connection wait until it returns."""
         return await self._drive(self._con._begin_notifications, self._con.notifications, timeout)
 
     async def cancel(self) -> None:
         """Cancel the statement that runs on this connection at the moment, if any."""
         if self._suspends:
-            self._con.cancel()  # It does not wait.
+            self._con.cancel()  # `cancel` does not wait.
         else:
             await asyncio.to_thread(self._con.cancel)
 

@@ -19,12 +19,13 @@ T = TypeVar("T")
 
 
 class Cursor:
-    """A cursor: PEP 249 with ``await``, and ``async for``."""
+    """A cursor for asyncio: the methods of PEP 249 as coroutines, and ``async for`` over the
+    rows."""
 
     def __init__(self, connection: Connection, cur: _core.Cursor) -> None:
         self._connection, self._cur = connection, cur
-        # Rows are prefetched, first 1, then 16, then 256 at a time: the first row arrives soon, and
-        # the cost of a thread switch is spread over the others.
+        # 1 row is prefetched at first, then 16, and then 256 at a time. The first row therefore
+        # arrives soon, and the cost of a thread switch is distributed over many rows.
         self._ready: deque[Any] = deque()
         self._n_prefetch = 1
         #: The error that occurred after the rows which `fetchmany` returned; the next call raises
@@ -46,7 +47,8 @@ class Cursor:
 
     @property
     def sync(self) -> _core.Cursor:
-        """The underlying cursor; it does not return rows that were prefetched."""
+        """The underlying `onecopy.Cursor`. It does not return rows that this object has
+        prefetched."""
         return self._cur
 
     @property
@@ -189,7 +191,7 @@ class Cursor:
                 return rows
 
     async def _receive(self) -> None:
-        """Wait on the event loop until rows can be fetched."""
+        """Wait until rows can be fetched, while the event loop runs other tasks."""
         await self._connection._runner().drive(self._cur._begin_receive, cancel=self._cur._cancel)
 
     async def _refill(self) -> bool:
@@ -198,7 +200,7 @@ class Cursor:
         return bool(self._ready)
 
     async def fetchone(self) -> Any:
-        """The next row, or ``None`` after the last one."""
+        """Return the next row, or ``None`` after the last one."""
         return self._ready.popleft() if self._ready or await self._refill() else None
 
     async def fetchmany(self, size: int | None = None) -> list[Any]:
@@ -206,8 +208,8 @@ class Cursor:
         size = self.arraysize if size is None else size
         if not self._ready:
             return await self._fetch(size)
-        # Return the rows that are ready, even if fewer than `size`: a call of the database would
-        # only add the missing rows.
+        # Only rows that are missing are requested: rows that are ready need no call of the
+        # database.
         rows = [self._ready.popleft() for _ in range(min(size, len(self._ready)))]
         if len(rows) < size:
             rows += await self._fetch(size - len(rows))
@@ -245,8 +247,8 @@ class Cursor:
         return call.result
 
     async def _settle(self) -> bool:
-        """Store the values of output parameters if the current result is their row; return true if
-        it was."""
+        """Store the values of output parameters if the current result is the row that contains
+        them. Return true in this case."""
         while (is_output := self._cur._settle_ready()) is None:
             await self._receive()
         return is_output
@@ -271,7 +273,7 @@ class Cursor:
             await connection._drive(copy._begin_close, copy.close)
 
     async def nextset(self) -> bool | None:
-        """Go to the next result with rows; return ``True``, or ``None`` if there is none."""
+        """Go to the next result with rows; return ``True``, or ``None`` after the last result."""
         self._forget()
         cur = self._cur
         has_next = await self._connection._drive(cur._begin_nextset, cur.nextset, cancel=cur._cancel)
@@ -301,15 +303,16 @@ class Cursor:
             steps -= self._cur._skip_ready(steps)
 
     def json(self) -> RowStream:
-        """The rows as one JSON array of objects: as `onecopy.Cursor.json`, with ``async for``."""
+        """Return the rows as one JSON array of objects, as a `RowStream`: see
+        `onecopy.Cursor.json`."""
         return self._stream(self._cur.json)
 
     def ndjson(self) -> RowStream:
-        """The rows as NDJSON, one object per line."""
+        """Return the rows as NDJSON, one object per line, as a `RowStream`."""
         return self._stream(self._cur.ndjson)
 
     def csv(self) -> RowStream:
-        """The rows as CSV with a header line."""
+        """Return the rows as CSV with a header line, as a `RowStream`."""
         return self._stream(self._cur.csv)
 
     def bson(
@@ -319,7 +322,8 @@ class Cursor:
         datetimes: Literal["datetime", "text"] = "datetime",
         max_bytes: int = 2**31 - 1,
     ) -> RowStream:
-        """The rows as BSON, one document per row: as `onecopy.Cursor.bson`."""
+        """Return the rows as BSON, one document per row, as a `RowStream`: see
+        `onecopy.Cursor.bson`."""
         return self._stream(lambda: self._cur.bson(decimals=decimals, datetimes=datetimes, max_bytes=max_bytes))
 
     def _stream(self, make: Callable[[], _core.RowStream]) -> RowStream:
@@ -334,10 +338,10 @@ class Cursor:
         """Do nothing, as PEP 249 permits: long values are always returned whole."""
 
     async def close(self) -> None:
-        """Close the cursor; closing twice is no error."""
+        """Close the cursor; closing twice is not an error."""
         self._forget()
         if self._connection._suspends:
-            self._cur.close()  # It does not wait: the next call discards the rest of the rows.
+            self._cur.close()  # The next call discards the remaining rows, without a wait here.
         else:
             await self._run(self._cur.close)
 

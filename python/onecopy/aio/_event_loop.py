@@ -22,7 +22,8 @@ T = TypeVar("T")
 #: no effect, and one after several seconds shuts the connection down.
 _CANCEL_INTERVAL_S: Final = 0.05
 
-#: The longest time in seconds for which calls that need not wait occupy the event loop.
+#: The longest time in seconds for which calls that never wait may occupy the event loop, until
+#: other tasks can run.
 _MOST_BUSY_S: Final = 0.002
 
 #: The largest number of threads of the shared executor. It is large because calls may wait for each
@@ -33,8 +34,8 @@ _executor: concurrent.futures.ThreadPoolExecutor | None = None
 
 
 def _shared_executor() -> concurrent.futures.ThreadPoolExecutor:
-    """Return the threads that run calls which cannot suspend, for all connections; a thread is
-    started when it is needed."""
+    """Return the executor for calls that cannot be suspended. All connections share it, and it
+    starts a thread when it is needed."""
     global _executor
     if _executor is None:
         _executor = concurrent.futures.ThreadPoolExecutor(_MOST_THREADS, "onecopy-aio")
@@ -51,8 +52,8 @@ os.register_at_fork(after_in_child=_forget_executor)
 
 
 async def run_connect(call: PendingCall) -> Any:
-    """Run the call that opens a connection, on the event loop; return the connection. If the task
-    is cancelled, the attempt ends at once."""
+    """Run the call that opens a connection on the event loop, and return the connection. If the
+    task is cancelled, the attempt ends at once."""
     loop = asyncio.get_running_loop()
     try:
         while (wait := call.resume()) is not None:
@@ -65,7 +66,8 @@ async def run_connect(call: PendingCall) -> Any:
 
 
 async def _until_ready(loop: asyncio.AbstractEventLoop, fd: int, is_for_write: bool, seconds: float | None) -> None:
-    """Wait for a descriptor, which is not watched afterwards, or at most this many seconds."""
+    """Wait until a descriptor is ready, or for at most ``seconds``. The descriptor is not watched
+    afterwards."""
     if fd < 0:
         await asyncio.sleep(seconds or 0)
         return
@@ -89,7 +91,7 @@ async def _until_ready(loop: asyncio.AbstractEventLoop, fd: int, is_for_write: b
 
 
 class _RunningCall:
-    """A call of the connection that has begun and not ended."""
+    """A call of the connection that has begun and has not ended yet."""
 
     __slots__ = ("call", "context", "done", "timer")
 
@@ -97,7 +99,7 @@ class _RunningCall:
         self.call = call
         #: Cancelled if the task that waits for the call is cancelled; the call then goes on.
         self.done = done
-        #: The context of the task, for the iterables that the call reads.
+        #: The context of the task, in which the iterables that the call reads are iterated.
         self.context = contextvars.copy_context()
         #: Cancels the call when its limit runs out, or again after it was cancelled.
         self.timer: asyncio.TimerHandle | None = None
@@ -204,7 +206,8 @@ class EventLoopRunner(ThreadRunner):
                 run.done.cancel()
                 self._keep_cancelling(run, run.call.cancel)
             elif call is not None:
-                # The call has returned at the same moment; rows of its statement may follow.
+                # The call has returned when the task was cancelled. The statement may have further
+                # rows.
                 call.cancel()
                 _discard(call)
             elif cancel is not None:
@@ -227,8 +230,8 @@ class EventLoopRunner(ThreadRunner):
         """Continue the running call after its socket became ready or its time limit expired."""
         run = self._run
         if run is None:
-            # Between calls, a server sends little (a notice, or that it closes the connection): it
-            # is read by the next call.
+            # Between calls, a server sends little: a notice, or that it closes the connection. The
+            # next call reads it.
             self._forget_fd()
             return
         failure: BaseException | None = None
@@ -283,7 +286,8 @@ class EventLoopRunner(ThreadRunner):
         if asyncio._get_running_loop() is self._loop:
             self._loop.remove_reader(fd)
         else:
-            # The connection is an argument so that the descriptor stays open until then.
+            # The connection is passed as an argument, which keeps the descriptor open until the
+            # reader is removed.
             with contextlib.suppress(RuntimeError):
                 self._loop.call_soon_threadsafe(_remove_reader, self._loop, fd, self._con)
 
@@ -303,7 +307,7 @@ class EventLoopRunner(ThreadRunner):
         return future
 
     def _end_turn_soon(self, _future: object) -> None:
-        with contextlib.suppress(RuntimeError):  # The loop is closed: a new one begins anew.
+        with contextlib.suppress(RuntimeError):  # The loop was closed, with its queue.
             self._loop.call_soon_threadsafe(self._end_turn)
 
     def start(self, function: Callable[[], object]) -> None:
@@ -327,7 +331,7 @@ class EventLoopRunner(ThreadRunner):
             raise InterfaceError("the event loop of this connection is closed") from None
 
     def shutdown(self, wait: bool = False) -> None:
-        """Accept no more calls."""
+        """Close the runner: later calls raise an `InterfaceError`."""
         self._forget_fd()
         self.closed = True
 

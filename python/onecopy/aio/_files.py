@@ -13,8 +13,8 @@ from onecopy import _core
 if TYPE_CHECKING:
     from onecopy._core import _Reads, _Writes
 
-#: The most bytes per step, before the loop runs other tasks: some hundred microseconds for a file
-#: in the page cache.
+#: The largest number of bytes per step, between which the loop runs other tasks. A step takes some
+#: hundred microseconds for a file in the page cache.
 _STEP_BYTES = 1 << 20
 
 

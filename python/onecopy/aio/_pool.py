@@ -178,7 +178,7 @@ class Pool:
             except BaseException:
                 thread.shutdown()
                 raise
-            # A stale connection that was dropped took its thread with it.
+            # If a stale connection was dropped, its thread was shut down too.
             entry.aside = ThreadRunner() if thread.closed else thread
             return entry
 
@@ -215,11 +215,11 @@ class Pool:
             await thread.run(None, self._pool.give_back, entry, suspect)
 
     async def _give_back_on_loop(self, entry: Entry, suspect: bool) -> None:
-        """Take a connection back like `PoolCore.give_back`, but await its calls of the database on
-        the event loop first."""
+        """Take a connection back as `PoolCore.give_back` does, but run the calls of the database
+        (rollback, probe) on the event loop."""
         pool = self._pool
         if callable(pool.reset) or (suspect and callable(pool.probe)):
-            # The functions of the caller block.
+            # These functions of the caller block, so they run in a thread.
             await entry.aside.run(None, pool.give_back, entry, suspect)
             return
         try:
@@ -231,7 +231,7 @@ class Pool:
         pool.give_back(entry, is_sound=is_sound)
 
     def _give_back_in_task(self, entry: Entry) -> None:
-        """Take a connection back in a task of its own. If the task does not run to its end, the
+        """Take a connection back in a separate task. If the task does not run to its end, the
         connection is closed."""
         give_back = self._give_back_on_loop(entry, True)
         try:
@@ -254,7 +254,7 @@ class Pool:
         """Lend a connection for a block: commit at its end, roll back after an exception, and
         return the connection to the pool.
 
-        Args, Raises: as `acquire`.
+        The argument and the exceptions are those of `acquire`.
         """
         con = await self.acquire(timeout)
         suspect = True
@@ -273,7 +273,7 @@ class Pool:
         format: Literal["json", "ndjson", "csv", "bson"] = "json",
     ) -> RowStream:
         """Like `onecopy.Pool.stream`: the rows of one statement as a stream that returns its
-        connection."""
+        connection to the pool."""
         con = await self.acquire()
         try:
             rows: RowStream = getattr(await con.execute(sql, parameters), format)()
@@ -284,8 +284,8 @@ class Pool:
         return rows
 
     def _give_back_soon(self, con: Connection, loop: asyncio.AbstractEventLoop) -> None:
-        """Return a connection to the pool; may be called from any thread, since a task or another
-        thread resets the connection."""
+        """Return a connection to the pool without waiting: a task or another thread resets the
+        connection. Any thread may call this method."""
         entry = self._lent.pop(con)
         con._thread = None
         try:
@@ -297,7 +297,7 @@ class Pool:
             self._pool.give_back(entry, is_sound=False)
 
     def stats(self) -> PoolStats:
-        """Statistics: the current state of the pool, and its counters."""
+        """Return the numbers of connections in each state, and the counters of the pool."""
         return self._pool.stats()
 
     async def close(self) -> None:

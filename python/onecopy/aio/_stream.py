@@ -23,9 +23,9 @@ class _Writes(Protocol):
 
 
 class RowStream:
-    """Rows as bytes: an asynchronous iterable of chunks, filled on the event loop for PostgreSQL,
-    otherwise prefetched in the connection's thread. After an iteration that was left early the
-    stream cannot be read further.
+    """Rows as bytes: an asynchronous iterable of chunks. For PostgreSQL they are filled on the
+    event loop, otherwise they are prefetched in the connection's thread. If an iteration was left
+    before the end, the stream cannot be read further.
 
     Copies: none; a chunk is the ``bytes`` object that cells were converted into.
     """
@@ -33,8 +33,8 @@ class RowStream:
     def __init__(self, connection: Connection, stream: _core.RowStream) -> None:
         self._connection, self._stream = connection, stream
         self._suspends = connection._suspends
-        # Set at the end of the statement: the connection may then belong to another task, and the
-        # rest of the stream is in memory.
+        # Set when the statement has ended. The connection may then belong to another task, and the
+        # remaining bytes of the stream are in memory.
         self._ended = threading.Event()
         stream.on_close(self._ended.set)
 
@@ -51,7 +51,7 @@ class RowStream:
 
     @property
     def n_rows(self) -> int:
-        """The number of rows written so far."""
+        """The number of rows that were written to chunks so far."""
         return self._stream.n_rows
 
     @property
@@ -61,23 +61,25 @@ class RowStream:
 
     @property
     def sync(self) -> _core.RowStream:
-        """The underlying stream, whose calls block."""
+        """The underlying `onecopy.RowStream`, whose calls block."""
         return self._stream
 
     async def begin(self) -> int | None:
-        """Like `onecopy.RowStream.begin`: fill the first chunk, and raise an error that occurs."""
+        """Fill the first chunk, and raise the error of the statement if it fails: see
+        `onecopy.RowStream.begin`."""
         if not self._suspends:
             return await self._run(self._stream.begin)
         await self._drive(self._stream._begin_fill)
         return self._stream.begin()
 
     async def _next(self) -> bytes | None:
-        """The next chunk, filled on the event loop."""
+        """Return the next chunk, which is filled on the event loop; None at the end."""
         await self._drive(self._stream._begin_fill)
         return next(self._stream, None)
 
     async def _drive(self, begin: Callable[[], _core.PendingCall | None]) -> Any:
-        """Run a call on the event loop; do nothing after the statement has ended."""
+        """Run a call of the stream on the event loop. After the statement has ended, this does
+        nothing."""
         if self._ended.is_set():
             return None
         return await self._connection._runner().drive(begin, cancel=self._stream.cancel)
@@ -92,15 +94,15 @@ class RowStream:
         return self._chunks()
 
     async def read(self) -> bytes:
-        """Return the rest of the stream."""
+        """Return all remaining bytes of the stream."""
         if not self._suspends:
             return await self._run(self._stream.read)
         rest = await self._drive(self._stream._begin_read)
         return self._stream.read() if rest is None else cast(bytes, rest)
 
     async def write_to(self, target: str | os.PathLike[str] | _Writes) -> int:
-        """Write the rest of the stream to a file, a socket or a path; return the number of bytes.
-        Since writes block, they run in a thread, also for PostgreSQL."""
+        """Write all remaining bytes of the stream to a file, a socket or a path; return the number
+        of bytes. Since writes block, they run in a thread, also for PostgreSQL."""
         return await self._run(self._stream.write_to, target)
 
     def cancel(self) -> None:
@@ -108,14 +110,14 @@ class RowStream:
         self._stream.cancel()
 
     def on_close(self, function: Callable[[], object], /) -> None:
-        """Like `onecopy.RowStream.on_close`: register a function; it may be called from any
-        thread."""
+        """Register a function that is called when the statement has ended, as
+        `onecopy.RowStream.on_close` does. Any thread may call it."""
         self._stream.on_close(function)
 
     async def close(self) -> None:
         """Close the stream and release its statement."""
         if self._suspends:
-            self._stream.close()  # It does not wait: the next call discards the rest of the rows.
+            self._stream.close()  # The next call discards the remaining rows, without a wait here.
         else:
             await self._run(self._stream.close)
 
@@ -141,7 +143,8 @@ class LoopChunks:
         self._waits = False
 
     async def begin(self) -> int | None:
-        """Fill the first chunk, and raise an error that occurs meanwhile: see `RowStream.begin`."""
+        """Fill the first chunk, and raise the error of the statement if it fails: see
+        `RowStream.begin`."""
         return await self._or_stop(self._stream.begin())
 
     def __aiter__(self) -> LoopChunks:

@@ -20,7 +20,8 @@ T = TypeVar("T")
 
 
 class ThreadRunner:
-    """The thread of one connection, for calls that block. The interpreter waits for it at exit."""
+    """The thread of one connection, for calls that block. At its exit, the interpreter waits for
+    the end of the thread."""
 
     #: True if calls that suspend are run by `drive`, without a thread.
     suspends = False
@@ -76,8 +77,8 @@ class ThreadRunner:
     async def drive(
         self, begin: Callable[..., PendingCall | None], /, *args: Any, cancel: Callable[[], object] | None = None
     ) -> Any:
-        """Run the call that `begin` returns on the event loop; only for runners whose `suspends` is
-        true."""
+        """Run the call that `begin` returns on the event loop. Only runners whose `suspends` is
+        true implement this method."""
         raise NotImplementedError
 
     def start(self, function: Callable[[], object]) -> None:
@@ -98,7 +99,8 @@ class ThreadRunner:
                 self._current = None
 
     def _stop(self, token: object, future: concurrent.futures.Future[Any], cancel: Callable[[], object]) -> None:
-        # Repeated, since the driver ignores a cancel that arrives before it has started.
+        # The cancel is repeated, since the driver ignores a cancel that arrives before the call has
+        # begun.
         while not future.done():
             with self._lock, contextlib.suppress(Error):
                 if self._current is token:
@@ -106,12 +108,12 @@ class ThreadRunner:
             concurrent.futures.wait([future], 0.05)
 
     def shutdown(self, wait: bool = False) -> None:
-        """Accept no more calls."""
+        """Close the runner: later calls raise an `InterfaceError`."""
         self.closed = True
         self._executor.shutdown(wait=wait)
 
 
 def _discard(unwanted: Callable[[Any], object] | None, future: concurrent.futures.Future[Any]) -> None:
-    # Retrieving the exception also prevents the message that it was never retrieved.
+    # `exception` also prevents asyncio's message that the exception was never retrieved.
     if not future.cancelled() and future.exception() is None and unwanted is not None:
         unwanted(future.result())

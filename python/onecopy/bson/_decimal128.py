@@ -8,9 +8,9 @@ from typing import ClassVar
 
 __all__ = ["Decimal128"]
 
-#: The largest number of digits, and the range of exponents of the last digit.
+#: The largest number of digits, and the smallest and the largest exponent of the last digit.
 _DIGITS, _LEAST_EXPONENT, _MOST_EXPONENT = 34, -6176, 6111
-#: The accepted text form. `decimal.Decimal` also accepts white space, underscores and digits of
+#: The text that is accepted. `decimal.Decimal` also accepts white space, underscores and digits of
 #: other scripts.
 _NUMBER = re.compile(
     r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?|[+-]?(inf|infinity|s?nan)", re.IGNORECASE | re.ASCII
@@ -70,8 +70,8 @@ class Decimal128:
             return decimal.Decimal(f"{sign}Infinity")
         exponent, digits = bits >> 113 & 0x3FFF, bits & (1 << 113) - 1
         if bits >> 125 & 3 == 3:
-            # The encoding for significands past 113 bits, which exceed 34 digits: IEEE 754 reads
-            # them as 0.
+            # This encoding is for significands above 113 bits, which have more than 34 digits. IEEE
+            # 754 requires that they are read as 0.
             exponent, digits = bits >> 111 & 0x3FFF, 0
         if digits >= 10**_DIGITS:
             digits = 0
@@ -117,7 +117,8 @@ def _bits(value: decimal.Decimal) -> int:
     if not any(figures):
         digits, last = 0, min(max(exponent, _LEAST_EXPONENT), _MOST_EXPONENT)
     else:
-        # The zeros to drop (too many digits, or too small an exponent), and the zeros to append.
+        # `n_off` zeros are dropped (too many digits, or too small an exponent); `n_on` zeros are
+        # appended.
         n_off = max(len(figures) - _DIGITS, _LEAST_EXPONENT - exponent, 0)
         n_kept = max(len(figures) - n_off, 0)
         n_on = max(exponent + n_off - _MOST_EXPONENT, 0)

@@ -24,10 +24,10 @@ class BSONEncodeError(BSONError):
     reason: str
     #: The path to the value, starting at the outermost document ``$``.
     path: str
-    #: The kind of the error: one of the words listed above.
+    #: The kind of the error: one of the words in the docstring of the class.
     kind: str
-    #: The value or key without a BSON form; `None` if no single value is at fault, and after
-    #: unpickling.
+    #: The value or key that BSON cannot represent. It is `None` if no single value is wrong, and
+    #: after unpickling.
     value: Any
 
     def __init__(self, reason: str, path: str = "$", kind: str = "type") -> None:

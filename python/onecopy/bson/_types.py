@@ -45,8 +45,8 @@ __all__ = [
     "Undefined",
 ]
 
-#: Subtypes of binary for a UUID: the standard one, and the legacy one of drivers with other byte
-#: orders.
+#: Subtypes of binary values for UUIDs: the standard one, and the legacy one, whose byte order
+#: depends on the driver.
 UUID_SUBTYPE, LEGACY_UUID_SUBTYPE = 4, 3
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
@@ -84,15 +84,15 @@ class Binary(bytes):
 
     @classmethod
     def from_uuid(cls, uuid: UUID, uuid_representation: _UuidForm = "standard") -> Binary:
-        """Create a value from a UUID, in the byte order of the standard or of a legacy driver."""
+        """Create a value from a UUID, in the byte order that ``uuid_representation`` names."""
         if not isinstance(uuid, UUID):
             raise TypeError("`uuid` must be a uuid.UUID")
         subtype = UUID_SUBTYPE if uuid_representation == "standard" else LEGACY_UUID_SUBTYPE
         return cls(_reordered(uuid.bytes, uuid_representation), subtype)
 
     def as_uuid(self, uuid_representation: _UuidForm = "standard") -> UUID:
-        """Convert the 16 bytes to a UUID. Raises `ValueError` if the subtype or the number of bytes
-        does not fit."""
+        """Convert the 16 bytes to a UUID. Raises `ValueError` if the value does not have 16 bytes,
+        or has another subtype than this representation."""
         subtype = UUID_SUBTYPE if uuid_representation == "standard" else LEGACY_UUID_SUBTYPE
         if self.subtype != subtype or len(self) != 16:
             raise ValueError(
@@ -148,7 +148,7 @@ class Int64(int):
 
 
 class _Value:
-    """The base class of immutable values with a few attributes."""
+    """The base class of immutable values, whose attributes are in ``__slots__``."""
 
     __slots__: tuple[str, ...] = ()
 
@@ -234,7 +234,7 @@ class Timestamp(_Value):
     __slots__ = ("time", "inc")  # noqa: RUF023 - the order of the arguments
     #: Seconds since 1970.
     time: int
-    #: The counter within that second.
+    #: The number of the timestamp within that second.
     inc: int
 
     def __init__(self, time: int | datetime.datetime, inc: int) -> None:
@@ -354,7 +354,7 @@ class Code(str):
 
 
 class Symbol(str):
-    """A `str` that is encoded as the deprecated type symbol."""
+    """A `str` that is encoded as BSON's deprecated type symbol."""
 
     _type_marker: ClassVar[int] = 14
     __slots__ = ()
@@ -415,7 +415,7 @@ class MaxKey(_Single):
 
 
 class Undefined(_Single):
-    """The deprecated value undefined."""
+    """The value of BSON's deprecated type undefined."""
 
     _type_marker: ClassVar[int] = 6
     __slots__ = ()
@@ -425,7 +425,8 @@ class Undefined(_Single):
 
 
 class DBPointer(_Value):
-    """The deprecated pointer to a document: `DBPointer(collection, id)`, a `str` and an `ObjectId`."""
+    """BSON's deprecated pointer to a document: `DBPointer(collection, id)`, a `str` and an
+    `ObjectId`."""
 
     _type_marker: ClassVar[int] = 12
     __slots__ = ("collection", "id")

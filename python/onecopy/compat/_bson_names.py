@@ -65,7 +65,7 @@ class _CodecOptions(NamedTuple):
     datetime_conversion: int = _DatetimeConversion.DATETIME
 
     def with_options(self, **changed: Any) -> _CodecOptions:
-        """A copy with some options changed."""
+        """Return a copy of the options, in which the given options are changed."""
         return self._replace(**changed)
 
 
@@ -78,7 +78,7 @@ class _InvalidStringData(_ours.BSONError):
 
 
 class _InvalidDocument(_ours.BSONError):
-    """A document cannot be represented in BSON."""
+    """A document contains a value or a key that BSON cannot represent."""
 
     def __init__(self, message: str, document: Any = None) -> None:
         super().__init__(message)
@@ -92,7 +92,7 @@ class _Reference(NamedTuple):
 
 
 class _DBRef(_Reference):
-    """A reference to a document, encoded as a document."""
+    """A reference to a document in another collection, which BSON represents by a document."""
 
     __slots__ = ()
     _type_marker = 100

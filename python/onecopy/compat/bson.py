@@ -78,13 +78,13 @@ __all__ = [
 #: Numbers of pymongo's `UuidRepresentation`.
 _REPRESENTATIONS = {0: "unspecified", 3: "python_legacy", 4: "standard", 5: "java_legacy", 6: "csharp_legacy"}
 
-#: Types that pymongo cannot encode itself and passes to type encoders.
+#: Types that pymongo does not encode, but passes to the caller's type encoders.
 _LEFT = ("buffer", "dataclass", "date", "decimal", "enum", "numpy")
 
 #: pymongo's `_type_marker` of raw documents.
 _RAW = 101
 
-#: Built-in error handlers of CPython that handle any malformed UTF-8, or never fail.
+#: Error handlers of CPython that call no code of the caller for malformed UTF-8.
 _HANDLERS = frozenset({"strict", "replace", "ignore", "backslashreplace", "surrogateescape"})
 
 #: Numbers of pymongo's `DatetimeConversion`.
@@ -95,8 +95,8 @@ _HOLDS_DOCUMENT = hasattr(InvalidDocument, "document") or PYMONGO is None
 
 _TOO_LARGE = "MongoDB can only handle up to 8-byte ints"
 
-#: Kinds of onecopy's errors, and the exceptions that pymongo raises for them, whatever the
-#: document.
+#: Maps kinds of onecopy's errors to the exceptions that pymongo raises. For these kinds, the
+#: exception does not depend on the document.
 _PLAIN: dict[str, tuple[type[Exception], str]] = {
     "int": (OverflowError, _TOO_LARGE),
     "datetime": (OverflowError, "date value out of range"),
@@ -170,12 +170,14 @@ class _Prepared:
         return default
 
 
-#: The converted options, by the `id()` of the codec options, which the values keep alive.
+#: The converted options by the `id()` of the codec options. The values keep the codec options
+#: alive.
 _PREPARED: dict[int, _Prepared] = {}
 
 
 def _prepared(options: Any) -> _Prepared:
-    """Return the converted options; for `None`, pymongo's default options."""
+    """Return the codec options as arguments of `onecopy.bson`. For `None`, pymongo's default
+    options are used."""
     if options is None:
         options = DEFAULT_CODEC_OPTIONS
     found = _PREPARED.get(id(options))
@@ -231,7 +233,7 @@ def _of_document(message: str, document: Any) -> Exception:
 
 
 def _as_pymongo(error: _ours.BSONEncodeError, document: Any) -> Exception:
-    """Return the exception that pymongo raises where onecopy raises ``error`` for this document."""
+    """Convert onecopy's exception to the one that pymongo raises for the same document."""
     if error.kind in _PLAIN:
         kind, message = _PLAIN[error.kind]
         return kind(message)
@@ -286,7 +288,7 @@ def _decoded(name: str, data: Any, prepared: _Prepared) -> Any:
             if PYMONGO is not None:
                 return getattr(PYMONGO, name)(data, options)
         else:
-            # No text is malformed, so the error handler is not called; it need not exist.
+            # No text is malformed, so the error handler is not called, and need not exist.
             keywords = {**keywords, "errors": "strict"}
     try:
         return getattr(_ours, name)(data, **keywords)
@@ -295,7 +297,8 @@ def _decoded(name: str, data: Any, prepared: _Prepared) -> Any:
             raise InvalidBSON(str(error)) from None
         if prepared.is_quiet:
             return getattr(PYMONGO, name)(data, options)
-        # A date out of range, or an error in the document class, which pymongo must not call again.
+        # The error is a date out of range, or an error in the document class. pymongo must not call
+        # the document class again.
         getattr(PYMONGO, name)(data, options.with_options(document_class=dict, unicode_decode_error_handler="strict"))
         raise
 
@@ -350,7 +353,7 @@ def is_valid(bson: bytes) -> bool:
 
 
 class BSON(bytes):
-    """A document as bytes, with a method to decode it."""
+    """A BSON document as `bytes`, with a method that decodes it."""
 
     __slots__ = ()
 
@@ -370,5 +373,5 @@ def gen_list_name() -> Iterator[bytes]:
 
 
 def has_c() -> bool:
-    """True, since a compiled extension is used."""
+    """Return true, as pymongo does if its compiled extension is used."""
     return True

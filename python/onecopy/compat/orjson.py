@@ -64,7 +64,8 @@ _KNOWN = (1 << 12) - 1
 _dumps = _json.dumps
 
 
-#: The options of earlier calls; a program uses one or two combinations.
+#: Maps a combination of options that was used before to keyword arguments. A program uses one or
+#: two combinations.
 _asked: dict[int, dict[str, Any]] = {}
 
 

@@ -149,7 +149,7 @@ def dumps(
         made = _dumps_str(obj, default=hook, ensure_ascii=ensure_ascii, compat="ujson", **words)
     except _json.JSONEncodeError as error:
         raise OverflowError(str(error)) from error
-    # In JSON the characters that are replaced occur only in strings.
+    # In JSON, the characters that are replaced here occur only in strings.
     if escape_forward_slashes and "/" in made:
         made = (made.replace("\\/", "/") if hook.raw else made).replace("/", "\\/")
     if encode_html_chars:

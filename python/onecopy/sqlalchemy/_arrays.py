@@ -46,7 +46,7 @@ _READERS: dict[type, Callable[[str], Any]] = {
 
 
 def reader(of: Any) -> Callable[[str], Any]:
-    """Return the parser for the items of an array, by SQLAlchemy's type; for text, items are
+    """Return the parser for the items of an array of the SQLAlchemy type ``of``. Items of text are
     returned unchanged."""
     try:
         return _READERS.get(of.python_type, str)
@@ -59,7 +59,8 @@ def read(text: str, item: Callable[[str], Any]) -> list[Any]:
     if "{" not in text:  # int2vector and oidvector of the catalog.
         return [item(word) for word in text.split()]
     lists: list[list[Any]] = [[]]
-    # Bounds before an array (`[0:1]={…}`) state its first index: a list starts at 0.
+    # Bounds before an array (`[0:1]={…}`) state its first index. They are skipped, because a list
+    # starts at 0.
     for token in _TOKEN.findall(text[text.index("{") :]):
         if token == "{":
             lists.append([])

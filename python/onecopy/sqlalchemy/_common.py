@@ -51,7 +51,7 @@ class OnecopyDialect(DefaultDialect):
         return _version(dbapi.__version__)
 
     def _options(self, url: URL) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Split a URL's query into options of `onecopy.connect` and the rest."""
+        """Split a URL's query into options of `onecopy.connect` and the remaining items."""
         rest = dict(url.query)
         options: dict[str, Any] = {}
         for name in ("read_only", "autocommit"):
@@ -75,7 +75,7 @@ class OnecopyDialect(DefaultDialect):
         return [target.render_as_string(hide_password=False)], options
 
     def get_isolation_level_values(self, dbapi_connection: Any) -> Any:
-        """The isolation levels of the database, and AUTOCOMMIT."""
+        """Return the isolation levels of the database, and AUTOCOMMIT."""
         levels = [*super().get_isolation_level_values(dbapi_connection)]
         return levels if "AUTOCOMMIT" in levels else [*levels, "AUTOCOMMIT"]
 
@@ -87,12 +87,12 @@ class OnecopyDialect(DefaultDialect):
             super().set_isolation_level(dbapi_connection, level)
 
     def detect_autocommit_setting(self, dbapi_conn: Any) -> bool:
-        """True if autocommit is on: each statement is its own transaction."""
+        """Return true if autocommit is on, so that each statement is its own transaction."""
         return bool(dbapi_conn.autocommit)
 
     def is_disconnect(self, e: Any, connection: Any, cursor: Any) -> bool:
-        """True if the connection is lost, according to the connection's `usable`, or to the class
-        and the SQLSTATE of the error."""
+        """Return true if the connection is lost, according to its attribute `usable`, or to the
+        class and the SQLSTATE of the error."""
         if isinstance(connection, onecopy.Connection) and not connection.usable:
             return True
         if isinstance(e, onecopy.OperationalError) and e.sqlstate.startswith(_GONE):

@@ -18,7 +18,8 @@ class MSDialectOnecopy(OnecopyDialect, MSDialect):
 
     supports_statement_cache = True
     execution_ctx_cls = _Context
-    # `sp_executesql` runs each statement in a separate scope, which ends with the statement.
+    # `sp_executesql` runs each statement in a separate scope, which ends with the statement. The
+    # identity is therefore selected in the same statement as the INSERT.
     scope_identity_must_be_embedded = True
     supports_sane_rowcount_returning = True
     supports_native_uuid = True

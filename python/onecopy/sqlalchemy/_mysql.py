@@ -32,7 +32,7 @@ class _Compiler(base.MySQLCompiler):
         return str(super()._render_values(element, **kw))  # type: ignore[no-untyped-call]
 
     def visit_frame_clause(self, frameclause: Any, **kw: Any) -> str:
-        """Compile the frame of a window."""
+        """Write the values of a window frame into the statement, instead of parameters."""
         kw["literal_execute"] = True
         return str(super().visit_frame_clause(frameclause, **kw))  # type: ignore[no-untyped-call]
 

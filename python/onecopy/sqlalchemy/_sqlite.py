@@ -38,7 +38,7 @@ class _Context(OnecopyContext, SQLiteExecutionContext):
         super().post_exec()  # type: ignore[no-untyped-call]
 
     def get_lastrowid(self) -> Any:
-        """The row id of the last INSERT."""
+        """Return the row id of the last INSERT."""
         return self._lastrowid
 
 
@@ -47,7 +47,7 @@ class SQLiteDialectOnecopy(OnecopyDialect, SQLiteDialect):
 
     supports_statement_cache = True
     execution_ctx_cls = _Context
-    # SQLite has no decimal type: SQLAlchemy's own conversions are used.
+    # SQLite has no decimal type, so SQLAlchemy's own conversions are used.
     supports_native_decimal = False
 
     @classmethod
@@ -63,7 +63,7 @@ class SQLiteDialectOnecopy(OnecopyDialect, SQLiteDialect):
 
     @classmethod
     def _is_url_file_db(cls, url: URL) -> bool:
-        """True if the database is a file; SQLAlchemy's test suite calls this function."""
+        """Return true if the database is a file. SQLAlchemy's test suite calls this function."""
         return bool(url.database) and url.database != ":memory:"
 
     def create_connect_args(self, url: URL) -> Any:

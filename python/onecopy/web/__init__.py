@@ -8,8 +8,8 @@
 | `wsgi` | calls ``start_response`` of a plain WSGI application, and returns its iterable |
 
 Each function fills the first chunk before it creates the response, so a query that fails leads to
-the framework's own error page. A later failure is raised to the server, which aborts the response.
-A server that supports row streams gets the stream itself.
+the framework's own error page. If the query fails later, the server gets the exception and aborts
+the response. A server that supports row streams gets the stream itself.
 
 >>> import onecopy
 >>> def application(environ, start_response):

@@ -20,7 +20,8 @@ class _Response(StreamingHttpResponse):  # type: ignore[misc]  # Django has no t
     """A response that passes its row stream to the server as ``wsgi.file_wrapper`` passes a file,
     if the server is onecopy's."""
 
-    #: Passed to the wrapper by Django; a row stream has its own chunk size.
+    #: Django passes this number to the wrapper. It has no effect, since a row stream has its own
+    #: chunk size.
     block_size: Final = 65536
 
     def __init__(self, stream: RowStream | aio.RowStream, core: RowStream, is_whole: bool, **options: Any) -> None:
@@ -41,7 +42,8 @@ class _Response(StreamingHttpResponse):  # type: ignore[misc]  # Django has no t
         return self._core
 
     def _has_our_wrapper(self) -> bool:
-        # Django's handler has added the request's close to those of the response.
+        # Django's handler has added the `close` of the request to the functions that close the
+        # response.
         for closer in self._resource_closers:
             environ = getattr(getattr(closer, "__self__", None), "environ", None)
             if isinstance(environ, dict):
@@ -75,7 +77,7 @@ def django(
     This function blocks until the first chunk is filled. In an asynchronous view, call ``await
     stream.begin()`` before.
 
-    Args, Raises: as in `onecopy.web.response`.
+    The other arguments and the exceptions are those of `onecopy.web.response`.
 
     Copies: none.
     """

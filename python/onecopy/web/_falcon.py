@@ -47,7 +47,7 @@ def falcon(
     This function blocks until the first chunk is filled. In an asynchronous responder, call ``await
     stream.begin()`` before.
 
-    Args, Raises: as in `onecopy.web.response`.
+    The other arguments and the exceptions are those of `onecopy.web.response`.
 
     Copies: none.
     """

@@ -25,7 +25,7 @@ def flask(
     """Return a response of Flask that passes the stream itself to the server
     (``direct_passthrough``).
 
-    Args, Raises: as in `onecopy.web.response`.
+    The arguments and the exceptions are those of `onecopy.web.response`.
 
     Copies: none.
     """

@@ -23,9 +23,9 @@ CONTENT_TYPES: Final = {
     "csv": "text/csv; charset=utf-8",
     "bson": "application/bson",
 }
-#: `attr-char` of RFC 5987, except letters and digits.
+#: The characters that RFC 5987 permits unescaped (`attr-char`), except letters and digits.
 _ATTRIBUTE: Final = "!#$&+-.^_`|~"
-#: Characters with a meaning in paths, quoted strings or lines.
+#: Replaces characters that have a meaning in paths, quoted strings or lines.
 _IN_NO_NAME: Final = {ord(c): "_" for c in '/\\"\x7f'} | dict.fromkeys(range(32), "_")
 
 
@@ -59,8 +59,8 @@ def fields(
 
 
 def disposition(filename: str) -> str:
-    """Return a Content-Disposition with this file name (RFC 6266); a name that is not plain ASCII
-    is added in UTF-8 (RFC 5987).
+    """Return the value of Content-Disposition for this file name (RFC 6266). A name that is not
+    plain ASCII is added in UTF-8 (RFC 5987).
 
     >>> disposition("cities.csv")
     'attachment; filename="cities.csv"'
@@ -68,7 +68,7 @@ def disposition(filename: str) -> str:
     'attachment; filename="St_dte 50_.csv"; filename*=UTF-8\\'\\'St%C3%A4dte%2050%25.csv'
     """
     name = filename.translate(_IN_NO_NAME)
-    # Some browsers decode percent signs in this parameter too.
+    # Some browsers decode percent signs in the parameter `filename` too.
     plain = "".join(c if c.isascii() and c != "%" else "_" for c in name)
     value = f'attachment; filename="{plain}"'
     if plain != name:

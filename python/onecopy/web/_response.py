@@ -32,8 +32,8 @@ def response(
         into: only for Falcon: the response object of the responder, whose stream, status and
             headers are set; the result is None.
         filename: the name under which browsers save the response; any script is possible.
-        content_type: default: that of the stream's format.
-        status: the status code.
+        content_type: the media type; by default that of the stream's format.
+        status: the HTTP status code of the response.
         headers: additional fields, as pairs or a mapping; they replace default ones with the same
             name.
 
@@ -70,7 +70,7 @@ def _framework() -> str:
     flask, urls = sys.modules.get("flask"), sys.modules.get("django.urls")
     if flask is not None and flask.has_request_context():
         return "flask"
-    # Set while Django handles a request.
+    # Django sets the URL configuration while it handles a request.
     if urls is not None and urls.get_urlconf() is not None:
         return "django"
     if "starlette.routing" in sys.modules:

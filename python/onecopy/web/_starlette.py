@@ -55,11 +55,11 @@ def starlette(
     """Return a streaming response of Starlette and FastAPI. A thread prefetches the chunks; a
     stream of `onecopy.aio` fills its own chunks.
 
-    In a handler that is a plain ``def`` the first chunk is filled by this function. On the event
-    loop this function does not wait: the first chunk is filled when Starlette calls the response,
-    and an error is passed to the application's exception handlers then.
+    In a handler that is a plain ``def``, this function fills the first chunk. On the event loop
+    this function does not wait. The first chunk is then filled when Starlette calls the response,
+    and an error is passed to the application's exception handlers.
 
-    Args, Raises: as in `onecopy.web.response`.
+    The arguments and the exceptions are those of `onecopy.web.response`.
 
     Copies: none.
     """

@@ -25,7 +25,8 @@ def wsgi(
 ) -> RowStream:
     """Start a response, and return the iterable for the application to return: the stream itself.
 
-    Args, Raises: as in `response`; ``start_response`` is called when the first chunk is ready.
+    The other arguments and the exceptions are those of `response`; ``start_response`` is called
+    when the first chunk is ready.
 
     Copies: none.
     """

@@ -69,7 +69,7 @@ fn connected(report: &mut Report, connection: &Connection, begun: Instant) {
         ));
         return;
     };
-    // The driver omits keywords with empty values.
+    // The driver does not list a keyword whose value is empty.
     let keywords: Vec<String> = portrait
         .keywords
         .iter()
@@ -113,7 +113,8 @@ fn text(report: &mut Report, connection: &Connection, target: &str) {
     };
     let (wrong, refused) = scripts(connection);
     report.add(in_use(name, &wrong, &refused));
-    // The driver does not have functions of the other width, or does not implement them.
+    // An error means that the driver does not have the ODBC functions of the other set (UTF-8 or
+    // UTF-16), or does not implement them.
     match odbc::Connection::open_in(target, &options(), other).map(Connection::Odbc) {
         Ok(connection) => {
             let (wrong, refused) = scripts(&connection);
@@ -381,7 +382,7 @@ fn one_value(
     drop(rows);
     connection.rollback()?;
     let text = String::from_utf8_lossy(&all);
-    // The output has the header line, then the line of the row.
+    // The output consists of two lines: the column name, and the value.
     let field = text.split_once('\n').map_or("", |(_, rows)| rows);
     let field = field.strip_suffix('\n').unwrap_or(field);
     let field = field.strip_suffix('\r').unwrap_or(field);

@@ -47,7 +47,8 @@ fn no_manager(message: &str, is_chosen: bool) -> Finding {
         false => Level::Absent,
     };
     let (what, rest) = message.split_once('\n').unwrap_or((message, ""));
-    // The lines with the files that were tried are indented; the lines of the remedy are not.
+    // In the message, the files that were tried are on indented lines; the advice is on lines
+    // without indent.
     let (tried, remedy): (Vec<&str>, Vec<&str>) = rest.lines().partition(|l| l.starts_with(' '));
     let tried: Vec<&str> = tried.into_iter().map(str::trim).collect();
     Finding::new(MANAGER, level, what.trim_end_matches("; tried"), "")
@@ -114,7 +115,8 @@ fn driver(driver: &InstalledDriver) -> Finding {
     let level = match (&driver.broken, driver.is_file) {
         (None, _) => Level::Ok,
         (Some(_), true) => Level::Broken,
-        // The entry of odbcinst.ini remained after its package was removed.
+        // `odbcinst.ini` still lists the driver, but its file does not exist: probably the package
+        // was removed.
         (Some(_), false) => Level::Warning,
     };
     let names = driver.registered.join(", ");
@@ -147,8 +149,8 @@ fn to_load(reason: &str) -> &'static str {
     }
 }
 
-/// Adds a finding for each known defect of the installed driver versions. A connection with the
-/// driver reports these defects too.
+/// Adds a finding for each known defect of the installed driver versions. When a connection uses
+/// such a driver, its notices report the same defects.
 fn faults(report: &mut Report, drivers: &[InstalledDriver]) {
     let mut found: Vec<(Fault, Vec<&str>)> = Vec::new();
     for driver in drivers {
@@ -182,7 +184,8 @@ fn faults(report: &mut Report, drivers: &[InstalledDriver]) {
     }
 }
 
-/// Returns `true` if a defect is a reason to install another version of the driver.
+/// Returns `true` if the user should install another version of the driver: the defect is limited
+/// to certain versions, and onecopy does not work around it.
 pub(super) fn is_bad_version(fault: &Fault) -> bool {
     !fault.versions.is_empty() && !fault.is_handled
 }

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `report` | findings, as a page for people and as JSON |
 //! | `machine` | this machine: kernels for text conversion, driver manager, drivers |
-//! | `database` | a connected database: its driver and settings, and its answers to test queries |
+//! | `database` | a connected database: its driver and settings, and the results of test queries |
 //! | `test_queries` | the SQL of the test queries, per dialect, and their test texts |
 
 mod database;
@@ -49,7 +49,7 @@ fn version_text(features: &[String]) -> String {
     text
 }
 
-/// Runs `onecopy doctor`.
+/// Runs the command `onecopy doctor`; returns the exit code of the process.
 pub(crate) fn run(args: &Doctor, features: &[String]) -> i32 {
     let database = match args
         .database

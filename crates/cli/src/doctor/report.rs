@@ -19,7 +19,8 @@ pub(super) enum Level {
     Ok,
     /// The finding is information for the user; it is not a problem.
     Note,
-    /// The component is not installed, but the user did not name it, so it may not be needed.
+    /// The component is not installed. This is not an error, because the user did not request the
+    /// component by name.
     Absent,
     /// The component works, but can cause problems.
     Warning,
@@ -59,7 +60,7 @@ pub(super) struct Finding {
     subject: String,
     /// The result of the examination, as a sentence.
     says: String,
-    /// The details: names and values.
+    /// The details of the component, each as a name and a value, such as the version of a driver.
     facts: Vec<(&'static str, String)>,
     /// Advice for the user; empty if none is needed.
     remedy: String,
@@ -83,7 +84,7 @@ impl Finding {
         }
     }
 
-    /// Adds a detail, if it has a value.
+    /// Adds a detail with the name `name`; adds nothing if `value` is `None`.
     pub(super) fn fact(mut self, name: &'static str, value: Option<String>) -> Finding {
         self.facts.extend(value.map(|value| (name, value)));
         self
@@ -103,7 +104,7 @@ pub(super) struct Report {
 }
 
 impl Report {
-    /// Adds a finding.
+    /// Appends a finding to the report.
     pub(super) fn add(&mut self, finding: Finding) {
         self.findings.push(finding);
     }
@@ -217,7 +218,8 @@ impl Finding {
     }
 }
 
-/// Returns a number and a noun in the right form, such as `3 warnings`.
+/// Returns the number `n` and the noun `what`, which gets a plural `s` unless `n` is 1, such as `3
+/// warnings`.
 pub(super) fn counted(n: usize, what: &str) -> String {
     match n {
         1 => format!("1 {what}"),
@@ -225,8 +227,8 @@ pub(super) fn counted(n: usize, what: &str) -> String {
     }
 }
 
-/// Wraps text at spaces into lines of `width` columns. Each line is indented by `indent` spaces.
-/// The first line starts with `mark` instead of as many of these spaces.
+/// Wraps `text` at spaces so that no line is wider than `width` columns. All lines are indented by
+/// `indent` spaces; on the first line, `mark` replaces the first of these spaces.
 fn wrapped(text: &str, width: usize, indent: usize, mark: &str) -> String {
     let available = width.saturating_sub(indent).max(20);
     let mut out = String::new();

@@ -46,9 +46,9 @@ pub(super) fn made(dialect: Dialect, text: &str) -> String {
     }
 }
 
-/// Returns an SQL expression that is 1 if the server received `text`. `sent` is the SQL by which
-/// the text is sent: a literal, or `?`. The expression compares bytes, because a collation may
-/// treat different texts as equal.
+/// Returns an SQL expression that yields 1 if the server received `text` unchanged. `sent` is the
+/// SQL expression by which `text` is sent: a string literal, or the placeholder `?`. The expression
+/// compares the bytes and not the texts, because a collation may treat different texts as equal.
 pub(super) fn arrived(dialect: Dialect, text: &str, sent: &str) -> String {
     let is_equal = match dialect {
         Dialect::MySql => format!(
@@ -123,7 +123,8 @@ pub(super) fn many(dialect: Dialect) -> Option<String> {
         }
         _ => return None,
     };
-    // 200 × 200 rows are combined, because the usual limit for recursions is 1,000.
+    // The recursion yields 200 numbers, which are combined with each other to 40,000 rows. 40,000
+    // recursions would exceed the usual limit of 1,000.
     Some(format!(
         "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200) \
          SELECT {text} FROM n AS a CROSS JOIN n AS b"
@@ -145,7 +146,8 @@ const fn exact(name: &'static str, sql: &'static str, field: &'static str) -> Ex
 const DIGITS: &str = "12345678901234567890123456789012345.678";
 const BIGGEST: &str = "9223372036854775807";
 
-/// Returns test values of the types whose values some drivers change.
+/// Returns a test value for each type whose values some drivers change, such as decimals of 38
+/// digits.
 pub(super) fn exact_values(dialect: Dialect) -> &'static [Exact] {
     const POSTGRES: &[Exact] = &[
         exact("integer of 64 bit", "SELECT 9223372036854775807", BIGGEST),

@@ -1,5 +1,5 @@
-//! [`Table`]: rows as an aligned table. The first rows determine the widths of the columns; later
-//! rows are written as they arrive, so memory is bounded for a result of any size.
+//! [`Table`]: writes rows as an aligned table. The first rows determine the widths of the columns.
+//! Only a limited number of rows is in memory, so a result may have any size.
 
 mod text;
 
@@ -18,14 +18,14 @@ const SAMPLE: usize = 200;
 /// The text between two columns.
 const SEPARATOR: &str = " │ ";
 
-/// The smallest width of a column that was reduced to fit the table into the line.
+/// The smallest width to which a column is reduced so that the table fits into the line.
 const MIN_WIDTH: usize = 5;
 
 /// Collects rows as text, and writes them as an aligned table at each call of [`Table::write`].
 pub(crate) struct Table {
     columns: Vec<TableColumn>,
-    /// The width of the terminal in columns, to which cells are truncated; `None` to truncate no
-    /// cell.
+    /// The width in columns of the terminal, to which the lines of the table are truncated; `None`
+    /// if nothing is truncated.
     line_width: Option<usize>,
     colour: bool,
     row: Vec<Shown>,
@@ -37,8 +37,8 @@ pub(crate) struct Table {
 
 struct TableColumn {
     name: String,
-    /// `true` if the column is aligned right, `false` if left. `None` if the schema has no type for
-    /// the column (SQLite): the values of the first rows then determine the alignment.
+    /// `true` if the values are aligned right, `false` if left. `None` until the values of the
+    /// first rows decide, because SQLite declares no type for some columns.
     right: Option<bool>,
     width: usize,
 }
@@ -92,7 +92,8 @@ impl Table {
         self.n_rows
     }
 
-    /// Writes the rows in memory; the first call writes the header before them.
+    /// Writes the rows that are in memory and removes them. The first call also determines the
+    /// widths of the columns and writes the header.
     pub(crate) fn write(&mut self, out: &mut impl Write) -> io::Result<()> {
         if !self.header_written {
             self.header_written = true;
@@ -113,7 +114,7 @@ impl Table {
         Ok(())
     }
 
-    /// Computes widths and alignment from the header and the rows in memory.
+    /// Computes the width and the alignment of each column from the header and the rows in memory.
     fn measure(&mut self) {
         for (i, column) in self.columns.iter_mut().enumerate() {
             let cells = || self.rows.iter().filter_map(move |row| row.get(i));

@@ -1,5 +1,5 @@
-//! [`Shown`]: a value as it is displayed in a terminal: on one line, without control characters,
-//! with a known width.
+//! [`Shown`]: a value as a terminal displays it, on one line, without control characters and with a
+//! known width in columns.
 
 use onecopy_rows::{Cell, plain_text};
 use onecopy_text::Units;
@@ -9,7 +9,7 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 /// characters.
 pub(super) const MAX_CHARS: usize = 2000;
 
-/// The text of a value, ready to be written to a column.
+/// The displayed text of a value, with its width in columns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Shown {
     pub(super) text: String,
@@ -34,7 +34,7 @@ impl Shown {
         }
     }
 
-    /// Returns the displayed text of a cell.
+    /// Converts the value of a cell to the text that is displayed.
     pub(super) fn of(cell: Cell<'_>) -> Shown {
         let number = |text: String| Shown::new(text, ValueKind::Number);
         let other = |text: String| Shown::new(text, ValueKind::Other);
@@ -62,27 +62,27 @@ impl Shown {
     }
 }
 
-/// Builds the displayed text of a cell. A long value arrives in several parts, each passed to
-/// [`Text::push`].
+/// Builds the displayed text of a text value. A long value arrives in several parts, each of which
+/// is passed to [`Text::push`].
 #[derive(Debug, Default)]
 pub(super) struct Text {
     out: String,
     n_chars: usize,
     cut: bool,
-    /// The start of a UTF-8 sequence that is split between the last part of the value and the next
-    /// part.
+    /// The bytes of an incomplete UTF-8 sequence at the end of the last part, which the next part
+    /// completes. `rest16` is a high surrogate at the end of a part in UTF-16.
     rest8: Vec<u8>,
     rest16: Vec<u16>,
 }
 
 impl Text {
-    /// Appends the text of a cell, or the next part of it. Malformed sequences are replaced by
+    /// Appends a text value, or the next part of a long one. Malformed sequences are replaced by
     /// U+FFFD.
     pub(super) fn push(&mut self, units: Units<'_>) {
         if self.cut {
             return;
         }
-        // A character has at most four units, so more units than this cannot be displayed.
+        // A character has at most four code units, so code units after these are never displayed.
         let units = units.take(units.len_units().min(4 * MAX_CHARS + 4));
         match units {
             Units::Latin1(u) => self.chars(u.iter().map(|&b| char::from(b))),
@@ -167,7 +167,7 @@ fn push_shown(out: &mut String, c: char) {
     }
 }
 
-/// Builds the displayed text of a binary value, in hexadecimal.
+/// Builds the displayed text of a binary value: its first bytes in hexadecimal.
 #[derive(Debug, Default)]
 pub(super) struct Bytes {
     head: Vec<u8>,
@@ -194,7 +194,8 @@ impl Bytes {
     }
 }
 
-/// Returns `text`, truncated to `width` columns with `…` at the end, and the resulting width.
+/// Truncates `text` to at most `width` columns, with `…` at the end if something was cut off.
+/// Returns the text and its width in columns.
 pub(super) fn cut(text: &str, width: usize) -> (String, usize) {
     let whole = text.width();
     if whole <= width {

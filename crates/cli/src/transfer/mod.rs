@@ -16,7 +16,8 @@ use onecopy_wire::CancelHandle;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 
-/// Makes a later signal shut down the connection, which also ends a call that waits for data on it.
+/// Shuts down the connection when a signal arrives. A call that waits for data on the connection
+/// then returns.
 fn shut_on_a_signal(interrupt: &Interrupt, socket: &TcpStream) {
     let Ok(socket) = socket.try_clone() else {
         return;
@@ -26,7 +27,8 @@ fn shut_on_a_signal(interrupt: &Interrupt, socket: &TcpStream) {
     }));
 }
 
-/// Returns the failure of a transfer.
+/// Converts the error of a transfer to the failure of the command. If a signal arrived, the signal
+/// is the reason.
 fn failed(interrupt: &Interrupt, error: &Error) -> Failure {
     match interrupt.stopped() {
         Some(_) => {

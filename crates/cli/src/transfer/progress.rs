@@ -11,11 +11,11 @@ use onecopy_transfer::{Observer, Phase, Summary};
 use crate::console::{ByteProgress, notice};
 use crate::interrupt::Interrupt;
 
-/// The largest number of omitted files and folders that are printed by name. If more are omitted,
-/// the number of the remaining ones is printed.
+/// The largest number of omitted files and folders whose names are printed. For further ones, only
+/// their number is printed.
 const MOST_TOLD: u64 = 10;
 
-/// Displays the phases of a transfer, and stops the transfer after a signal.
+/// Displays the progress of a transfer, and stops the transfer after a signal.
 pub(super) struct TransferProgress<'a> {
     interrupt: &'a Interrupt,
     quiet: bool,

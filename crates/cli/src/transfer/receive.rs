@@ -21,7 +21,7 @@ use crate::interrupt::Interrupt;
 /// The interval at which the command checks for a signal while it waits for a sender to connect.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// Runs `onecopy receive`.
+/// Runs the command `onecopy receive`; returns the exit code of the process.
 pub(crate) fn run(args: &Receive) -> i32 {
     match receive(args) {
         Ok(()) => exit::OK,
@@ -117,8 +117,8 @@ fn listen(
     }
 }
 
-/// Returns `true` if the command should wait for another sender after a failed transfer: always if
-/// the sender disconnected or violated the protocol, otherwise only with `--keep`.
+/// Returns `true` if the command waits for another sender after a failed transfer. It always does
+/// if the sender disconnected or violated the protocol, otherwise only with `--keep`.
 fn goes_on(args: &Receive, failure: &Error) -> bool {
     match failure {
         Error::Broken(_) | Error::Protocol(_) => true,
@@ -126,8 +126,8 @@ fn goes_on(args: &Receive, failure: &Error) -> bool {
     }
 }
 
-/// Waits for a sender whose handshake succeeds; prints the senders that connect and those that
-/// fail.
+/// Waits for a sender that completes its handshake. Prints a notice for each sender that connects,
+/// and for each whose handshake fails.
 fn next_sender(
     args: &Receive,
     handshakes: &Handshakes,

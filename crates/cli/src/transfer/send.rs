@@ -14,10 +14,10 @@ use crate::exit;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 
-/// The longest time to connect to one address.
+/// The time limit for connecting to one address of the receiver.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Runs `onecopy send`.
+/// Runs the command `onecopy send`; returns the exit code of the process.
 pub(crate) fn run(args: &Send) -> i32 {
     match send(args) {
         Ok(()) => exit::OK,
@@ -84,8 +84,8 @@ fn send(args: &Send) -> Result<(), Failure> {
     }
 }
 
-/// Waits before the next attempt to send. Returns `false` if the number of attempts (`--retries`)
-/// is exhausted, or if a signal arrived.
+/// Waits before the next attempt to send. Returns `false` if all attempts that `--retries` permits
+/// were made, or if a signal arrived.
 fn again(args: &Send, interrupt: &Interrupt, n_tries: &mut u32, why: &str) -> bool {
     if *n_tries >= args.retries {
         return false;

@@ -1,12 +1,13 @@
-//! The choice of boundaries: from quantiles of a key, those that divide the rows into parts of the
-//! most equal size.
+//! Chooses boundaries of parts among the quantiles of a key, so that the parts have nearly the same
+//! number of rows.
 //!
-//! A value that has more rows than a part should have cannot be divided by the key. It becomes a
-//! part of its own, so that the other parts stay equal.
+//! All rows with the same key value are in the same part. If one value has more rows than the mean
+//! of the parts, a separate part is made for it, so that the sizes of the other parts stay nearly
+//! equal.
 
-/// Returns the positions in `weights` at which parts begin, without the first one: at most `n - 1`,
-/// in ascending order. `weights` are the numbers of rows from one quantile to the next; each of
-/// them is indivisible.
+/// Returns the indexes in `weights` at which a part begins, in ascending order, without the index
+/// 0. There are at most `n - 1` of them. `weights[i]` is the number of rows from the quantile `i`
+/// to the next one; these rows cannot be divided.
 pub(crate) fn choose(weights: &[u64], n: usize) -> Vec<usize> {
     let mut starts = Vec::with_capacity(n);
     divide(weights, 0, n, &mut starts);
@@ -14,7 +15,8 @@ pub(crate) fn choose(weights: &[u64], n: usize) -> Vec<usize> {
     starts
 }
 
-/// Returns the number of rows of each part that begins at 0 or at one of `starts`.
+/// Returns the number of rows of each part. Parts begin at the index 0 of `weights` and at each of
+/// `starts`.
 pub(crate) fn sizes(weights: &[u64], starts: &[usize]) -> Vec<u64> {
     let ends = starts.iter().copied().chain([weights.len()]);
     let mut begin = 0;
@@ -26,8 +28,8 @@ pub(crate) fn sizes(weights: &[u64], starts: &[usize]) -> Vec<u64> {
     .collect()
 }
 
-/// Appends the positions of at most `n` parts of `weights`; the position of its first element is
-/// `offset`.
+/// Divides `weights` into at most `n` parts, and appends to `starts` the index at which each part
+/// begins. `offset` is the index of the first element of `weights` in the complete list.
 fn divide(weights: &[u64], offset: usize, n: usize, starts: &mut Vec<usize>) {
     let total: u64 = weights.iter().sum();
     if weights.is_empty() {
@@ -44,7 +46,7 @@ fn divide(weights: &[u64], offset: usize, n: usize, starts: &mut Vec<usize>) {
         starts.push(offset);
         return;
     }
-    // `weight * n > total`: the value has more rows than the mean of the parts.
+    // If `weight * n > total`, the heaviest value has more rows than the mean of the parts.
     if u128::from(weight) * n as u128 <= u128::from(total) {
         quantiles(weights, offset, n, total, starts);
         return;
@@ -52,7 +54,8 @@ fn divide(weights: &[u64], offset: usize, n: usize, starts: &mut Vec<usize>) {
     let (left, right) = (&weights[..heavy], &weights[heavy + 1..]);
     let (n_left, n_right) = share(left, right, n - 1);
     if (n_left == 0 && !left.is_empty()) || (n_right == 0 && !right.is_empty()) {
-        // Two parts for three ranges: the heavy value is joined with the smaller neighbour.
+        // There are only two parts for the heavy value and its two sides, so the smaller side is
+        // joined with the heavy value.
         let is_left_smaller = left.iter().sum::<u64>() <= right.iter().sum();
         starts.push(offset);
         starts.push(offset + heavy + usize::from(is_left_smaller));
@@ -63,8 +66,8 @@ fn divide(weights: &[u64], offset: usize, n: usize, starts: &mut Vec<usize>) {
     divide(right, offset + heavy + 1, n_right, starts);
 }
 
-/// Distributes `n` parts to two ranges by their numbers of rows, with at least one part for a range
-/// that is not empty if `n` permits it.
+/// Distributes `n` parts to two ranges in proportion to their numbers of rows. If `n` is at least
+/// 2, each range that is not empty gets at least one part.
 fn share(left: &[u64], right: &[u64], n: usize) -> (usize, usize) {
     if left.is_empty() || right.is_empty() {
         return match left.is_empty() {
@@ -84,7 +87,7 @@ fn share(left: &[u64], right: &[u64], n: usize) -> (usize, usize) {
     (n_left, n - n_left)
 }
 
-/// Appends the positions nearest to the `n` quantiles.
+/// Appends the indexes that are nearest to the boundaries of `n` equal parts.
 fn quantiles(weights: &[u64], offset: usize, n: usize, total: u64, starts: &mut Vec<usize>) {
     let (mut before, mut at) = (0_u64, 0);
     for i in 0..n {

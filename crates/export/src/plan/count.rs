@@ -1,4 +1,4 @@
-//! [`count`]: the number of rows of a statement.
+//! [`count`]: counts the rows of a statement in the database.
 
 use onecopy_rows::Value;
 use onecopy_rows::connect::Connection;
@@ -9,12 +9,12 @@ use super::snapshot::begin_part;
 use super::template::Template;
 use crate::error::Error;
 
-/// Returns the number of rows of a query, by `count(*)`. With a snapshot, the transaction of the
-/// connection, which must not have begun, reads this snapshot.
+/// Counts the rows of a query by `count(*)`. If `snapshot` is given, the rows are counted in this
+/// snapshot; the connection must then have no open transaction.
 ///
 /// # Errors
-/// [`Error::Usage`] if the statement is not one query; the error of the database, also for a query
-/// that cannot be a derived table, because columns of its result have the same name.
+/// [`Error::Usage`] if the statement is not one query. The error of the database, also for a query
+/// that cannot be a derived table because two columns of its result have the same name.
 pub fn count(
     connection: &Connection,
     sql: &str,

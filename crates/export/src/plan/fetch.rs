@@ -1,4 +1,5 @@
-//! The rows of a short query, as values that can be bound again.
+//! Executes short queries and returns their rows as values that can be parameters of later
+//! statements.
 
 use std::convert::Infallible;
 
@@ -11,7 +12,8 @@ use onecopy_text::{Policy, Units, convert};
 
 use crate::error::Error;
 
-/// A row; `None` for a value that cannot be bound again, such as malformed text.
+/// The values of a row. `None` is a value that cannot be a parameter of a later statement, such as
+/// malformed text.
 pub(crate) type Row = Vec<Option<Value>>;
 
 /// Executes a query and returns all its rows, and its columns.
@@ -41,7 +43,7 @@ pub(crate) fn rows(
     }
 }
 
-/// Returns a value as a text; an empty text for NULL and for values of other types.
+/// Returns a value as text; the empty text for NULL and for types without a conversion.
 pub(crate) fn text(value: Option<&Option<Value>>) -> String {
     match value {
         Some(Some(Value::Text(text) | Value::Decimal(text))) => text.clone(),
@@ -52,7 +54,7 @@ pub(crate) fn text(value: Option<&Option<Value>>) -> String {
     }
 }
 
-/// Returns a value as an integer; `None` for NULL and for other values.
+/// Returns a number or a Boolean as an integer; `None` for NULL and for other values.
 pub(crate) fn int(value: Option<&Option<Value>>) -> Option<i64> {
     match value {
         Some(Some(Value::I64(n))) => Some(*n),
@@ -65,7 +67,7 @@ pub(crate) fn int(value: Option<&Option<Value>>) -> Option<i64> {
     }
 }
 
-/// The sink of [`rows`].
+/// Collects the rows of a result for [`rows`].
 struct Values {
     types: Vec<ColumnType>,
     rows: Vec<Row>,
@@ -87,7 +89,8 @@ impl RowSink for Values {
         Ok(())
     }
 
-    // Values arrive whole; a source that splits a value in spite of this makes it unusable.
+    // `LongValues::Whole` is set, so no value is split. If a source splits one nevertheless,
+    // malformed text replaces it, which makes the value `None`.
     fn long_begin(&mut self, column: usize, _kind: LongKind) -> Result<(), Infallible> {
         self.cell(column, Cell::Text(Units::Utf8(&[0xff])))
     }
@@ -105,7 +108,7 @@ impl RowSink for Values {
     }
 }
 
-/// Converts a cell to the value that is equal to it when it is bound.
+/// Converts a cell to the parameter value that the database considers equal to the cell.
 fn value(cell: Cell<'_>, column_type: Option<ColumnType>) -> Option<Value> {
     Some(match cell.or_text() {
         Cell::Null => Value::Null,
@@ -114,7 +117,8 @@ fn value(cell: Cell<'_>, column_type: Option<ColumnType>) -> Option<Value> {
         Cell::U64(n) => Value::Decimal(n.to_string()),
         Cell::F32(f) => Value::F64(f64::from(f)),
         Cell::F64(f) => Value::F64(f),
-        // A `money` of PostgreSQL cannot be compared with a `numeric`.
+        // PostgreSQL's `money` arrives as digits but cannot be compared with a `numeric`, so it
+        // becomes text.
         Cell::Decimal(digits) => {
             match (std::str::from_utf8(digits).ok()?.to_owned(), column_type) {
                 (digits, Some(ColumnType::Decimal { .. }) | None) => Value::Decimal(digits),

@@ -6,11 +6,12 @@ use super::spec::PartSpec;
 use super::value_json;
 use crate::json::JsonWriter;
 
-/// A BLAKE3 hash of fields, each of which is preceded by its length.
+/// Computes a BLAKE3 hash of several fields. Each field is preceded by its length, so that
+/// different lists of fields have different hashes.
 struct FieldHasher(blake3::Hasher);
 
 impl FieldHasher {
-    /// `kind` separates the hashes of different kinds.
+    /// Begins a hash with the field `kind`, so that hashes of statements, schemas and plans differ.
     fn new(kind: &str) -> FieldHasher {
         let mut fields = FieldHasher(blake3::Hasher::new());
         fields.add("onecopy plan 1");
@@ -48,8 +49,8 @@ pub(super) fn statement_hash(sql: &str, values: &[Value], schema: &str) -> Strin
     fields.finish()
 }
 
-/// Returns the hash of the names and types of columns. A type is hashed without its size, which
-/// some drivers report differently before and after an execution.
+/// Returns the hash of the names and types of columns. The size of a type is not hashed, because
+/// some drivers report another size after the execution than before it.
 #[must_use]
 pub(super) fn schema_hash(schema: &Schema) -> String {
     let mut fields = FieldHasher::new("schema");
@@ -60,7 +61,7 @@ pub(super) fn schema_hash(schema: &Schema) -> String {
     fields.finish()
 }
 
-/// Returns the hash of a plan: the statements of its parts and the snapshot.
+/// Returns the hash of a plan: the hash of its statement, and its parts with the snapshot.
 pub(crate) fn plan_hash(statement: &str, parts: &[PartSpec]) -> String {
     let mut fields = FieldHasher::new("plan");
     fields.add(statement);

@@ -1,5 +1,5 @@
-//! A sentence about a part's statement: does its predicate reach an index? It follows from the
-//! database's `explain`.
+//! Reports if the database can use an index for the predicate of a part, according to the result of
+//! `explain`.
 
 use onecopy_rows::connect::Connection;
 use onecopy_rows::{Dialect, Value};
@@ -8,7 +8,7 @@ use super::fetch::{Row, rows, text};
 use crate::error::Error;
 use crate::json::{self, Json, items, member};
 
-/// The statement of a part, and its key.
+/// The SQL statement of a part to be explained, with its values and its key.
 pub(crate) struct Explained<'a> {
     pub(crate) sql: &'a str,
     pub(crate) values: &'a [Value],
@@ -16,7 +16,7 @@ pub(crate) struct Explained<'a> {
     pub(crate) columns: &'a [&'a str],
 }
 
-/// Returns a sentence: does the predicate of a part reach an index?
+/// Returns a sentence for people: can the database use an index for the predicate of this part?
 ///
 /// # Errors
 /// The error of the database.
@@ -65,7 +65,8 @@ fn unknown() -> String {
         .to_owned()
 }
 
-/// Returns the plan of a part if it uses an index or an address range for the key.
+/// Returns the index or the address range of the key that PostgreSQL's plan for the part uses;
+/// `None` if it uses neither.
 fn postgres(connection: &Connection, part: &Explained<'_>) -> Result<Option<String>, Error> {
     let (_, plan) = rows(
         connection,
@@ -78,7 +79,7 @@ fn postgres(connection: &Connection, part: &Explained<'_>) -> Result<Option<Stri
     Ok(root.and_then(|root| scan_of_postgres(root, part.columns)))
 }
 
-/// Returns the plan that PostgreSQL would use if reading a whole table were expensive.
+/// Returns the index or the address range that PostgreSQL would use if it avoided sequential scans.
 fn possible(connection: &Connection, part: &Explained<'_>) -> Result<Option<String>, Error> {
     connection.execute("set enable_seqscan = off", &[])?;
     let plan = postgres(connection, part);
@@ -106,7 +107,8 @@ fn scan_of_postgres(node: &Json, columns: &[&str]) -> Option<String> {
         .find_map(|node| scan_of_postgres(node, columns))
 }
 
-/// Returns `true` if a condition names a column, in quotes or not.
+/// Returns `true` if `condition` contains the name `column`, and not only as a part of a longer
+/// name.
 fn contains_name(condition: &str, column: &str) -> bool {
     let is_inside = |c: char| c.is_alphanumeric() || c == '_';
     condition.match_indices(column).any(|(at, _)| {
@@ -116,12 +118,13 @@ fn contains_name(condition: &str, column: &str) -> bool {
     })
 }
 
-/// Returns the index in the lines of `explain query plan` whose range is that of the key.
+/// Returns the first index, in the lines of SQLite's `explain query plan`, of which a range of the
+/// key is read.
 fn sqlite(details: &[String], columns: &[&str]) -> Option<String> {
     details.iter().find_map(|detail| {
         let (head, ranges) = detail.strip_prefix("SEARCH ")?.split_once(" (")?;
         let is_rowid = head.ends_with("INTEGER PRIMARY KEY");
-        // A range of one column, or of a row value that begins with it.
+        // The key column is compared directly, or is the first column of a row value.
         let has = |name: &str| {
             let forms = [format!("{name}<"), format!("{name}>"), format!("({name},")];
             forms.iter().any(|form| ranges.contains(form))
@@ -135,8 +138,9 @@ fn sqlite(details: &[String], columns: &[&str]) -> Option<String> {
     })
 }
 
-/// Returns the index of MariaDB or MySQL whose range is that of the key. The plan is read as a table:
-/// a driver describes the column of the plan in JSON as shorter than it is.
+/// Returns the index of which the plan of MariaDB or MySQL reads a range of the key. The plan is
+/// read as a table and not as JSON, because a driver declares the JSON column shorter than its
+/// values.
 fn mariadb(connection: &Connection, part: &Explained<'_>) -> Result<Option<String>, Error> {
     let (schema, plan) = rows(connection, &format!("explain {}", part.sql), part.values)?;
     let names: Vec<String> = schema
@@ -160,7 +164,8 @@ fn mariadb(connection: &Connection, part: &Explained<'_>) -> Result<Option<Strin
     Ok(None)
 }
 
-/// Returns the names of the indexes of which a plan reads ranges.
+/// Returns the names of the indexes that a plan reads by ranges. `names` are the names of the
+/// columns of `plan`, in lower case.
 fn ranges(names: &[String], plan: &[Row]) -> Vec<String> {
     let at = |name: &str| names.iter().position(|n| n == name);
     let (Some(kind), Some(key)) = (at("type"), at("key")) else {

@@ -1,4 +1,4 @@
-//! [`Key`]: the columns by which a statement is divided.
+//! [`Key`]: the columns by whose values a statement is divided into parts.
 
 use onecopy_rows::sql::query_shape::{TableShape, column_names};
 use onecopy_rows::{Dialect, Schema};
@@ -7,20 +7,21 @@ use super::catalog::{RowAddress, Table};
 use super::predicate::KeyColumn;
 use crate::error::Error;
 
-/// The columns by which a statement is divided.
+/// The columns by whose values a statement is divided into parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Key {
     pub(crate) columns: Vec<KeyColumn>,
-    /// Columns that can be appended if single values of `columns` have too many rows.
+    /// Columns that are appended to `columns` if single values of `columns` have too many rows for
+    /// one part.
     pub(crate) further: Vec<KeyColumn>,
-    /// The name of the key's kind, for people.
+    /// The description of the key for people, such as `primary key`.
     pub(crate) kind: &'static str,
-    /// `true` if the columns are those of the table, and the predicate belongs into the condition
-    /// of the query; `false` if they are columns of the result.
+    /// `true` if the columns are those of the table: the predicate is then added to the condition
+    /// of the query. `false` if they are columns of the result.
     pub(crate) is_of_table: bool,
 }
 
-/// Returns a name in the quotes of a dialect.
+/// Returns a name in SQL, in the quotation marks of a dialect.
 pub(crate) fn quoted(name: &str, dialect: Dialect) -> String {
     match dialect {
         Dialect::MySql => format!("`{}`", name.replace('`', "``")),
@@ -29,7 +30,7 @@ pub(crate) fn quoted(name: &str, dialect: Dialect) -> String {
     }
 }
 
-/// The table of a statement: its description and the name that qualifies its columns.
+/// The table that a statement reads, with the alias that qualifies its columns in the SQL.
 pub(crate) struct TableOfKey<'a> {
     pub(crate) table: &'a Table,
     pub(crate) alias: &'a str,
@@ -72,8 +73,8 @@ impl<'a> TableOfKey<'a> {
         })
     }
 
-    /// Returns the columns that make each row of a key different: those of the primary key or of a
-    /// unique index, otherwise the physical address.
+    /// Returns the columns with which `columns` identify a single row: those of the primary key or
+    /// of a unique index, otherwise the physical address.
     fn further(&self, columns: &[KeyColumn]) -> Vec<KeyColumn> {
         let unique = self
             .table
@@ -85,14 +86,15 @@ impl<'a> TableOfKey<'a> {
         further
     }
 
-    /// Returns the best key of the table: its primary key, a unique index without NULL, or its
-    /// physical addresses, in this order.
+    /// Returns the best key of the table. In this order: the primary key, a unique index without
+    /// NULL, the physical address, any other index.
     ///
     /// # Errors
     /// [`Error::Usage`] if the table has none of them.
     pub(crate) fn choose(&self) -> Result<Key, Error> {
         let key = |mut columns: Vec<KeyColumn>, kind| {
-            // Predicates with one column are the simplest, and often sufficient.
+            // The key begins with one column, because its predicates are the simplest and often
+            // suffice.
             let further = columns.split_off(1);
             Key {
                 columns,
@@ -128,8 +130,8 @@ impl<'a> TableOfKey<'a> {
         )))
     }
 
-    /// Returns the key with these names, which may be qualified by the name of the table; `None` if
-    /// one of them is not a column of the table.
+    /// Returns the key with the columns `names`, which may be qualified by the alias of the table.
+    /// Returns `None` if one of them is not a column of the table.
     ///
     /// # Errors
     /// [`Error::Usage`] for a column that cannot be a key.
@@ -164,11 +166,11 @@ impl<'a> TableOfKey<'a> {
     }
 }
 
-/// Returns the key with these columns of the result. With `is_placeholder`, the predicate names
-/// them as the caller does, because it is inside of the statement.
+/// Returns the key with these columns of the result. With `is_placeholder`, the predicate replaces
+/// a placeholder inside the statement, so it uses the names as the caller has written them.
 ///
 /// # Errors
-/// [`Error::Usage`] for a name that is not that of a column of the result.
+/// [`Error::Usage`] if a name is not that of a column of the result.
 pub(crate) fn of_result(
     names: &[String],
     schema: &Schema,

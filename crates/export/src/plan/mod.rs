@@ -1,23 +1,23 @@
-//! Parts of a statement as data: [`plan()`] divides the rows of a query into ranges of a key, and
-//! each [`PartSpec`] is the statement of one range, to be executed on any connection.
+//! Divides a statement into parts: [`plan()`] divides the rows of a query into ranges of a key.
+//! Each [`PartSpec`] is the statement of one range, which any connection can execute.
 //!
 //! | module | contents |
 //! |---|---|
-//! | `planner` | [`plan()`]: the steps from a statement to its parts |
+//! | `planner` | [`plan()`]: makes the parts of a statement |
 //! | [`spec`] | [`Plan`], [`PartSpec`] and their JSON |
-//! | `template` | a query with a gap for the predicate of a part |
+//! | `template` | a query into which the predicate of a part is inserted |
 //! | `key`, `catalog` | the columns to divide by, and the description of a table |
-//! | `notes` | sentences about properties of the division |
-//! | `sample`, `quantiles`, `boundaries` | quantiles that the database computes, and the choice among them |
+//! | `notes` | sentences for people about properties of the parts |
+//! | `sample`, `quantiles`, `boundaries` | quantiles that the database computes, and the choice of boundaries among them |
 //! | `predicate` | the condition of a part |
 //! | `snapshot`, `index` | a snapshot of PostgreSQL; sentences about snapshots and indexes |
 //! | `hash` | hashes of statements, columns and plans |
 //! | `count` | [`count()`]: the number of rows of a statement |
-//! | `fetch`, `value_json` | rows as values, values as JSON |
+//! | `fetch`, `value_json` | the rows of a query as values; values as JSON |
 //!
-//! The predicates of all parts select each row of the statement exactly once, whatever the
-//! boundaries are: the ends are unbounded, and rows with NULL in the key are a part of their own.
-//! Old statistics therefore cost only balance.
+//! For any boundaries, the parts together contain each row of the statement exactly once: the first
+//! and the last range are unbounded, and rows with NULL in the key are in a separate part. Outdated
+//! statistics therefore only make the parts unequal in size.
 
 mod boundaries;
 mod catalog;

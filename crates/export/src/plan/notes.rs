@@ -1,4 +1,4 @@
-//! Sentences of a plan about properties of the division.
+//! Sentences for people about properties of the parts.
 
 use onecopy_rows::sql::query_shape::{PLACEHOLDER, QueryShape};
 
@@ -6,14 +6,15 @@ use super::predicate::KeyColumn;
 use super::quantiles::Quantiles;
 use crate::error::Error;
 
-/// The largest size of a part relative to the mean at which a key is not extended by further
-/// columns.
+/// The largest acceptable ratio of the largest part to the mean. If it is exceeded, further columns
+/// are appended to the key.
 pub(super) const BALANCED: f64 = 1.3;
 
-/// Returns sentences about properties of the parts.
+/// Returns sentences about effects of LIMIT, ORDER BY and groups on the parts.
 ///
 /// # Errors
-/// [`Error::Usage`] for a statement whose parts would not be the whole result.
+/// [`Error::Usage`] for a statement whose parts together would not be its result, because of a
+/// LIMIT.
 pub(super) fn of_statement(shape: &QueryShape) -> Result<Vec<String>, Error> {
     let mut notes = Vec::new();
     if shape.limits_part {
@@ -47,7 +48,8 @@ pub(super) fn of_statement(shape: &QueryShape) -> Result<Vec<String>, Error> {
     Ok(notes)
 }
 
-/// Returns a sentence if single values of the key have more rows than a part should have.
+/// Returns a sentence if the parts cannot be equal, because the key has too few values or one of
+/// them has too many rows.
 pub(super) fn of_skew(columns: &[KeyColumn], found: &Quantiles, n: usize) -> Option<String> {
     let total = found.n_rows();
     if found.skew(n) <= BALANCED || total < n as u64 {

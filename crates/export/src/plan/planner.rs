@@ -1,4 +1,4 @@
-//! [`plan`]: the steps from a statement to its parts.
+//! [`plan`]: divides a statement into parts.
 
 use onecopy_rows::connect::Connection;
 use onecopy_rows::sql::query_shape::{PLACEHOLDER, QueryShape};
@@ -25,19 +25,20 @@ pub const MOST_PARTS: usize = 10_000;
 /// The options of [`plan`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PlanOptions {
-    /// The number of parts. There may be fewer if the key has few values, and one more for the rows
-    /// with NULL in the key.
+    /// The number of parts. The plan has fewer if the key has few values. It has one more if the
+    /// key can be NULL.
     pub n_parts: usize,
-    /// The names of the key's columns; empty to choose the key of the table.
+    /// The names of the key's columns. If the list is empty, the best key of the table is used.
     pub key: Vec<String>,
     /// The number of rows of the sample; `None` for a number that follows from `n_parts`. A table of
     /// up to twice this number is read completely.
     pub sample_rows: Option<u64>,
-    /// `true` to export a snapshot, which exists until the connection's transaction ends.
+    /// `true` to export a snapshot of the database that all parts read. It exists until the
+    /// transaction of the planner's connection ends.
     pub hold: bool,
 }
 
-/// A statement that is planned.
+/// The state of [`plan`] for one statement.
 struct Planner<'a> {
     connection: &'a Connection,
     dialect: Dialect,
@@ -51,13 +52,12 @@ struct Planner<'a> {
 
 /// Divides the rows of a query into parts.
 ///
-/// The function reads the catalog, and one column or more of the rows or of a sample of them; it
-/// changes nothing. The transaction of the connection stays open; with [`PlanOptions::hold`] it has
-/// the snapshot of the parts, so it must stay open until they are read.
+/// The function reads the catalog and the key columns of the rows, or of a sample of the rows. It
+/// changes nothing. The transaction of the connection stays open. With [`PlanOptions::hold`] it
+/// must stay open until all parts are read, because the snapshot of the parts ends with it.
 ///
 /// # Errors
-/// [`Error::Usage`] for a statement that cannot be divided, with the remedy; the error of the
-/// database.
+/// [`Error::Usage`] for a statement that cannot be divided, with advice; the error of the database.
 pub fn plan(
     connection: &Connection,
     sql: &str,
@@ -112,7 +112,7 @@ struct Ranges {
 }
 
 impl Planner<'_> {
-    /// Returns the plan of one part, for a statement without a key.
+    /// Returns a plan whose only part is the whole statement, which has no key.
     fn one_part(self, snapshot: Option<String>) -> Result<Plan, Error> {
         let (sql, values) = Template::whole(self.sql, &self.shape, self.values);
         let schema = self.schema_of(&sql, &values)?;
@@ -136,7 +136,7 @@ impl Planner<'_> {
         self.finish(vec![part], &schema, "none", position, &[])
     }
 
-    /// Returns the plan of these parts, with their hashes.
+    /// Returns the plan that consists of `parts`, and sets the hashes in them.
     fn finish(
         self,
         mut parts: Vec<PartSpec>,
@@ -176,7 +176,8 @@ impl Planner<'_> {
             Template::new(self.sql, &self.shape, of_table.is_some(), self.values);
         let schema = self.describe(&template)?;
         if position == Position::DerivedTable {
-            // SQLite renames the columns of a derived table that have the same name.
+            // The statement itself is described, because SQLite renames equal column names in a
+            // derived table.
             let text = &self.sql[self.shape.text.clone()];
             let own = self.connection.prepare_check(text)?.schema;
             check_names(own.as_ref().unwrap_or(&schema), self.dialect)?;
@@ -218,7 +219,7 @@ impl Planner<'_> {
         Some(TableOfKey::new(table, shape, self.sql, self.dialect))
     }
 
-    /// Returns the key of a query of one table; `None` if the key is one of the result.
+    /// Returns the key if it consists of columns of the table; `None` for a key of result columns.
     fn key_of_table(&self) -> Result<Option<Key>, Error> {
         match (self.table_of_key(), self.options.key.as_slice()) {
             (Some(table), []) => table.choose().map(Some),
@@ -247,13 +248,14 @@ impl Planner<'_> {
         key::of_result(&self.options.key, schema, self.dialect, is_placeholder)
     }
 
-    /// Returns the columns of the result, without reading rows.
+    /// Returns the columns of the result without reading rows, by a condition that is never true.
     fn describe(&self, template: &Template) -> Result<Schema, Error> {
         let (sql, values) = template.with(&Condition::none());
         self.schema_of(&sql, &values)
     }
 
-    /// Returns the columns of a query. Some databases execute it for that, and no row is fetched.
+    /// Returns the columns of a query. Some databases must execute the query for this; no row is
+    /// fetched.
     fn schema_of(&self, sql: &str, values: &[Value]) -> Result<Schema, Error> {
         let prepared = self.connection.prepare_check(sql)?;
         if prepared.read_only == Some(false) {
@@ -271,7 +273,7 @@ impl Planner<'_> {
         Ok(schema)
     }
 
-    /// Returns the condition of each part.
+    /// Returns the condition of each part, with the estimated number of its rows.
     fn ranges(&mut self, key: &Key, template: &Template) -> Result<Ranges, Error> {
         if let Some(RowAddress::Ctid { n_pages }) =
             self.table.as_ref().and_then(|t| t.address.as_ref())
@@ -344,11 +346,11 @@ impl Planner<'_> {
         })
     }
 
-    /// Returns the number of rows of the statement, or an estimate.
+    /// Returns the number of rows: the catalog's estimate if usable, otherwise an exact count.
     fn n_rows(&self, template: &Template) -> Result<Option<u64>, Error> {
         let estimate = self.table.as_ref().and_then(|table| table.rows);
         match self.dialect {
-            // The estimate of SQLite is only an upper bound.
+            // For SQLite, the catalog has only an upper bound.
             Dialect::Postgres | Dialect::MySql if self.has_no_condition() && estimate.is_some() => {
                 Ok(estimate)
             }
@@ -364,7 +366,8 @@ impl Planner<'_> {
         table.is_some_and(|table| table.condition.is_none())
     }
 
-    /// Returns the quantiles of a key, and the number of rows that each row of them represents.
+    /// Returns the quantiles of a key, and the number of table rows that each sampled row
+    /// represents.
     fn quantiles(
         &self,
         key: &Key,
@@ -405,7 +408,7 @@ impl Planner<'_> {
         columns: &[KeyColumn],
         sample: &Sample,
     ) -> Result<Option<Quantiles>, Error> {
-        // The columns of a query of one table have no parameters.
+        // The expressions in `names` are columns of the table, so they contain no parameters.
         let template = Template::of_columns(
             self.sql,
             &self.shape,
@@ -421,7 +424,7 @@ impl Planner<'_> {
         quantiles(self.connection, &source, &values, columns, n).map(Some)
     }
 
-    /// Returns the sentence about the index that a part in the middle uses.
+    /// Returns the sentence about index use, from `explain` of a part in the middle.
     fn index(&self, parts: &[PartSpec], columns: &[KeyColumn]) -> Result<String, Error> {
         if parts.len() < 2 {
             return Ok("there is only one part, which reads all rows".to_owned());
@@ -436,11 +439,11 @@ impl Planner<'_> {
     }
 }
 
-/// Refuses columns of a derived table that have the same name, or none.
+/// Returns an error if two columns of a derived table have the same name, or one has none.
 fn check_names(schema: &Schema, dialect: Dialect) -> Result<(), Error> {
     let mut seen = std::collections::HashSet::new();
     for column in schema.columns.iter() {
-        // Only in PostgreSQL names that differ in case are different.
+        // Only PostgreSQL distinguishes names by upper and lower case.
         let name = match dialect {
             Dialect::Postgres => column.name.clone(),
             _ => column.name.to_lowercase(),
@@ -461,7 +464,7 @@ fn check_names(schema: &Schema, dialect: Dialect) -> Result<(), Error> {
     Ok(())
 }
 
-/// Returns a condition with its values, as people read it.
+/// Returns a condition for people, with its values instead of the placeholders.
 fn for_people(condition: &Condition, dialect: Dialect) -> String {
     let values: Vec<String> = condition.values.iter().map(shown).collect();
     onecopy_rows::sql::named::fill_marks(&condition.sql, dialect, &values)

@@ -1,14 +1,17 @@
-//! Predicates of parts: half-open ranges of a key with unbounded ends, and the rows whose key is
-//! NULL.
+//! The SQL predicates of parts. A part has the rows with a key from a lower bound (included) to an
+//! upper bound (excluded), or the rows whose key is NULL.
 //!
-//! The predicates of all parts select each row exactly once, for any boundaries that are in
-//! ascending order, so boundaries that have become old cost only balance. They use only `=`, `<`,
-//! `<=`, `>`, `>=`, `and`, `or` and `is null`, which every database has, and row values where the
-//! database compares them by an index. The order is that of the database's own operators.
+//! For any ascending boundaries, each row satisfies the predicate of exactly one part, because the
+//! first and the last range are unbounded. Outdated boundaries therefore only make the parts
+//! unequal in size.
+//!
+//! Predicates use only `=`, `<`, `<=`, `>`, `>=`, `and`, `or` and `is null`, which every database
+//! supports. Row values are used only for databases that can compare them by an index. The order of
+//! the keys is that of the database's own operators.
 
 use onecopy_rows::{Dialect, Value};
 
-/// A condition with `?` for its values.
+/// A SQL condition with `?` for each of its values.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Condition {
     pub(crate) sql: String,
@@ -47,7 +50,7 @@ impl Condition {
     }
 }
 
-/// A column of a key, as the predicates name it.
+/// A column of a key: its name for people, and the SQL by which predicates denote it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct KeyColumn {
     /// The name of the column, for people.
@@ -58,11 +61,12 @@ pub(crate) struct KeyColumn {
     pub(crate) is_nullable: bool,
 }
 
-/// Returns the condition for the rows with `lower` <= key < `upper`, without NULL in any column of
-/// the key. A bound is a value for each column; `None` is no bound.
+/// Returns the condition for the rows with `lower` <= key < `upper` whose key has no NULL. A bound
+/// has one value for each column of the key; `None` means unbounded.
 ///
-/// In columns in which both bounds have the same value, the rows have this value: with the test for
-/// equality an index leads to the rows between the later columns.
+/// If the bounds begin with equal values, the first columns of the key have these values in all
+/// rows of the range. They are tested with `=`, so that the database can use an index for the range
+/// of the later columns.
 pub(crate) fn range(
     key: &[KeyColumn],
     lower: Option<&[Value]>,
@@ -73,7 +77,7 @@ pub(crate) fn range(
     let columns: Vec<&str> = key.iter().map(|column| column.sql.as_str()).collect();
     let bounds = lower.unwrap_or_default().iter();
     let pairs = bounds.zip(upper.unwrap_or_default());
-    // The last column is compared, since a range whose bounds are equal has no row.
+    // The last column is never tested with `=`: a range whose bounds are equal has no rows.
     let n_equal = pairs.take_while(|(lower, upper)| lower == upper).count();
     let n_equal = n_equal.min(key.len().saturating_sub(1));
     for (column, value) in columns.iter().zip(lower.unwrap_or_default()).take(n_equal) {
@@ -86,15 +90,15 @@ pub(crate) fn range(
         condition.and();
         let (columns, values) = (&columns[n_equal..], &values[n_equal..]);
         match dialect {
-            // The only dialects in which an index serves a comparison of row values.
+            // Only these databases use an index to compare row values.
             Dialect::Postgres | Dialect::Sqlite if columns.len() > 1 => {
                 compare_rows(&mut condition, columns, values, operators);
             }
             _ => compare(&mut condition, columns, values, operators),
         }
     }
-    // A comparison with the first column excludes the rows in which that column is NULL. A row with
-    // NULL in a later column satisfies it if the first column decides.
+    // A row with NULL in the first column never satisfies a comparison. A row with NULL in a later
+    // column can satisfy it if the first column decides, so that column is tested.
     let is_compared = lower.is_some() || upper.is_some();
     for column in key.iter().skip(usize::from(is_compared)) {
         if column.is_nullable {
@@ -109,16 +113,16 @@ pub(crate) fn range(
     }
 }
 
-/// Returns the condition for the rows with NULL in a column of the key; `None` if no column can be
-/// NULL.
+/// Returns the condition for the rows with NULL in at least one column of the key; `None` if no
+/// column can be NULL.
 pub(crate) fn null(key: &[KeyColumn]) -> Option<Condition> {
     let nullable = key.iter().filter(|column| column.is_nullable);
     let tests: Vec<String> = nullable.map(|c| format!("{} is null", c.sql)).collect();
     (!tests.is_empty()).then(|| Condition::plain(tests.join(" or ")))
 }
 
-/// Returns the conditions for ranges of pages of a heap. The last one has no end, so that it has the
-/// pages that are added later.
+/// Returns conditions for at most `n` ranges of pages of a PostgreSQL heap. The last range is
+/// unbounded, so that it includes pages that are added later.
 pub(crate) fn pages(column: &KeyColumn, n_pages: u64, n: usize) -> Vec<Condition> {
     let n = (n as u64).min(n_pages.max(1));
     let bound = |i: u64| n_pages * i / n;
@@ -134,13 +138,14 @@ pub(crate) fn pages(column: &KeyColumn, n_pages: u64, n: usize) -> Vec<Condition
     (0..n).map(condition).collect()
 }
 
-/// The operators of a comparison in the order of a key.
+/// The operators by which [`compare`] compares the columns of a key with a bound.
 struct Operators {
-    /// Includes equal values: for a column that is not the last one.
+    /// The operator that equal values satisfy, for each column except the last one.
     inclusive: &'static str,
-    /// Excludes equal values: decides without the later columns.
+    /// The operator that equal values do not satisfy, for each column except the last one: if it is
+    /// satisfied, the later columns are not compared.
     strict: &'static str,
-    /// For the last column.
+    /// The operator for the last column.
     last: &'static str,
 }
 
@@ -156,7 +161,7 @@ const UPPER: Operators = Operators {
 };
 
 /// Appends a comparison of several columns in their order: `a >= ? and (a > ? or b >= ?)`. The
-/// first comparison lets a database use an index on `a`.
+/// redundant first comparison lets a database use an index on `a`.
 fn compare(condition: &mut Condition, columns: &[&str], values: &[Value], operators: &Operators) {
     let ([column, later @ ..], [value, later_values @ ..]) = (columns, values) else {
         return;
@@ -192,8 +197,8 @@ fn compare_rows(
     condition.sql.push(')');
 }
 
-/// Returns a SQL expression that compares the columns `before` with the columns `now` in the order
-/// of a key: 1 if `before` is less, -1 if it is greater, otherwise 0.
+/// Returns a SQL expression that compares two keys, whose columns are `before` and `now`. It is 1
+/// if `before` is less, -1 if it is greater, otherwise 0.
 pub(crate) fn sign(before: &[String], now: &[String]) -> String {
     let less = less(before, now);
     let greater = self::less(now, before);

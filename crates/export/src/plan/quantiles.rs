@@ -9,17 +9,18 @@ use super::key::unfit;
 use super::predicate::{KeyColumn, sign};
 use crate::error::Error;
 
-/// The largest size in bytes of a value that is a boundary. MariaDB compares only the first bytes of
-/// a long value when it sorts (`max_sort_length`), and a part should be small.
+/// The largest size in bytes of a value that can be a boundary. MariaDB sorts long values only by
+/// their first bytes (`max_sort_length`), and a long boundary would make each part's statement
+/// large.
 const MOST_BYTES: usize = 256;
-/// The number of quantiles for each part.
+/// The number of quantiles for each part, and the smallest number of quantiles in total.
 const PER_PART: usize = 16;
 const LEAST: usize = 256;
 
-/// Quantiles of the rows without NULL in the key.
+/// Quantiles of a key, over the rows without NULL in the key.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Quantiles {
-    /// The keys, in ascending order; the first one is the least.
+    /// The keys of the quantiles in ascending order. The first one is the least key of all rows.
     pub(crate) keys: Vec<Vec<Value>>,
     /// The number of rows from each key to the next one.
     pub(crate) weights: Vec<u64>,
@@ -28,12 +29,12 @@ pub(crate) struct Quantiles {
 }
 
 impl Quantiles {
-    /// Returns the number of rows, without those with NULL in the key.
+    /// Returns the number of rows that the quantiles represent, without those with NULL in the key.
     pub(crate) fn n_rows(&self) -> u64 {
         self.weights.iter().sum()
     }
 
-    /// Returns the largest part relative to `n` equal parts.
+    /// Returns the ratio of the largest part to the mean if the rows are divided into `n` parts.
     pub(crate) fn skew(&self, n: usize) -> f64 {
         let sizes = boundaries::sizes(&self.weights, &boundaries::choose(&self.weights, n));
         let largest = sizes.iter().max().copied().unwrap_or(0);
@@ -44,11 +45,16 @@ impl Quantiles {
     }
 }
 
-/// Returns the query for the quantiles of the columns `k1`, `k2`, … of `source`.
+/// Returns the SQL query for about `n` quantiles of the columns `k1`, `k2`, … of the query
+/// `source`.
 ///
-/// From inside: the rows are numbered in the order of the key; about `n` of them are chosen at equal
-/// distances, and the last one for the totals; each of them is compared with the one before it by
-/// the operator that the predicates use.
+/// From the innermost query to the outermost one:
+///
+/// * The first query numbers the rows in the order of the key.
+/// * The second one chooses about `n` rows at equal distances, and the last row, which has the
+///   totals.
+/// * The third one compares each chosen row with the previous one, by the operators of the
+///   predicates.
 pub(crate) fn query(source: &str, key: &[KeyColumn], n: usize) -> String {
     let names =
         |prefix: &str| -> Vec<String> { (1..=key.len()).map(|i| format!("{prefix}{i}")).collect() };
@@ -85,11 +91,11 @@ pub(crate) fn query(source: &str, key: &[KeyColumn], n: usize) -> String {
     format!("select {columns}, f, rk, n, nn, {sign} as g from ({chosen}) r order by rn")
 }
 
-/// Returns the quantiles of a key for `n` parts.
+/// Executes [`query`] and returns the quantiles by which a key can be divided into `n` parts.
 ///
 /// # Errors
-/// The error of the database, also for a type without an order; [`Error::Usage`] if the order of
-/// the rows is not that of the operator `<`.
+/// The error of the database, also for a type without an order. [`Error::Usage`] if the database
+/// sorts the rows in another order than that of its operator `<`.
 pub(crate) fn quantiles(
     connection: &Connection,
     source: &str,
@@ -119,7 +125,8 @@ pub(crate) fn quantiles(
             let reason = "the database sorts its values in another order than that of `<`";
             return Err(unfit(&names.join(", "), reason));
         }
-        // A value that cannot be bound again, or is equal to the one before it, is no boundary.
+        // A value cannot be a boundary if it cannot be a parameter, is too long, or equals the
+        // previous one.
         let values: Option<Vec<Value>> = columns.iter().cloned().collect();
         let values = values.filter(|values| values.iter().all(|v| v.len_bytes() <= MOST_BYTES));
         match values {

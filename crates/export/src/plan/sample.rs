@@ -3,27 +3,28 @@
 use super::catalog::{Sampling, Table};
 use super::predicate::Condition;
 
-/// A table with this number of rows is read completely, if the caller does not choose a number.
+/// A table with at most this number of rows is read completely, unless the caller chooses the size
+/// of the sample.
 const WHOLE_ROWS: u64 = 200_000;
-/// The least number of rows of a sample, and the number for each part.
+/// The smallest number of rows of a sample, and the number of rows for each part.
 const LEAST_ROWS: u64 = 20_000;
 const ROWS_PER_PART: u64 = 5_000;
-/// The least number of rows of a sample of pages: the keys of one page are often neighbours, and
-/// then count as one key.
+/// The smallest number of rows of a sample that consists of whole pages. It is larger, because the
+/// keys on one page are often neighbours and give little more information than one key.
 const LEAST_ROWS_OF_PAGES: u64 = 100_000;
 
-/// A sample of a table, as parts of a query.
+/// A sample of a table, as the SQL that selects its rows.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Sample {
-    /// The text after the name of the table.
+    /// The SQL that follows the name of the table, such as `tablesample`; empty if not needed.
     pub(crate) after_table: String,
     pub(crate) condition: Condition,
-    /// The number of rows of the sample for each row of the table.
+    /// The ratio of the sample's number of rows to that of the table.
     pub(crate) fraction: f64,
 }
 
 impl Sample {
-    /// Returns the sample that is the whole table.
+    /// Returns the sample that consists of all rows.
     pub(crate) fn whole() -> Sample {
         Sample {
             after_table: String::new(),
@@ -32,9 +33,9 @@ impl Sample {
         }
     }
 
-    /// Returns a sample for `n_parts` parts with about `n_rows` rows; `None` if the table is small,
-    /// of unknown size, or cannot be sampled. The same rows are chosen each time, so that the plan
-    /// of a table that has not changed is the same.
+    /// Returns a sample of about `n_rows` rows for `n_parts` parts. Returns `None` if the table is
+    /// small, if its size is unknown, or if it cannot be sampled. The choice is deterministic, so
+    /// that the plan of an unchanged table is the same each time.
     pub(crate) fn of(
         table: &Table,
         alias: &str,
@@ -60,8 +61,9 @@ impl Sample {
                 ),
                 Condition::all(),
             ),
-            // A multiplicative hash of the row id: the rows of a sample have no regular distance,
-            // which could be that of the key's values.
+            // The row id is hashed by multiplication, so that the distances between the sampled
+            // rows are irregular. A regular distance could coincide with a pattern in the values of
+            // the key.
             Sampling::Rowid(rowid) => {
                 let most = (fraction * 4_294_967_296.0) as u64;
                 let condition =

@@ -1,4 +1,4 @@
-//! Snapshots: the state of a database that several connections read.
+//! Snapshots of PostgreSQL: several connections read the same state of the database.
 
 use onecopy_rows::Dialect;
 use onecopy_rows::connect::Connection;
@@ -6,12 +6,12 @@ use onecopy_rows::connect::Connection;
 use super::fetch::{rows, text};
 use crate::error::Error;
 
-/// Begins a transaction of PostgreSQL whose snapshot other connections can read, and returns the
-/// name of the snapshot. It exists until the transaction ends.
+/// Begins a PostgreSQL transaction and exports its snapshot, so that other connections can read it.
+/// Returns the name of the snapshot. The snapshot exists until the transaction ends.
 ///
 /// # Errors
-/// [`Error::Usage`] for a database without such snapshots, and for a connection with autocommit;
-/// the error of the database.
+/// [`Error::Usage`] for another kind of database, and for a connection in autocommit mode; the
+/// error of the database.
 pub(crate) fn export(connection: &Connection) -> Result<String, Error> {
     if connection.dialect() != Dialect::Postgres {
         return Err(Error::Usage(format!(
@@ -20,18 +20,18 @@ pub(crate) fn export(connection: &Connection) -> Result<String, Error> {
         )));
     }
     begin(connection)?;
-    // The transaction is idle while the parts are read.
+    // The transaction is idle while the parts are read, and must not be ended by a time limit.
     connection.execute("set local idle_in_transaction_session_timeout = 0", &[])?;
     let (_, found) = rows(connection, "select pg_export_snapshot()", &[])?;
     Ok(text(found.first().and_then(|row| row.first())))
 }
 
-/// Begins the transaction in which a part is read, which reads this snapshot. It must be the first
-/// statement of a transaction.
+/// Begins a transaction that reads the snapshot with the name `snapshot`, to execute a part in it.
+/// The connection must have no open transaction.
 ///
 /// # Errors
-/// [`Error::Usage`] for a connection with autocommit; the error of the database if the snapshot does
-/// not exist any more.
+/// [`Error::Usage`] for a connection in autocommit mode. The error of the database if the snapshot
+/// no longer exists.
 pub(crate) fn begin_part(connection: &Connection, snapshot: &str) -> Result<(), Error> {
     if !snapshot
         .bytes()
@@ -66,7 +66,7 @@ fn begin(connection: &Connection) -> Result<(), Error> {
     Ok(())
 }
 
-/// Returns a sentence: do the parts read the same state of the database?
+/// Returns a sentence for people: do all parts read the same state of the database?
 pub(crate) fn sentence(dialect: Dialect, snapshot: Option<&str>) -> String {
     const DIFFERENT: &str = "each part reads the state at its own start, so do not change the tables \
                              until all parts are read";

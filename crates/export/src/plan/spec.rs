@@ -1,4 +1,4 @@
-//! [`Plan`] and [`PartSpec`]: the parts of a statement as data, and their JSON.
+//! [`Plan`] and [`PartSpec`]: a statement that was divided into parts, and its JSON.
 
 use onecopy_rows::Value;
 use onecopy_rows::connect::{Connection, Statement};
@@ -10,11 +10,12 @@ use super::value_json;
 use crate::error::Error;
 use crate::json::{self, Json, JsonWriter, items, member, text};
 
-/// One part of a statement: all that is needed to read it from a connection of one's own. It
-/// contains no connection string and no password.
+/// One part of a statement, with everything that a process needs to execute it, except the
+/// connection: it contains no connection string and no password.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PartSpec {
-    /// The hash of the plan. Only parts of one plan are together the whole result.
+    /// The hash of the plan to which the part belongs. Only the parts of one plan together are the
+    /// complete result.
     pub plan: String,
     /// The hash of the statement that was planned, with its values and the columns of its result.
     pub statement: String,
@@ -28,43 +29,44 @@ pub struct PartSpec {
     pub sql: String,
     /// The values of the parameters, in their order.
     pub values: Vec<Value>,
-    /// The snapshot of PostgreSQL that the part reads; `None` if there is none.
+    /// The name of the PostgreSQL snapshot that the part reads; `None` if it reads the current
+    /// state.
     pub snapshot: Option<String>,
     /// The names of the key's columns.
     pub key: Vec<String>,
-    /// The condition of the part, for people.
+    /// The condition that selects the rows of the part, as text for people.
     pub condition: String,
-    /// The estimated number of rows; `None` if unknown.
+    /// The estimated number of rows of the part; `None` if unknown.
     pub rows: Option<u64>,
 }
 
-/// The parts of a statement, and the properties of the division.
+/// A statement that was divided into parts, with sentences about the properties of the parts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     /// The SQL text of the statement that was planned, with `?` for each value.
     pub sql: String,
     /// The values of its parameters, in their order.
     pub values: Vec<Value>,
-    /// The parts, in their order.
+    /// The parts, in ascending order of their keys; rows with NULL in the key are the last part.
     pub parts: Vec<PartSpec>,
     /// The names and types of the columns of the result.
     pub columns: Vec<(String, String)>,
-    /// The name of the key's kind, such as `primary key`.
+    /// The description of the key for people, such as `primary key`.
     pub key_kind: String,
-    /// The position of the predicate in the statement.
+    /// The way in which the predicates of the parts were inserted into the statement.
     pub position: Position,
-    /// A sentence: does the predicate reach an index?
+    /// A sentence for people: can the database use an index for the predicates?
     pub index: String,
-    /// A sentence: do the parts read the same state of the database?
+    /// A sentence for people: do all parts read the same state of the database?
     pub snapshot: String,
-    /// Further sentences about properties of the division.
+    /// Further sentences for people about properties of the parts.
     pub notes: Vec<String>,
 }
 
 const VERSION: u64 = 1;
 
 impl PartSpec {
-    /// Returns the part as JSON, on one line.
+    /// Returns the part as a JSON object on one line.
     #[must_use]
     pub fn to_json(&self) -> String {
         let mut out = JsonWriter::of_line();
@@ -75,15 +77,15 @@ impl PartSpec {
     /// Reads a part from the JSON of [`PartSpec::to_json`].
     ///
     /// # Errors
-    /// [`Error::Usage`] for any other text.
+    /// [`Error::Usage`] if the text is not the JSON of a part.
     pub fn from_json(text: &str) -> Result<PartSpec, Error> {
         let part = json::parse(text).as_ref().and_then(PartSpec::read);
         part.filter(|part| (1..=part.count).contains(&part.number))
             .ok_or_else(|| Error::Usage("this is not a part of a plan in JSON".to_owned()))
     }
 
-    /// Executes the part. If it has a snapshot, the transaction of the connection, which must not
-    /// have begun, reads this snapshot.
+    /// Executes the statement of the part. If the part has a snapshot, a transaction is begun that
+    /// reads it; the connection must have no open transaction.
     ///
     /// # Errors
     /// [`Error::Usage`] if the result does not have the columns of the planned statement, or if the
@@ -166,7 +168,7 @@ impl Plan {
         self.parts.first().map_or("", |part| &part.plan)
     }
 
-    /// Returns the plan as JSON. Each part is an object of its own line.
+    /// Returns the plan as JSON, with each part on one line.
     #[must_use]
     pub fn to_json(&self) -> String {
         let mut out = JsonWriter::default();
@@ -210,8 +212,8 @@ impl Plan {
     /// Reads a plan from the JSON of [`Plan::to_json`].
     ///
     /// # Errors
-    /// [`Error::Usage`] for any other text, and for a plan whose parts are incomplete or were
-    /// changed.
+    /// [`Error::Usage`] if the text is not the JSON of a plan, or if parts of the plan are missing
+    /// or were changed.
     pub fn from_json(text: &str) -> Result<Plan, Error> {
         let wrong =
             |what: &str| Error::Usage(format!("{what}\nmake a new plan with `onecopy plan`"));

@@ -1,22 +1,23 @@
-//! [`Template`]: a query with a gap for the predicate of a part.
+//! [`Template`]: a query into which the predicate of a part is inserted.
 
 use onecopy_rows::Value;
 use onecopy_rows::sql::query_shape::{QueryShape, TableShape};
 
 use super::predicate::Condition;
 
-/// The position of the predicate.
+/// The position in a statement at which the predicate of a part is inserted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Position {
-    /// In the condition of the query, which reads one table.
+    /// The predicate is added to the `where` condition of the query, which reads one table.
     Condition,
-    /// In place of the placeholder `{part}`.
+    /// The predicate replaces the placeholder `{part}`.
     Placeholder,
-    /// In the condition of a query around the statement, which is a derived table.
+    /// The statement becomes a derived table of a new query, whose `where` condition is the
+    /// predicate.
     DerivedTable,
 }
 
-/// A query with a gap for a predicate, and the values of its parameters.
+/// The texts of a query before and after an inserted predicate, with the parameter values of each.
 #[derive(Clone, Debug)]
 pub(crate) struct Template {
     before: String,
@@ -26,8 +27,8 @@ pub(crate) struct Template {
 }
 
 impl Template {
-    /// Returns the template of a query, and the position of its gap. With `as_table`, the gap of a
-    /// query of one table is in its own condition.
+    /// Returns the template of the query `sql`, and the position of the predicate. With `as_table`,
+    /// the predicate is added to the condition of a query that reads one table.
     pub(crate) fn new(
         sql: &str,
         shape: &QueryShape,
@@ -60,7 +61,7 @@ impl Template {
         (template, Position::DerivedTable)
     }
 
-    /// Returns the query without a predicate, and the values of all parameters.
+    /// Returns the query that selects all rows, and the values of its parameters.
     pub(crate) fn whole(sql: &str, shape: &QueryShape, values: &[Value]) -> (String, Vec<Value>) {
         match shape.placeholder {
             Some(_) => Template::new(sql, shape, false, values)
@@ -70,12 +71,12 @@ impl Template {
         }
     }
 
-    /// Returns the template for a query of one table whose condition gets the predicate. `sampling`
-    /// follows the name of the table.
+    /// Returns the template of a query that reads one table; the predicate is added to its
+    /// condition. `sampling` is SQL that follows the name of the table.
     fn of_table(text: &str, table: &TableShape, sampling: &str, values: &[Value]) -> Template {
         let (head, tail) = text.split_at(table.end);
         let before = match table.condition {
-            // The line end ends a comment.
+            // If the text ends with a `--` comment, the line end ends the comment.
             Some(at) => format!("{head}{sampling} where ({}\n) and ", &text[at..]),
             None => format!("{head}{sampling}{tail} where "),
         };
@@ -87,8 +88,8 @@ impl Template {
         }
     }
 
-    /// Returns the template for the expressions `columns` of the rows that a query of one table
-    /// reads. `sampling` follows the name of the table.
+    /// Returns the template of a query that reads the same rows of one table as `sql`, but selects
+    /// the expressions `columns`. `sampling` is SQL that follows the name of the table.
     pub(crate) fn of_columns(
         sql: &str,
         shape: &QueryShape,
@@ -118,7 +119,8 @@ impl Template {
         })
     }
 
-    /// Returns the query with a predicate, and the values of all parameters in their order.
+    /// Returns the query with the predicate `condition`, and the values of all parameters in their
+    /// order.
     pub(crate) fn with(&self, condition: &Condition) -> (String, Vec<Value>) {
         let sql = format!("{}({}){}", self.before, condition.sql, self.after);
         let parts = [&self.values_before, &condition.values, &self.values_after];
@@ -126,7 +128,8 @@ impl Template {
     }
 }
 
-/// Returns the shape of a table after the text before `FROM` was replaced by one of `n_bytes`.
+/// Returns `table` with its positions adjusted to a query in which a text of `n_bytes` bytes has
+/// replaced the text before `FROM`, which begins at the byte `from`.
 fn moved(table: &TableShape, from: usize, n_bytes: usize) -> TableShape {
     TableShape {
         from: n_bytes,

@@ -1,16 +1,16 @@
-//! Values of parameters as JSON: an object with the type and the text of the value.
+//! Parameter values as JSON objects, which contain the type and the text of the value.
 
 use onecopy_rows::{Date, Time, Timestamp, Value};
 
 use crate::json::{Json, JsonWriter, member, text};
 
-/// Returns `true` if [`write`] writes the whole value: the type that a statement or a caller
-/// declares for it is not part of the JSON.
+/// Returns `true` if [`write`] can represent the value. It cannot represent a value with a type
+/// that the statement or the caller has declared.
 pub(crate) fn is_complete(value: &Value) -> bool {
     encoded(value).is_some()
 }
 
-/// Writes a value, for which [`is_complete`] returns `true`.
+/// Writes a value as JSON. [`is_complete`] must return `true` for it.
 pub(crate) fn write(out: &mut JsonWriter, value: &Value) {
     let (name, text) = encoded(value).expect("a plan has no other values");
     out.open('{');
@@ -23,7 +23,7 @@ pub(crate) fn write(out: &mut JsonWriter, value: &Value) {
     out.close('}');
 }
 
-/// Reads a value; `None` if it is not valid.
+/// Converts the JSON that [`write`] has written to a value; `None` for any other JSON.
 pub(crate) fn read(json: &Json) -> Option<Value> {
     let name = text(member(json, "type")?)?;
     if name == "null" {
@@ -131,7 +131,7 @@ fn unhex(text: &str) -> Option<Vec<u8>> {
         .collect()
 }
 
-/// Returns a value as a text for people.
+/// Returns a value as text for people.
 pub(crate) fn shown(value: &Value) -> String {
     match value {
         Value::Text(text) => format!("'{}'", text.replace('\'', "''")),

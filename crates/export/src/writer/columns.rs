@@ -1,4 +1,4 @@
-//! Writes Arrow IPC and Parquet: the batches of an Arrow stream. A thread reads the next batches
+//! Writes an Arrow stream as an Arrow IPC or Parquet file. A second thread reads the next batches
 //! while the current one is encoded and compressed.
 
 use std::io::{self, BufWriter};
@@ -26,10 +26,11 @@ use crate::observer::Observer;
 /// The approximate size of a batch in bytes.
 const BATCH_BYTES: usize = 2 << 20;
 
-/// The number of batches that wait to be encoded, besides the one that is being read.
+/// The capacity of the queue of batches that were read and not encoded yet. The reader then waits
+/// with one more batch.
 const WAITING_BATCHES: usize = 1;
 
-/// Writes all rows; returns their number, and the columns.
+/// Writes all rows of a statement; returns their number, and the columns as Arrow fields.
 pub(super) fn write(
     statement: Statement,
     options: &RowOptions,
@@ -69,7 +70,7 @@ pub(super) fn write(
             .map_err(not_started)?;
         let written = write_batches(batches, &mut writer, observer);
         if written.is_err() {
-            // The reader may be waiting for the database.
+            // The reading thread may be waiting for the database, and must end.
             cancel.cancel();
         }
         let read = reader.join().unwrap_or_else(|panic| resume_unwind(panic));
@@ -86,7 +87,7 @@ fn not_started(source: io::Error) -> Error {
     Error::Rows(RowsError::new(ErrorKind::Operational, message))
 }
 
-/// Reads all batches, unless the receiver was dropped after an error.
+/// Sends all batches to `batches`. Stops early if the receiver was dropped, as after a write error.
 fn read_batches(
     stream: &mut ArrowStream,
     schema: &SchemaRef,
@@ -100,7 +101,7 @@ fn read_batches(
     Ok(())
 }
 
-/// Writes all batches; returns the number of their rows.
+/// Writes all received batches; returns the number of their rows.
 fn write_batches(
     batches: Receiver<RecordBatch>,
     writer: &mut BatchWriter<'_, '_>,
@@ -118,7 +119,7 @@ fn write_batches(
     Ok(n_rows)
 }
 
-/// A writer of batches.
+/// A writer of record batches in one of the two formats.
 enum BatchWriter<'w, 'o> {
     Ipc(Box<IpcWriter<'w, 'o>>),
     Parquet(Box<ParquetWriter<'w, 'o>>),
@@ -163,12 +164,14 @@ fn ipc_writer<'w, 'o>(
         _ => None,
     };
     let options = IpcWriteOptions::default().try_with_compression(compression)?;
-    // The writer makes a call for each buffer and its padding.
+    // The Arrow writer calls `write` separately for each buffer and its padding, so the calls are
+    // buffered.
     let out = BufWriter::with_capacity(64 << 10, out);
     Ok(FileWriter::try_new_with_options(out, schema, options)?)
 }
 
-/// Parquet addresses columns by their names.
+/// Returns an error for a column name that Parquet cannot have, because Parquet addresses columns
+/// by their names.
 fn check_names(schema: &Schema) -> Result<(), Error> {
     let Some((column, name)) = schema.unfit_name() else {
         return Ok(());
@@ -184,8 +187,8 @@ fn check_names(schema: &Schema) -> Result<(), Error> {
     Err(Error::Rows(error.at_column(column, name)))
 }
 
-/// Returns the requested types of the columns, and milliseconds for the columns in seconds: Parquet
-/// has no such unit, and its readers would read an integer.
+/// Returns the requested types of the columns. Columns of times in seconds get a type in
+/// milliseconds, because Parquet has no times in seconds, and its readers would read integers.
 fn parquet_types(schema: &Schema, requested: &[(String, DataType)]) -> Vec<(String, DataType)> {
     let mut types: Vec<_> = requested.to_vec();
     for (_, data_type) in &mut types {

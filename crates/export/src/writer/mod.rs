@@ -2,8 +2,8 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | `text` | JSON, NDJSON, CSV, TSV and BSON, chunk by chunk, with compression around them |
-//! | `columns` | Arrow IPC and Parquet, batch by batch |
+//! | `text` | JSON, NDJSON, CSV, TSV and BSON, written in chunks and optionally compressed |
+//! | `columns` | Arrow IPC and Parquet, written in batches |
 //! | `parquet` | the row groups of a Parquet file |
 
 mod columns;
@@ -22,12 +22,13 @@ use crate::error::Error;
 use crate::format::{FileFormat, Format};
 use crate::observer::Observer;
 
-/// How rows are written.
+/// The options of [`write_rows`].
 #[derive(Clone, Debug)]
 pub struct RowOptions {
     /// The format of the output and its compression.
     pub file: FileFormat,
-    /// The Arrow types of columns, by the names of the columns. Only Arrow and Parquet use them.
+    /// The requested Arrow types of columns, each with the name of its column. Only Arrow and
+    /// Parquet use them.
     pub types: Vec<(String, DataType)>,
     /// The counters of converted and copied bytes.
     pub ledger: Ledger,
@@ -45,7 +46,7 @@ impl RowOptions {
     }
 }
 
-/// One column of written rows.
+/// The description of a column of written rows, for a manifest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrittenColumn {
     /// The name of the column.
@@ -57,7 +58,7 @@ pub struct WrittenColumn {
     pub database_type: String,
 }
 
-/// Rows that were written completely.
+/// The result of [`write_rows`].
 #[derive(Clone, Debug)]
 pub struct Written {
     /// The number of rows.
@@ -70,11 +71,11 @@ pub struct Written {
     pub columns: Vec<WrittenColumn>,
 }
 
-/// Writes all rows of `statement` to `out` in bounded memory. Each cell is converted once. If
-/// `hashed`, the bytes are also hashed.
+/// Writes all rows of `statement` to `out` in bounded memory, and converts each cell once. If
+/// `hashed`, the BLAKE3 hash of the written bytes is computed.
 ///
-/// After an error, `out` contains a truncated output, which its format or its compression shows,
-/// except for NDJSON, CSV, TSV and BSON without compression.
+/// After an error, the output in `out` is truncated. A reader can detect this, except for NDJSON,
+/// CSV, TSV and BSON without compression.
 ///
 /// # Errors
 /// [`Error::Rows`], [`Error::Format`], [`Error::Write`] with the error of `out`, or

@@ -16,25 +16,26 @@ use crate::error::Error;
 use crate::format::{Compression, FileFormat};
 
 /// The number of batches in a row group, which are in memory until it is written. With batches of
-/// 2 MiB, a group has about 16 MiB. It ends at the same row in each export of the same rows, as batches do.
+/// 2 MiB, a group has about 16 MiB. It ends at the same row in each export of the same rows, as
+/// batches do.
 const ROW_GROUP_BATCHES: usize = 8;
 
 /// The number of rows from which a row group has no further batch: the default of the `parquet`
 /// crate and of pyarrow.
 const ROW_GROUP_ROWS: usize = 1 << 20;
 
-/// The largest size in bytes of the dictionary of a column chunk, which is also at most an eighth
-/// of the column's share of a row group; the column then continues without it. In a column of
-/// distinct values, a dictionary only costs time and space: with the usual limit of 1 MiB, a file
-/// of such columns was 60 % larger.
+/// The largest size in bytes of the dictionary of a column chunk. The dictionary is also limited to
+/// an eighth of the column's share of a row group. When the limit is reached, the column continues
+/// without a dictionary. In a column of distinct values, a dictionary only costs time and space:
+/// with the usual limit of 1 MiB, a file of such columns was 60 % larger.
 const DICTIONARY_BYTES: usize = 128 << 10;
 
-/// Writes batches as a Parquet file.
+/// Writes record batches as a Parquet file.
 ///
-/// A row group is collected as Arrow columns, and then encoded column by column. `ArrowWriter`
-/// encodes all columns of a batch, and has for each column a dictionary, pages and the state of the
-/// compression in memory: 160 MB for 200 columns. Here one column has them at a time, so that the
-/// memory does not depend on the number of columns.
+/// A row group is collected as Arrow columns and then encoded column by column. `ArrowWriter` would
+/// encode all columns of a batch at once, with a dictionary, pages and compression state in memory
+/// for each column: 160 MB for 200 columns. Here, only one column at a time needs this memory,
+/// which therefore does not grow with the number of columns.
 pub(super) struct ParquetWriter<'w, 'o> {
     file: SerializedFileWriter<&'w mut CountedWrite<'o>>,
     columns: ArrowRowGroupWriterFactory,
@@ -53,7 +54,7 @@ impl<'w, 'o> ParquetWriter<'w, 'o> {
         batch_bytes: usize,
     ) -> Result<ParquetWriter<'w, 'o>, Error> {
         let compression = match file.compression() {
-            // The level of pyarrow.
+            // The default compression level of pyarrow.
             Compression::Zstd => PageCompression::ZSTD(ZstdLevel::try_new(1)?),
             _ => PageCompression::UNCOMPRESSED,
         };
@@ -64,7 +65,7 @@ impl<'w, 'o> ParquetWriter<'w, 'o> {
             .set_statistics_enabled(EnabledStatistics::Chunk)
             .set_dictionary_page_size_limit((share_bytes / 8).clamp(1, DICTIONARY_BYTES))
             .build();
-        // It also adds the Arrow schema to the metadata of the file.
+        // `ArrowWriter` also adds the Arrow schema to the metadata of the file.
         let writer = ArrowWriter::try_new(out, Arc::clone(schema), Some(properties))?;
         let (file, columns) = writer.into_serialized_writer()?;
         Ok(ParquetWriter {
@@ -105,7 +106,7 @@ impl<'w, 'o> ParquetWriter<'w, 'o> {
         Ok(())
     }
 
-    /// Returns the number of bytes that were written.
+    /// Returns the number of bytes written to the file so far.
     pub(super) fn n_bytes(&self) -> u64 {
         self.file.bytes_written() as u64
     }

@@ -1,4 +1,5 @@
-//! Writes JSON, NDJSON, CSV, TSV and BSON: the chunks of a row stream, through an encoder.
+//! Writes JSON, NDJSON, CSV, TSV and BSON: the chunks of a row stream, which an encoder may
+//! compress.
 
 use onecopy_rows::Format as RowFormat;
 use onecopy_rows::connect::Statement;
@@ -19,7 +20,7 @@ use crate::observer::Observer;
 /// chunk.
 const CHUNK_BYTES: usize = 64 << 10;
 
-/// Writes all rows; returns their number.
+/// Writes all rows of a statement; returns their number.
 pub(super) fn write(
     statement: Statement,
     options: &RowOptions,

@@ -27,16 +27,18 @@ enum CopyMethod {
     Buffer,
 }
 
-/// Copies the contents of `from` to the empty file `to`. The first method that the kernel and the
-/// file system support is used: shared blocks (FICLONE), `copy_file_range(2)`, `sendfile(2)`, a
-/// buffer of this process. Holes are preserved. `go_on` is called after each part that is copied,
-/// with the position reached, and may abort the copy.
+/// Copies the contents of `from` to the empty file `to`. Of the following methods, the first one
+/// that the kernel and the file system support is used: shared blocks (FICLONE),
+/// `copy_file_range(2)`, `sendfile(2)`, a buffer of this process. Holes are preserved.
 ///
-/// Copies in this process: none, or two if a buffer is used.
+/// `go_on` is called after each copied part, with the number of bytes of the file that were
+/// processed. It may return an error, which aborts the copy.
+///
+/// This process does not copy the bytes, except if the buffer is used: then it copies them twice.
 ///
 /// # Errors
-/// The error of the system, or of `go_on`. If `from` is truncated meanwhile, the copy ends at its
-/// new end.
+/// The error of the operating system, or of `go_on`. If another process truncates `from` during the
+/// copy, the copy ends at the new end, without an error.
 pub fn copy_contents(
     from: &File,
     to: &File,
@@ -130,14 +132,14 @@ fn piece(
     Ok(n as u64)
 }
 
-/// Returns the start and the end of the first range of data in `file` at or after the position
-/// `at`, in bytes; `None` if only a hole follows `at`.
+/// Returns the start and the end, in bytes, of the first range of data in `file` from the position
+/// `at` on. Returns `None` if only a hole follows `at`.
 fn next_data(file: &File, at: u64, len_bytes: u64) -> io::Result<Option<(u64, u64)>> {
     let start = match seek(file, SeekFrom::Data(at)) {
         Ok(start) => start,
-        // The rest of the file is a hole.
+        // Only a hole follows.
         Err(Errno::NXIO) => return Ok(None),
-        // The file system does not report holes, so the rest of the file is treated as data.
+        // The file system does not report holes, so all bytes that follow are treated as data.
         Err(e) if is_unsupported(e) => return Ok(Some((at, len_bytes))),
         Err(e) => return Err(e.into()),
     };
@@ -149,13 +151,13 @@ fn next_data(file: &File, at: u64, len_bytes: u64) -> io::Result<Option<(u64, u6
 }
 
 /// Copies the file `from` to `to`, which gets its name only when it is complete. A new file gets
-/// the permissions of `from`; a replaced file keeps its own permissions. `go_on` is called with the
-/// position reached, and may abort the copy.
+/// the permissions of `from`; a replaced file keeps its own permissions. `go_on` is called as by
+/// [`copy_contents`].
 ///
 /// # Errors
-/// The error of the system, of [`AtomicFile`], or of `go_on`. `IsADirectory` if `from` is a
-/// directory. `InvalidInput` if `from` is a pipe, a socket or a device, or if both are the same
-/// file.
+/// The error of the operating system, of [`AtomicFile`], or of `go_on`. `IsADirectory` if `from` is
+/// a directory. `InvalidInput` if `from` is a pipe, a socket or a device, or if `from` and `to` are
+/// the same file.
 pub fn copy_file(
     from: &Path,
     to: &Path,

@@ -3,14 +3,14 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`send`] | [`FileSender`]: a file to a socket |
-//! | [`receive`] | [`FileReceiver`]: a socket to a file |
-//! | [`copy`] | [`copy_contents`], [`copy_file`]: a file to a file |
+//! | [`send`] | [`FileSender`]: sends a file to a socket |
+//! | [`receive`] | [`FileReceiver`]: receives a file from a socket |
+//! | [`copy`] | [`copy_contents`], [`copy_file`]: copy a file to another file |
 //!
-//! A step moves as many bytes as possible without waiting a second time. Between two steps, a
-//! caller can handle signals and report progress. The socket may be blocking or non-blocking. If a
-//! non-blocking socket is not ready, the step returns `WouldBlock`; [`wait_for`] then waits for the
-//! socket.
+//! One call of [`FileSender::step`] or [`FileReceiver::step`] moves as many bytes as possible, and
+//! waits for the socket at most once. Between two calls, the caller can handle signals and report
+//! progress. The socket may be blocking or non-blocking. If a non-blocking socket is not ready, the
+//! call returns `WouldBlock`, and the caller waits with [`wait_for`].
 //!
 //! If the kernel cannot move the bytes, they pass through a buffer, and [`Moved::n_copied`] counts
 //! them. Examples are a file system without splice, and a file that was opened for appending. The
@@ -32,11 +32,11 @@ pub use copy::{copy_contents, copy_file};
 pub use receive::FileReceiver;
 pub use send::{FileSender, is_loopback};
 
-/// The size in bytes of the buffer through which bytes pass if the kernel cannot move them. Bytes
-/// in a larger buffer would leave the L2 cache between the read and the write.
+/// The size in bytes of the buffer through which bytes are copied if the kernel cannot move them.
+/// It is small enough that the bytes stay in the L2 cache between the read and the write.
 pub(crate) const BUFFER_BYTES: usize = 256 * 1024;
 
-/// Counts of the bytes that were moved.
+/// The result of moving bytes: the number of bytes, and how many of them were copied.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Moved {
     /// The number of bytes that were moved in total.
@@ -60,7 +60,7 @@ impl Moved {
         }
     }
 
-    /// Adds the counts of `more` to the counts of this value.
+    /// Adds the counts of `more` to these counts.
     pub fn add(&mut self, more: Moved) {
         self.n_bytes += more.n_bytes;
         self.n_copied += more.n_copied;
@@ -76,8 +76,9 @@ pub enum Readiness {
     Writable,
 }
 
-/// Waits until `socket` is ready or has failed, and returns `true`. The next call that uses a
-/// failed socket reports the failure. Returns `false` if the time `most` has passed.
+/// Waits until `socket` is ready for the event `what`, or has failed; returns `true`. The next call
+/// that uses a failed socket reports the failure. Returns `false` if the event does not occur
+/// within the time `most`.
 ///
 /// # Errors
 /// The error of the system; `Interrupted` after a signal.

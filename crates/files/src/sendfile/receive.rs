@@ -46,8 +46,9 @@ impl FileReceiver {
     /// written at the current position of the file. Moves no bytes if the peer has closed its side
     /// and all its bytes were read.
     ///
-    /// For a blocking socket, the call waits until a byte is available. Copies in this process:
-    /// none. If the kernel cannot move the bytes, they are copied twice, through a buffer.
+    /// For a blocking socket, the call waits until at least one byte is available. This process
+    /// does not copy the bytes, except if the kernel cannot move them: then it copies them twice,
+    /// into a buffer and to the file.
     ///
     /// # Errors
     /// The error of the system: `WouldBlock`, `Interrupted`. If the file cannot be written, the

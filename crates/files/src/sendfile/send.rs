@@ -13,8 +13,9 @@ use super::{Moved, is_unsupported};
 /// The largest number of bytes that one system call sends. A call then lasts only a few
 /// milliseconds, after which the caller can do other work.
 const MOST_BYTES: u64 = 8 * 1024 * 1024;
-/// The number of bytes that one step reads into the buffer and sends from it. Of the sizes measured
-/// over loopback, this one is the fastest (`docs/decisions/0095-moving-files.md`).
+/// The number of bytes that one call of [`FileSender::step`] reads into the buffer and sends from
+/// it. Of the sizes measured over loopback, this one is the fastest
+/// (`docs/decisions/0095-moving-files.md`).
 const READ_BYTES: usize = 512 * 1024;
 
 /// Moves bytes from files to sockets by `sendfile(2)`, or through a buffer if `sendfile(2)` is not
@@ -24,7 +25,7 @@ pub struct FileSender {
     buffer: Option<SendBuffer>,
 }
 
-/// Bytes that were read from the file, and their position in it.
+/// Bytes that were read from a file, and their position in the file.
 #[derive(Debug)]
 struct SendBuffer {
     bytes: Vec<u8>,
@@ -40,10 +41,10 @@ impl FileSender {
         FileSender::default()
     }
 
-    /// Creates the fastest sender for `socket`, for a caller that waits for the socket between two
-    /// steps. For a TCP peer on this machine, the sender uses a buffer. The kernel copies every
-    /// byte of such a connection in any case, and it copies faster from a buffer in the cache
-    /// (`docs/decisions/0095-moving-files.md`).
+    /// Creates the fastest sender for `socket`. The caller must wait for the socket between two
+    /// calls of [`FileSender::step`]. For a TCP peer on this machine, the sender uses a buffer: the
+    /// kernel copies every byte of such a connection in any case, and it copies faster from a
+    /// buffer in the cache (`docs/decisions/0095-moving-files.md`).
     #[must_use]
     pub fn fastest_for(socket: impl AsFd) -> FileSender {
         FileSender {
@@ -51,11 +52,12 @@ impl FileSender {
         }
     }
 
-    /// Moves up to `most_bytes` bytes of `file` from `offset` on; the file's position is not used.
-    /// Moves no bytes at the end of the file.
+    /// Sends up to `most_bytes` bytes of `file` to the socket, from the position `offset` on. The
+    /// current position of the file is neither used nor changed. At the end of the file, no bytes
+    /// are sent.
     ///
-    /// For a blocking socket, the call waits until at least one byte was sent. Copies in this
-    /// process: none, or one if a buffer is used.
+    /// For a blocking socket, the call waits until at least one byte was sent. This process does
+    /// not copy the bytes, except if a buffer is used: then it copies them once.
     ///
     /// # Errors
     /// The error of the system: `WouldBlock`, `Interrupted`, `BrokenPipe`. SIGPIPE ends the process

@@ -42,8 +42,9 @@ pub struct ServerSettings {
     pub title: String,
     /// A text below the heading, for example about the origin of the data.
     pub description: String,
-    /// The permitted values of the `Host` field of a request to a loopback address, in addition to
-    /// the names of loopback. They are the names of a reverse proxy on this machine.
+    /// The permitted values of a request's `Host` field, in addition to the loopback names. They
+    /// are used only if the server listens on a loopback address: a reverse proxy on this machine
+    /// may pass on its public name.
     pub hosts: Vec<String>,
     /// `true` if problem responses include the SQL and the whole message of the database.
     pub debug: bool,
@@ -54,19 +55,19 @@ pub struct ServerSettings {
 pub struct Database {
     /// The name of the database in the configuration.
     pub name: String,
-    /// The connection string that is passed to [`onecopy_rows::connect::Connection::open`].
+    /// The connection string with which the database is opened.
     pub target: Target,
     /// The SQL dialect, which determines the syntax of literals and comments.
     pub dialect: Dialect,
-    /// The number of queries that may run at once, each on its own connection.
+    /// The largest number of queries that run at the same time, each on its own connection.
     pub max_concurrent: usize,
     /// The time limit for connecting, in seconds.
     pub connect_timeout_s: u32,
-    /// The treatment of malformed text in a cell.
+    /// The treatment of malformed text in a cell: an error, or replacement.
     pub text_policy: Policy,
 }
 
-/// A connection string. It may contain a password, so it is never displayed.
+/// A connection string. Its `Debug` form does not contain the text, which may contain a password.
 #[derive(Clone)]
 pub struct Target(String);
 
@@ -90,12 +91,12 @@ impl fmt::Debug for Target {
     }
 }
 
-/// A named query.
+/// A named query that the configuration defines.
 #[derive(Clone, Debug)]
 pub struct Query {
     /// The name of the query in the path of its URL: letters, digits, `_` and `-`.
     pub name: String,
-    /// The description of the query, for users.
+    /// The description of the query, which the page at `/` displays.
     pub description: String,
     /// The index of the query's database in [`Config::databases`].
     pub database: usize,
@@ -111,7 +112,7 @@ pub struct Query {
     pub time_limit: Duration,
 }
 
-/// The error for an invalid configuration, with all its problems.
+/// The error for an invalid configuration, with all problems that were found.
 #[derive(Clone, Debug)]
 pub struct ConfigError {
     /// The path of the file as the user specified it.
@@ -165,8 +166,9 @@ impl Config {
         })
     }
 
-    /// Parses `text`, the contents of `file`, as [`Config::load`] does. `env` returns the value of
-    /// an environment variable; `None` if it is not set.
+    /// Parses `text`, which was read from `file`. Relative paths are relative to the folder of
+    /// `file`. `env` returns the value of an environment variable, or `None` if the variable is not
+    /// set.
     ///
     /// # Errors
     /// [`ConfigError`] with every problem and its line.
@@ -211,8 +213,8 @@ impl Config {
         })
     }
 
-    /// Returns the query with this name, and its index in [`Config::queries`]; `None` if there is
-    /// none.
+    /// Returns the query with this name, and its index in [`Config::queries`]; `None` if no query
+    /// has this name.
     #[must_use]
     pub fn query(&self, name: &str) -> Option<(usize, &Query)> {
         self.queries
@@ -222,8 +224,8 @@ impl Config {
     }
 }
 
-/// The limits in the table `[limits]`. They apply to each query and database for which the
-/// configuration sets no limit.
+/// The limits in the table `[limits]`. Each of them applies to the queries or databases for which
+/// the configuration sets no other limit.
 struct DefaultLimits {
     time_limit_s: u64,
     max_concurrent: u64,
@@ -385,8 +387,7 @@ fn read_database(
             Err(message) => problems.add(span, format!("`url_file`: {message}")),
         },
         (None, None) => {
-            // That `url` has the wrong type was reported already; this message adds the expected
-            // form.
+            // The wrong type of `url` was reported already; this message adds the expected form.
             problems.add(
                 table.span(),
                 format!("database `{name}` needs `url` or `url_file`"),
@@ -418,8 +419,8 @@ fn read_database(
     }
 }
 
-/// Makes the path of a `sqlite:` URL relative to the folder of the configuration file instead of
-/// the current folder.
+/// Makes the path of a `sqlite:` URL relative to the folder of the configuration file. SQLite would
+/// otherwise resolve it relative to the current folder.
 fn relative_to(target: String, folder: &Path) -> String {
     let Some(rest) = target.strip_prefix("sqlite:") else {
         return target;

@@ -1,4 +1,4 @@
-//! Reads the tables `[queries.NAME]` and their parameters.
+//! Reads the tables `[queries.NAME]` of the configuration, with the parameters of each query.
 
 use std::ops::Range;
 use std::path::Path;

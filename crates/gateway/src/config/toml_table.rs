@@ -48,7 +48,8 @@ impl<'a> Problems<'a> {
     }
 }
 
-/// A TOML table whose keys are read one by one. Keys that were never read are reported as unknown.
+/// A TOML table whose keys are read one by one. [`TomlTable::finish`] reports the keys that were
+/// not read as unknown.
 pub(super) struct TomlTable<'t, 'i> {
     table: &'t DeTable<'i>,
     /// The path of the table as a user writes it: `[queries.names]`.
@@ -129,8 +130,8 @@ impl<'t, 'i> TomlTable<'t, 'i> {
         number
     }
 
-    /// Returns the tables under `key` in the order of the file. An entry has the name of the table,
-    /// the position of the name in the file, and the value.
+    /// Returns the tables under `key`, in the order of the file. Each item has the name of the
+    /// table, the position of the name in the file, and the value.
     pub(super) fn tables(
         &mut self,
         key: &'static str,
@@ -162,7 +163,7 @@ impl<'t, 'i> TomlTable<'t, 'i> {
         problems.add(value.span(), message);
     }
 
-    /// Reports every key that was never read.
+    /// Reports a problem for each key of the table that was never read.
     pub(super) fn finish(self, problems: &mut Problems<'_>) {
         for (key, _) in self.table {
             let name = key.get_ref().as_ref();
@@ -181,7 +182,8 @@ impl<'t, 'i> TomlTable<'t, 'i> {
     }
 }
 
-/// Returns a single value (not an array or a table) as text; a number keeps its digits as written.
+/// Returns a scalar value as text; `None` for an array or a table. A number keeps its digits as
+/// written.
 pub(super) fn scalar(value: &DeValue<'_>) -> Option<String> {
     match value {
         DeValue::String(s) => Some(s.to_string()),

@@ -15,8 +15,8 @@ use crate::problem::{header, with_common_headers};
 /// The path of the page's style sheet.
 pub(crate) const STYLE_PATH: &str = "/-/page.css";
 
-/// Returns `true` if `Accept` names JSON and not HTML. A client that accepts any media type gets
-/// the HTML page.
+/// Returns `true` if the `Accept` field of a request contains `application/json` and not
+/// `text/html`. A client that accepts any media type gets the HTML page.
 pub(crate) fn wants_json(accept: Option<&[u8]>) -> bool {
     let accept = String::from_utf8_lossy(accept.unwrap_or(b"")).to_ascii_lowercase();
     let mut types = accept
@@ -39,7 +39,7 @@ pub(crate) fn style() -> Response {
     header(response, "X-Content-Type-Options", "nosniff")
 }
 
-/// Returns a response with the list of queries as JSON.
+/// Returns a response that lists the queries and their parameters as JSON.
 pub(crate) fn list(config: &Config) -> Response {
     let mut json = Builder::new();
     json.open('{');
@@ -117,7 +117,7 @@ fn list_parameter(json: &mut Builder, parameter: &Parameter) {
     json.close('}');
 }
 
-/// Returns a response with the HTML page. Its `curl` lines have the host `host`.
+/// Returns a response with the HTML page. `host` is the host and port in its `curl` lines.
 pub(crate) fn html(config: &Config, host: &str) -> Response {
     let mut out = String::with_capacity(4096);
     // Writing to a `String` never fails.
@@ -283,7 +283,7 @@ fn write_field(out: &mut String, query: &Query, parameter: &Parameter) -> std::f
     Ok(())
 }
 
-/// Returns the description and the limits of a parameter, in one line.
+/// Returns one line with the description and the limits of a parameter.
 fn hint(parameter: &Parameter) -> String {
     let mut parts = Vec::new();
     if !parameter.description.is_empty() {
@@ -306,7 +306,7 @@ fn hint(parameter: &Parameter) -> String {
     parts.join(" · ")
 }
 
-/// Returns a shell command with `curl` that requests the query.
+/// Returns a `curl` command for the shell that requests `query` from the server at `host`.
 pub fn curl(query: &Query, host: &str) -> String {
     let mut url = format!("http://{host}/{}.json", query.name);
     let mut separator = '?';
@@ -328,7 +328,7 @@ pub fn curl(query: &Query, host: &str) -> String {
     format!("curl '{}'", url.replace('\'', "%27"))
 }
 
-/// Returns an example value that a required parameter accepts.
+/// Returns an example of a value that the parameter accepts.
 fn sample(parameter: &Parameter) -> String {
     let bound = parameter
         .values

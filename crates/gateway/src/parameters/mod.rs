@@ -1,5 +1,6 @@
-//! [`Parameter`]: typed parameters. A text from a query string (or from the configuration) is
-//! converted to a [`Value`], which is bound and never inserted into SQL.
+//! [`Parameter`]: the typed parameters of a query. The text of a request's query string, or of a
+//! default in the configuration, is converted to a [`Value`]. The value is bound to a placeholder
+//! and never inserted into the SQL.
 
 mod order;
 mod parse;
@@ -21,7 +22,7 @@ pub enum ParameterType {
     Int,
     /// A 64-bit float; NaN and infinities are errors.
     Float,
-    /// An exact decimal.
+    /// A decimal number of any length, which is not rounded.
     Decimal,
     /// A boolean: `true`, `false`, `1` or `0`.
     Bool,
@@ -36,7 +37,7 @@ pub enum ParameterType {
 }
 
 impl ParameterType {
-    /// All types, in the order of `docs/reference/gateway-config.md`.
+    /// All types, in the order in which `docs/reference/gateway-config.md` lists them.
     pub const ALL: [ParameterType; 9] = [
         ParameterType::Text,
         ParameterType::Int,
@@ -49,7 +50,7 @@ impl ParameterType {
         ParameterType::Uuid,
     ];
 
-    /// Returns the name that the configuration uses for the type.
+    /// Returns the name of the type in the configuration.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -65,13 +66,13 @@ impl ParameterType {
         }
     }
 
-    /// Returns the type that the configuration calls `name`; `None` if there is none.
+    /// Returns the type with this name in the configuration; `None` if no type has this name.
     #[must_use]
     pub fn of_name(name: &str) -> Option<ParameterType> {
         ParameterType::ALL.into_iter().find(|t| t.name() == name)
     }
 
-    /// Returns a description of the values, for error messages and the page.
+    /// Returns a description of the type's values, for error messages and for the page at `/`.
     #[must_use]
     pub fn wanted(self) -> &'static str {
         match self {
@@ -89,8 +90,7 @@ impl ParameterType {
         }
     }
 
-    /// Returns `true` if values of this type have an order. Only such a type permits `min` and
-    /// `max`.
+    /// Returns `true` if the values of this type can be ordered, which `min` and `max` require.
     #[must_use]
     pub fn is_ordered(self) -> bool {
         !matches!(
@@ -134,10 +134,10 @@ pub struct Parameter {
     pub parameter_type: ParameterType,
     /// The description of the parameter, for users.
     pub description: String,
-    /// An example value, for the page and its `curl` line.
+    /// An example value, which the page at `/` displays and uses in its `curl` line.
     pub example: Option<String>,
-    /// The value that is used if a request does not contain the parameter: `Value::Null` if the
-    /// parameter is optional and has no default. `None` if the parameter is required.
+    /// The value that is used if a request does not contain the parameter; `None` if the parameter
+    /// is required. It is `Value::Null` if the parameter is optional and has no default.
     pub default: Option<Value>,
     /// The text of `default` as written in the configuration, for the page.
     pub default_text: Option<String>,
@@ -149,8 +149,8 @@ pub struct Parameter {
     pub max_length: Option<usize>,
     /// The permitted values of the parameter; if the list is empty, all values are permitted.
     pub values: Vec<Bound>,
-    /// `true` if an empty text in a request is a value. If `false`, the request is treated as if it
-    /// did not contain the parameter, because an HTML form sends its empty fields too.
+    /// `true` if an empty text in a request is a value. If `false`, an empty text is treated as if
+    /// the parameter were missing, because an HTML form also sends its empty fields.
     pub allow_empty: bool,
 }
 
@@ -164,7 +164,7 @@ pub struct Bound {
 }
 
 impl Parameter {
-    /// Creates a required text parameter of any length.
+    /// Creates a required parameter for text of any length.
     #[must_use]
     pub fn new(name: String) -> Parameter {
         Parameter {

@@ -1,4 +1,4 @@
-//! [`compare`]: compares values of parameters exactly.
+//! [`compare`]: compares the values of parameters without rounding.
 
 use std::cmp::Ordering;
 
@@ -43,8 +43,8 @@ fn compare_decimals(a: &str, b: &str) -> Ordering {
     }
 }
 
-/// Returns the number of a day in the proleptic Gregorian calendar, counted from an arbitrary day,
-/// for comparisons.
+/// Returns a number for a date of the proleptic Gregorian calendar that increases by 1 each day.
+/// Day 0 is arbitrary, because the number is only compared.
 fn day_number(d: &Date) -> i64 {
     // Months are counted from March, so that the leap day is the last day of its year.
     let (year, month) = match d.month {
@@ -62,7 +62,7 @@ fn nanoseconds(t: &Time) -> i64 {
     seconds * 1_000_000_000 + i64::from(t.nanosecond)
 }
 
-/// Returns the instant of a timestamp as a number; a timestamp without an offset is taken as UTC.
+/// Returns the instant of a timestamp as a number. A timestamp without an offset is treated as UTC.
 fn instant(t: &Timestamp) -> i128 {
     let minutes =
         i128::from(day_number(&t.date)) * 1440 - i128::from(t.offset_minutes.unwrap_or(0));

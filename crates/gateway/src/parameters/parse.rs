@@ -1,4 +1,5 @@
-//! Parses texts of a query string as values. Each type has one strict text form.
+//! Parses the texts of parameters as values. Each type accepts only the formats that its
+//! documentation lists.
 
 use onecopy_rows::{Date, Time, Timestamp};
 

@@ -16,7 +16,7 @@ use crate::raw::text_cache::TextCache;
 use crate::rows::{CellError, PyRows};
 use crate::types::type_code;
 
-/// The values of one column that were read so far.
+/// The values of one column, as far as its rows were read.
 enum Made {
     /// Only NULLs were read so far; the field is their number. For SQLite, the first value that is
     /// not NULL determines the column's type.
@@ -25,7 +25,8 @@ enum Made {
     Objects(Vec<Py<PyAny>>),
 }
 
-/// The columns of the rows that were read so far, between two sinks.
+/// The columns of the rows that were read so far. They outlive one [`PyColumns`] sink, so that a
+/// further sink can append rows to them.
 pub(crate) struct ColumnValues {
     columns: Vec<Made>,
     n_rows: usize,
@@ -34,7 +35,7 @@ pub(crate) struct ColumnValues {
 }
 
 impl ColumnValues {
-    /// Creates the columns of `schema`, without rows.
+    /// Creates the columns of the result that `schema` describes; they contain no rows yet.
     pub(crate) fn new(schema: &Schema) -> ColumnValues {
         let columns = schema
             .columns
@@ -54,7 +55,7 @@ impl ColumnValues {
         }
     }
 
-    /// Returns the number of rows.
+    /// Returns the number of rows that the columns contain.
     pub(crate) fn n_rows(&self) -> usize {
         self.n_rows
     }
@@ -83,7 +84,7 @@ pub(crate) enum ColumnError {
 }
 
 impl ColumnError {
-    /// Converts the error to an exception that names the column and the row (from 0).
+    /// Converts the error to an exception that names the column and the row. `row` counts from 0.
     pub(crate) fn into_py(self, py: Python<'_>, schema: &Schema, row: u64) -> PyErr {
         let (column, misfit) = match self {
             ColumnError::Cell(error) => return error.into_py(py, schema, row),
@@ -113,7 +114,7 @@ pub(crate) struct PyColumns<'py> {
     py: Python<'py>,
     schema: Schema,
     values: ColumnValues,
-    /// Creates the Python objects for cells that are not numbers.
+    /// The row sink that creates the Python objects of the cells that are not numbers.
     pub(crate) objects: PyRows<'py>,
     limit: usize,
     policy: Policy,
@@ -152,12 +153,12 @@ impl<'py> PyColumns<'py> {
         self.values.n_rows
     }
 
-    /// Returns the number of rows that can still be added before the limit.
+    /// Returns the number of rows that can still be added before `limit` is reached.
     pub(crate) fn n_left(&self) -> usize {
         self.limit - self.values.n_rows
     }
 
-    /// Returns the columns, to which another sink may append rows.
+    /// Returns the columns, so that a further sink can append rows to them.
     pub(crate) fn into_values(mut self) -> ColumnValues {
         self.values.seen = self.objects.seen();
         self.values
@@ -277,7 +278,8 @@ impl RowSink for PyColumns<'_> {
     }
 
     fn begin_columns(&mut self, n_rows: usize) -> Result<(), ColumnError> {
-        // Rows are counted immediately, because a column that fails ends the fetch.
+        // The rows are counted before their values are added. An error in a column ends the fetch,
+        // so the count need not be corrected.
         self.values.n_rows += n_rows;
         Ok(())
     }

@@ -22,7 +22,7 @@ pub(crate) enum Destination {
 
 impl Destination {
     /// Interprets the argument `into`. A text that contains a `?` is a statement. Any other text is
-    /// the name of a table; the rows are inserted into those of its columns that `names` lists.
+    /// the name of a table, and `names` lists the columns of this table that receive values.
     pub(crate) fn of(
         into: &Bound<'_, PyString>,
         names: &[String],
@@ -38,7 +38,7 @@ impl Destination {
     }
 }
 
-/// The values of one parameter for all rows.
+/// The source of the values of one parameter, one value for each execution of the statement.
 enum ColumnSource {
     /// An array in memory, such as the buffer of a NumPy array.
     Array(Array),
@@ -46,7 +46,8 @@ enum ColumnSource {
     Values(std::vec::IntoIter<Value>),
 }
 
-/// An iterator over the rows of several columns: each item has one value per column.
+/// An iterator over rows of parameters that are passed as columns. Each item has one value per
+/// column.
 pub(crate) struct ColumnRows {
     columns: Vec<ColumnSource>,
     row: usize,
@@ -133,8 +134,8 @@ impl Iterator for ColumnRows {
     }
 }
 
-/// Returns the values of an object with a buffer. Returns `None` for an object without a buffer,
-/// and for `bytes`, which are a single value.
+/// Returns the values of an object with a buffer. Returns `None` for an object without a buffer.
+/// Also returns `None` for `bytes`, because a `bytes` is one value and not a column.
 ///
 /// Copies: the buffer is copied once, because other threads may write to it while the rows are
 /// sent.
@@ -159,8 +160,9 @@ fn array_of(column: &Bound<'_, PyAny>) -> PyResult<Option<Array>> {
     of_array(column, None).map(Some)
 }
 
-/// Returns `true` if the object is a column of values: if it has a buffer, or is a NumPy array of
-/// dates, which does not export its buffer. `bytes` also have a buffer, but are a single value.
+/// Returns `true` if the object is a column of values. It is a column if it has a buffer, or if it
+/// is a NumPy array of dates, which does not export its buffer. A `bytes` also has a buffer, but is
+/// a single value.
 fn is_column(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(!binary::is_bytes(object)
         && (buffer::BufferBytes::is_buffer(object.as_borrowed()) || dates(object)?.is_some()))
@@ -235,7 +237,8 @@ fn bits(values: impl Iterator<Item = bool>) -> Memory {
     Memory::of(bytes)
 }
 
-/// Returns the numbers of a one-dimensional buffer as an Arrow array.
+/// Returns the numbers of a one-dimensional buffer as an Arrow array. `mask` has one byte per
+/// number, which is not 0 if the number is NULL.
 fn numbers(
     object: &Bound<'_, PyAny>,
     mask: Option<Vec<u8>>,

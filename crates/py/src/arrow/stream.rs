@@ -91,7 +91,7 @@ impl Drop for Given {
 ///
 /// It can be consumed once. Each batch is made when the reader requests it, and belongs to the
 /// reader. The statement ends when the reader releases the stream. If the stream fails, the reader
-/// gets an error, never a regular end, and `error` is the exception.
+/// gets an error and never a regular end, and the attribute `error` is the exception.
 #[pyclass(frozen, weakref, module = "onecopy")]
 pub(crate) struct ArrowStream {
     connection: Py<Connection>,
@@ -110,7 +110,7 @@ impl ArrowStream {
         }
     }
 
-    /// Exports the stream: moves it into a capsule.
+    /// Exports the stream: moves it into a `PyCapsule`, which owns the stream from then on.
     pub(crate) fn give<'py>(
         &self,
         py: Python<'py>,
@@ -176,23 +176,24 @@ impl ArrowStream {
         self.give(py, requested_schema)
     }
 
-    /// Returns the columns' names and types in a capsule. For SQLite, where values decide the
-    /// types, this fetches the first batch.
+    /// Returns the columns' names and types in a capsule. A column of SQLite has no fixed type, so
+    /// for SQLite this method fetches the first batch to determine the types.
     ///
     /// Source: Arrow's PyCapsule interface.
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
         self.schema(py)
     }
 
-    /// Cancels the statement. Any thread may call it: the reader's current call and each later one
-    /// fail.
+    /// Cancels the statement. Any thread may call this method. The reader's current call and each
+    /// later call fail.
     fn cancel(&self, py: Python<'_>) -> PyResult<()> {
         self.connection.get().db(py)?;
         gil::detach(py, || self.cancel.cancel());
         Ok(())
     }
 
-    /// Ends the statement, unless the stream was exported.
+    /// Ends the statement. An exported stream belongs to its reader, so this method has no effect
+    /// on it.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         self.connection.get().db(py)?;
         let stream = self.stream.lock(py)?.take();

@@ -24,7 +24,7 @@ use crate::raw::function::{self, Args, Function};
 use crate::raw::gil;
 use crate::raw::text::{known_ascii, own_units};
 
-/// Adds the Python functions that are defined here to `module`.
+/// Adds the Python functions of this file to `module`.
 pub(super) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     function::add::<Validate>(module)?;
     function::add::<ValidateAll>(module)?;
@@ -34,7 +34,7 @@ pub(super) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     function::add::<FromJsonLines>(module)
 }
 
-/// The GIL is released while a `bytes` of at least this size is converted, since it is immutable.
+/// The least size in bytes from which a `bytes`, which cannot change, is converted without the GIL.
 const DETACHED_BYTES: usize = 64 << 10;
 
 /// The number of bytes by which a result's initial capacity exceeds its estimated size.
@@ -294,7 +294,7 @@ fn from_json_options(args: &Args<'_, '_>) -> PyResult<FromJson> {
     Ok(options)
 }
 
-/// Calls `work` with the bytes of `object`, without the GIL if they are a long, immutable `bytes`.
+/// Calls `work` with the bytes of `object`, without the GIL if they are a long `bytes` object.
 fn with_bytes<'py, R: Send>(
     py: Python<'py>,
     object: Borrowed<'_, 'py, PyAny>,
@@ -310,7 +310,7 @@ fn with_bytes<'py, R: Send>(
     }
 }
 
-/// An error in one of several documents. `later_by` adds `n_bytes` to the error's offset.
+/// An error in one of several documents. `later_by` adds the size of the documents before it.
 trait Later: From<ReadError> {
     fn later_by(self, n_bytes: usize) -> Self;
 }
@@ -375,7 +375,8 @@ fn each<E: Later, F: Into<E>>(
     Ok(())
 }
 
-/// Returns the initial capacity of the JSON for `n_read` bytes of BSON: about a quarter more.
+/// Returns the initial capacity of the JSON for `n_read` bytes of BSON: a quarter more, and a
+/// reserve.
 fn likely_bytes(n_read: usize) -> usize {
     n_read + n_read / 4 + LEAST_BYTES
 }

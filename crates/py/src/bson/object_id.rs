@@ -12,7 +12,7 @@ use pyo3::types::{PyBytes, PyDateTime, PyString, PyType, PyTzInfo};
 use super::date_time;
 use crate::raw::{process, text};
 
-/// The number of bytes of an `ObjectId`.
+/// The number of bytes of an `ObjectId`, which is fixed by BSON.
 pub(crate) const ID_BYTES: usize = 12;
 
 /// A unique identifier of twelve bytes: seconds since 1970, five random bytes of the process, and a
@@ -23,8 +23,8 @@ pub(crate) const ID_BYTES: usize = 12;
 /// other types.
 ///
 /// Equality and order are those of pymongo's `ObjectId`, also between an `ObjectId` of onecopy and
-/// one of pymongo. A process has one counter, so it never makes an id twice; a forked child draws
-/// its own random bytes.
+/// one of pymongo. All ids of a process use one counter, so that no id is made twice. A forked
+/// child draws new random bytes.
 ///
 /// >>> from onecopy.bson import ObjectId
 /// >>> ObjectId("0123456789ab0123456789ab").generation_time.year
@@ -33,7 +33,7 @@ pub(crate) const ID_BYTES: usize = 12;
 pub(crate) struct ObjectId([u8; ID_BYTES]);
 
 impl ObjectId {
-    /// The number of bytes of an `ObjectId`.
+    /// The number of bytes of an `ObjectId`, for code that knows only the class.
     pub(crate) const N_BYTES: usize = ID_BYTES;
 
     /// Returns the twelve bytes of the id.
@@ -152,9 +152,9 @@ impl ObjectId {
         Ok(ObjectId(bytes))
     }
 
-    /// Returns an id for range queries: all ids created before this moment are smaller, and all ids
-    /// created at or after it are greater. A naive `datetime` counts as UTC. Raises `ValueError`
-    /// outside of 1970 to 2106.
+    /// Returns an id for range queries. All ids created before `generation_time` are smaller, and
+    /// all ids created at or after it are greater. A naive `datetime` counts as UTC. Raises
+    /// `ValueError` if the year is outside of 1970 to 2106.
     #[classmethod]
     fn from_datetime(
         _class: &Bound<'_, PyType>,
@@ -169,7 +169,7 @@ impl ObjectId {
         Ok(ObjectId(bytes))
     }
 
-    /// Returns `True` if the constructor accepts this argument.
+    /// Returns `True` if the constructor accepts ``oid``; `None` is not valid.
     #[classmethod]
     fn is_valid(class: &Bound<'_, PyType>, oid: &Bound<'_, PyAny>) -> bool {
         !oid.is_none() && ObjectId::new(class.py(), Some(oid)).is_ok()
@@ -205,7 +205,7 @@ impl ObjectId {
         })
     }
 
-    /// The hash of the bytes, as in pymongo.
+    /// The hash of the twelve bytes, which is also the hash of an equal `ObjectId` of pymongo.
     fn __hash__(&self, py: Python<'_>) -> PyResult<isize> {
         self.binary(py).hash()
     }

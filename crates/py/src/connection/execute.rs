@@ -43,8 +43,8 @@ impl Connection {
         Ok(self.db.as_deref().expect("it is taken only in `drop`"))
     }
 
-    /// Returns the database connection as [`Connection::db`] does, for a call that outlives the
-    /// borrow.
+    /// Returns the database connection as [`Connection::db`] does, but as an `Arc`, for a call that
+    /// runs longer than this object is borrowed.
     pub(super) fn shared_db(&self, py: Python<'_>) -> PyResult<Arc<db::Connection>> {
         self.db(py)?;
         Ok(Arc::clone(self.db.as_ref().expect("`db` has found it")))
@@ -66,13 +66,13 @@ impl Connection {
         self.policy
     }
 
-    /// Returns the default row factory of cursors.
+    /// Returns the row factory of the connection, which is the initial one of new cursors.
     pub(crate) fn row_factory(&self, py: Python<'_>) -> Option<Py<PyAny>> {
         let factory = gil::lock(py, &self.row_factory);
         factory.as_ref().map(|f| f.clone_ref(py))
     }
 
-    /// Returns the functions that convert the values of columns, by type.
+    /// Returns the dict from a column type to the function that converts the values of this type.
     pub(crate) fn converters<'py>(&self, py: Python<'py>) -> &Bound<'py, PyDict> {
         self.converters.bind(py)
     }
@@ -86,8 +86,8 @@ impl Connection {
         self.call_within(py, None, call)
     }
 
-    /// Calls a function of the database connection with the GIL released. Ctrl-C cancels the call,
-    /// and so does the time limit.
+    /// Calls a function of the database connection with the GIL released. Ctrl-C cancels the call.
+    /// The call is also cancelled when it has run for `limit`.
     pub(crate) fn call_within<T: Send>(
         &self,
         py: Python<'_>,
@@ -100,7 +100,8 @@ impl Connection {
         called.map_err(|e| errors::to_py(py, &watch.and_then(CallWatch::ran_out).unwrap_or(e)))
     }
 
-    /// Returns the SQL in the database's own parameter style, and the values of its parameters.
+    /// Returns the SQL with the parameter markers of the database, and the values of the
+    /// parameters.
     pub(crate) fn bind(
         &self,
         py: Python<'_>,
@@ -118,7 +119,8 @@ impl Connection {
         Ok((statement.sql, values))
     }
 
-    /// Executes a statement. Before that, ends the earlier statement `ended`, if there is one.
+    /// Executes a statement. If `ended` is the cursor's earlier statement, ends that statement
+    /// first.
     pub(crate) fn run(
         &self,
         py: Python<'_>,
@@ -155,8 +157,8 @@ impl Connection {
         PendingCall::new(limit, cancel, call, |py, value, _| make_result(py, value))
     }
 
-    /// Returns the names of the parameters in a statement, as the database finds them; `None` if
-    /// the database does not support named parameters.
+    /// Returns the names of the parameters in a statement, as the database itself parses them.
+    /// Returns `None` if the database does not support named parameters.
     pub(super) fn names_in(&self, py: Python<'_>, sql: &str) -> PyResult<Option<Vec<String>>> {
         if !self.db(py)?.reads_parameter_names() {
             return Ok(None);

@@ -60,8 +60,8 @@ impl Connection {
         self.call(py, db::Connection::commit)
     }
 
-    /// Rolls the transaction back. If this ends the rows of a cursor, its next fetch raises an
-    /// error.
+    /// Rolls the transaction back. If this ends the rows of a cursor, the next fetch of that cursor
+    /// raises an error.
     ///
     /// Raises:
     ///     InterfaceError: the connection is closed, or was opened in another process.
@@ -69,8 +69,8 @@ impl Connection {
         self.call(py, db::Connection::rollback)
     }
 
-    /// Returns `true` if calls of this database can be suspended: `onecopy.aio` then needs no
-    /// thread.
+    /// Returns `true` if calls of this database can be suspended where they would wait, so that
+    /// `onecopy.aio` runs them without a thread.
     #[getter]
     fn _suspends(&self, py: Python<'_>) -> PyResult<bool> {
         Ok(self.db(py)?.suspends())
@@ -121,7 +121,7 @@ impl Connection {
         })
     }
 
-    /// Cancels the statement that runs on this connection. Any thread may call it.
+    /// Cancels the statement that runs on this connection. Any thread may call this method.
     pub(super) fn cancel(&self, py: Python<'_>) -> PyResult<()> {
         let db = self.db(py)?;
         gil::detach(py, || db.cancel_handle().cancel());
@@ -168,8 +168,8 @@ impl Connection {
 
     /// The time limit in seconds for executing a statement, and for each fetch of its rows;
     /// ``None`` for no limit. A new value applies to cursors that are created afterwards. A
-    /// statement that exceeds it is cancelled: an `OperationalError` with SQLSTATE HYT00. Streams
-    /// have no limit.
+    /// statement that exceeds the limit is cancelled, and raises an `OperationalError` with
+    /// SQLSTATE HYT00. Streams have no limit.
     #[getter]
     fn query_timeout(&self) -> Option<f64> {
         self.limit.seconds()

@@ -7,6 +7,7 @@
 //! | `execute` | the execution of statements for cursors |
 //! | `reading` | calls that read data from Python objects while they run |
 //! | `sqlite` | the methods that only SQLite has, and `Blob` |
+//! | `postgres` | the methods that only PostgreSQL has, and `Notification` |
 
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
@@ -36,8 +37,8 @@ pub(crate) use sqlite::Blob;
 /// A connection to a database (PEP 249).
 ///
 /// As a context manager it commits when the block ends, and rolls back when the block raises an
-/// exception; it remains open. Threads may share a connection: their calls wait for each other. In
-/// a forked child every use raises `InterfaceError`.
+/// exception; the connection remains open. Threads may share a connection: each call waits until
+/// the calls of other threads have ended. In a forked child every use raises `InterfaceError`.
 ///
 /// >>> con = onecopy.connect("sqlite::memory:")
 /// >>> with con:
@@ -69,8 +70,8 @@ impl Drop for Connection {
     fn drop(&mut self) {
         let db = self.db.take();
         if self.generation != process::generation() {
-            // A forked child does not close the connection: that would end the session of the
-            // parent, whose socket the child shares; and SQLite forbids it.
+            // A forked child does not close the connection. Closing it would end the session of the
+            // parent, whose socket the child shares; SQLite also forbids it.
             std::mem::forget(db);
             return;
         }

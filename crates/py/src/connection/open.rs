@@ -17,8 +17,9 @@ use crate::pending::PendingCall;
 use crate::raw::{interrupt, process};
 use crate::{command, errors, parameters};
 
-/// Defines a function of Python with the arguments of `connect`, which are passed to `$run` as
-/// [`ConnectKeywords`]. PyO3 reads keywords only from a signature.
+/// Defines a Python function with the arguments of `connect`, and passes them to `$run` as
+/// [`ConnectKeywords`]. A macro repeats the signature, because PyO3 takes keywords only from a
+/// signature.
 macro_rules! with_connect_keywords {
     ($(#[$doc:meta])* fn $name:ident() -> $result:ty = $run:expr) => {
         $(#[$doc])*
@@ -71,20 +72,22 @@ with_connect_keywords! {
     ///     target: a ``sqlite:`` or ``postgresql://`` URL, an ODBC connection string, ``DSN=name``, or
     ///         an ``odbc+postgresql://``, ``mysql://`` or ``mssql://`` URL, which goes to the ODBC
     ///         driver found on this machine.
-    ///     read_only: open it only for reading; ODBC: in a transaction that is always rolled back.
-    ///     autocommit: each statement is its own transaction.
-    ///     connect_timeout: seconds to connect, above 0.
+    ///     read_only: ``True`` to open the database read-only; through ODBC, in a transaction that
+    ///         is always rolled back.
+    ///     autocommit: ``True`` if each statement is its own transaction.
+    ///     connect_timeout: the largest time for connecting, in seconds, above 0.
     ///     errors: malformed text in a cell is a `DataError` (``"strict"``) or read with U+FFFD
     ///         (``"replace"``).
-    ///     row_factory: makes the rows, instead of tuples: see `Connection.row_factory`.
+    ///     row_factory: a function that makes the row objects, which are tuples by default: see
+    ///         `Connection.row_factory`.
     ///     zero_dates: ``0000-00-00`` of MariaDB and MySQL is ``None`` (``"null"``), a `DataError`
     ///         (``"error"``) or a ``str`` (``"text"``); a zero month or day is refused except with
     ///         ``"text"``.
     ///     query_timeout: the time limit of a statement in seconds: see `Connection.query_timeout`.
-    ///     stream: ``True``: rows are returned as they are read (a `NotSupportedError` if the driver
-    ///         cannot); ``False``: the whole result is read before its first row, if the driver offers
-    ///         the choice; ``None``: the same as ``True`` if the driver supports it, otherwise as
-    ///         ``False``.
+    ///     stream: ``True``: rows are returned as they are read (a `NotSupportedError` if the
+    ///         driver cannot); ``False``: the whole result is read before its first row is
+    ///         returned, if the driver offers the choice; ``None``: like ``True`` if the driver
+    ///         supports it, otherwise like ``False``.
     ///     local_infile: MariaDB and MySQL: ``LOAD DATA LOCAL`` may send files of this machine to the
     ///         server. Without this option the statement raises a `NotSupportedError`.
     ///     datetime_range: PostgreSQL without an ODBC driver: dates and timestamps outside of the years
@@ -92,16 +95,17 @@ with_connect_keywords! {
     ///         writes it (``"text"``).
     ///     json: values of the types ``json`` and ``jsonb`` are their text (``"text"``) or Python's
     ///         objects (``"objects"``).
-    ///     prepare: PostgreSQL without an ODBC driver: statements are prepared on the server from their
-    ///         second execution on, except through a pooler that changes sessions (``"auto"``); from
-    ///         the first on, without a check for a pooler (``"always"``); or ``"never"``.
+    ///     prepare: PostgreSQL without an ODBC driver: ``"auto"`` prepares a statement on the
+    ///         server from its second execution on, except through a pooler that changes sessions.
+    ///         ``"always"`` prepares from the first execution on, without a check for a pooler.
+    ///         ``"never"`` does not prepare.
     ///
     /// Returns:
     ///     A `Connection`. Known faults of the driver are reported as a `DriverWarning`.
     ///
     /// Raises:
-    ///     OperationalError: no connection; the message names the attempts and the software to install,
-    ///         and contains no password.
+    ///     OperationalError: the connection failed; the message lists the attempts and the software
+    ///         to install, and contains no password.
     ///
     /// >>> con = onecopy.connect("sqlite::memory:")
     /// >>> con.execute("select 'Zoë', ?", [7]).fetchall()
@@ -144,7 +148,7 @@ fn begin(_py: Python<'_>, attempt: Attempt) -> PyResult<Option<PendingCall>> {
     PendingCall::new(None, handle, open, make_result).map(Some)
 }
 
-/// The keywords of `connect`.
+/// The keyword arguments of `connect`, before they are checked.
 struct ConnectKeywords<'a> {
     read_only: bool,
     autocommit: bool,
@@ -160,7 +164,7 @@ struct ConnectKeywords<'a> {
     prepare: &'a str,
 }
 
-/// An attempt to open a connection.
+/// The checked arguments of a `connect` call, and the handle that cancels it.
 struct Attempt {
     target: String,
     options: ConnectOptions,
@@ -168,7 +172,7 @@ struct Attempt {
     settings: Settings,
 }
 
-/// The settings of the new `Connection` object.
+/// The settings for the new `Connection` object, which are not passed to the driver.
 struct Settings {
     policy: Policy,
     converters: Py<PyDict>,
@@ -192,7 +196,7 @@ impl Attempt {
     /// Checks the keywords.
     ///
     /// # Errors
-    /// `ValueError` for a value that is none of its keyword's.
+    /// `ValueError` if a keyword has a value that it does not accept.
     fn new(
         py: Python<'_>,
         target: &Bound<'_, PyString>,
@@ -286,7 +290,7 @@ impl Attempt {
 }
 
 impl Settings {
-    /// Creates the `Connection` object, and warns of the faults of its driver.
+    /// Creates the `Connection` object, and issues a warning for each known fault of its driver.
     fn connection(
         self,
         py: Python<'_>,

@@ -54,7 +54,7 @@ impl Connection {
     ///         connection wait meanwhile.
     ///
     /// Raises:
-    ///     NotSupportedError: another database, or PostgreSQL through ODBC.
+    ///     NotSupportedError: the database is not PostgreSQL, or is accessed through ODBC.
     #[pyo3(signature = (timeout=0.0))]
     fn notifications(&self, py: Python<'_>, timeout: f64) -> PyResult<Vec<Notification>> {
         let wait = wait_of(timeout)?;

@@ -27,12 +27,13 @@ pub(crate) trait ReadingCall: Send {
     /// Executes the call, with the GIL released.
     fn execute(&mut self, db: &db::Connection) -> Result<Changes, Error>;
 
-    /// Returns the exception that ended the data early. It has precedence over the result of the
-    /// call. The caller calls this function once, after the call.
+    /// Returns the exception because of which the data ended early; `None` if the data was read to
+    /// its end. This exception has precedence over the result of the call. The function is called
+    /// once, after [`ReadingCall::execute`].
     fn failure(&mut self, py: Python<'_>) -> Option<PyErr>;
 }
 
-/// The result of a statement for many rows of parameters.
+/// The result of a statement that was executed for many rows of parameters.
 pub(crate) enum Changes {
     /// The statement returned no rows. The field is the number of changed rows; `None` if the
     /// database does not report this number.
@@ -59,9 +60,9 @@ impl RowsOfParameters for ColumnRows {
     }
 }
 
-/// The rows of another library's Arrow stream.
+/// Rows of parameters that are read from another library's Arrow stream.
 struct ArrowRows {
-    /// `None` after [`RowsOfParameters::failure`].
+    /// The rows; `None` after the call of [`RowsOfParameters::failure`].
     rows: Option<BatchRows<NextBatch>>,
     ledger: Ledger,
 }
@@ -70,7 +71,8 @@ type NextBatch = Box<dyn FnMut() -> Result<Option<Batch>, Error> + Send>;
 
 impl ArrowRows {
     fn new(stream: ForeignStream, names: Vec<String>, ledger: &Ledger) -> ArrowRows {
-        // Releasing the stream runs code of another library too, which may wait for the GIL.
+        // Releasing the stream runs code of the other library, which may wait for the GIL. The
+        // stream is therefore dropped with the GIL released.
         let mut stream = Detached::new(stream);
         let next_batch = move || task::call_outside(|| stream.inner().next_batch());
         ArrowRows {
@@ -96,7 +98,7 @@ impl RowsOfParameters for ArrowRows {
     }
 }
 
-/// A statement, or an INSERT into a table, for many rows of parameters.
+/// The call that executes a statement, or an INSERT into a table, for many rows of parameters.
 struct ManyRows<R> {
     into: Destination,
     returns_rows: bool,
@@ -132,8 +134,8 @@ impl Connection {
         call.failure(py).map_or(done, Err)
     }
 
-    /// Creates a `PendingCall`, by which an event loop runs `call`. The Python objects that it
-    /// reads are used by the thread of the event loop, outside of the task.
+    /// Creates a `PendingCall`, by which an event loop runs `call`. The Python objects are read on
+    /// the thread of the event loop, outside of the task that is suspended: see `pending.rs`.
     pub(crate) fn begin_reading(
         &self,
         py: Python<'_>,
@@ -142,7 +144,8 @@ impl Connection {
         keep: impl FnOnce(Python<'_>, Changes) -> PyResult<()> + 'static,
     ) -> PyResult<PendingCall> {
         let (cancel, db) = (self.db(py)?.cancel_handle(), self.shared_db(py)?);
-        // The task only borrows the Python objects, so that they are not dropped on its stack.
+        // The task borrows the Python objects and does not own them, so that they are not dropped
+        // on its stack.
         let call = Arc::new(Mutex::new(call));
         let borrowed = Arc::clone(&call);
         let execute = move || match lock(&borrowed).execute(&db) {

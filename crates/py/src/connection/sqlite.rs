@@ -38,7 +38,7 @@ impl Connection {
     ///     deterministic: the result depends only on the arguments, so that an index may use it.
     ///
     /// Raises:
-    ///     NotSupportedError: another database.
+    ///     NotSupportedError: the database is not SQLite.
     ///     OperationalError: a statement that is being executed uses the function.
     ///
     /// >>> con = onecopy.connect("sqlite::memory:")
@@ -89,7 +89,7 @@ impl Connection {
     ///     aggregate_class: a class with ``step`` and ``finalize``; ``None`` removes the function.
     ///
     /// Raises:
-    ///     NotSupportedError: another database.
+    ///     NotSupportedError: the database is not SQLite.
     ///     OperationalError: a statement that is being executed uses the function.
     ///
     /// >>> class Longest:
@@ -140,7 +140,7 @@ impl Connection {
     ///         points.
     ///
     /// Raises:
-    ///     NotSupportedError: another database.
+    ///     NotSupportedError: the database is not SQLite.
     ///     OperationalError: a statement that is being executed uses the collation.
     ///
     /// >>> con = onecopy.connect("sqlite::memory:")
@@ -179,8 +179,8 @@ impl Connection {
         })
     }
 
-    /// Copies the SQLite database of this connection to that of another connection. Other
-    /// connections may use the copied database meanwhile.
+    /// Copies the SQLite database of this connection to the database of the connection ``target``.
+    /// Other connections may use the copied database during the backup.
     ///
     /// Args:
     ///     target: a connection to SQLite, whose database is replaced.
@@ -192,9 +192,9 @@ impl Connection {
     ///     sleep: seconds before a step is repeated if another connection holds a lock.
     ///
     /// Raises:
-    ///     NotSupportedError: another database.
+    ///     NotSupportedError: a database is not SQLite.
     ///     ProgrammingError: the target is this connection.
-    ///     OperationalError: SQLite's error.
+    ///     OperationalError: SQLite reports an error.
     ///
     /// >>> con = onecopy.connect("sqlite::memory:")
     /// >>> _ = con.execute("create table city (name text)")
@@ -263,10 +263,10 @@ impl Connection {
     ///     name: the database: ``"main"``, ``"temp"`` or the name of an attached one.
     ///
     /// Returns:
-    ///     A `Blob`, as long as the value: writing does not change its length.
+    ///     A `Blob` with the length of the value. Writing does not change this length.
     ///
     /// Raises:
-    ///     NotSupportedError: another database.
+    ///     NotSupportedError: the database is not SQLite.
     ///     DatabaseError: there is no such table, column or row.
     ///
     /// >>> con = onecopy.connect("sqlite::memory:")
@@ -300,7 +300,7 @@ impl Connection {
     /// The number of rows inserted, changed and deleted since the connection to SQLite was opened.
     ///
     /// Raises:
-    ///     NotSupportedError: another database.
+    ///     NotSupportedError: the database is not SQLite.
     #[getter]
     fn total_changes(&self, py: Python<'_>) -> PyResult<i64> {
         self.call(py, |db| db.sqlite()?.total_changes())
@@ -315,7 +315,7 @@ impl Connection {
 
 /// A value in a table of SQLite that is read and written in place, at a position as in a file.
 ///
-/// It is closed by the end of a ``with`` block, by `close`, and by closing its connection.
+/// A `Blob` is closed by the end of a ``with`` block, by `close`, or when its connection is closed.
 #[pyclass(frozen, module = "onecopy")]
 pub(crate) struct Blob {
     /// The BLOB or text that is open; `None` only during `drop`.
@@ -351,7 +351,7 @@ impl Blob {
         Ok(made)
     }
 
-    /// Writes bytes at the current position.
+    /// Writes bytes at the current position, and moves the position to the end of these bytes.
     ///
     /// Raises:
     ///     ValueError: the data would extend past the end of the value; nothing was written.
@@ -371,7 +371,7 @@ impl Blob {
     }
 
     /// Sets the position relative to the start (``whence`` 0), the current position (1) or the end
-    /// (2) of the value, and returns it.
+    /// (2) of the value. Returns the new position.
     #[pyo3(signature = (offset, whence=0, /))]
     fn seek(&self, offset: i64, whence: i32) -> PyResult<usize> {
         let len = self.value().len_bytes();

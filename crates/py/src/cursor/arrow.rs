@@ -21,8 +21,8 @@ impl Cursor {
     ///         cursor of another connection.
     ///
     /// Raises:
-    ///     Error: as for `executemany`; ``error.row`` is the row of the stream that failed, from 0.
-    ///         The rows before it were inserted in the transaction.
+    ///     Error: as for `executemany`; ``error.row`` is the index, from 0, of the stream's row
+    ///         that failed. The rows before it were inserted in the transaction.
     ///     NotSupportedError: a column has a type without an equivalent in SQL (a list, a struct).
     /// Copies: each text once; no Python object is created for a value.
     ///
@@ -61,8 +61,8 @@ impl Cursor {
     /// Raises:
     ///     ProgrammingError: there are no rows to fetch, or some were prefetched for `fetchone` or
     ///         iteration.
-    ///     DataError: as for `fetchone`; for SQLite also if a column of numbers contains another
-    ///         value.
+    ///     DataError: as for `fetchone`; for SQLite also if a column of numbers contains a value
+    ///         that is not a number.
     ///
     /// Copies: each text once, into its ``str``.
     ///

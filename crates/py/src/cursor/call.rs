@@ -105,7 +105,8 @@ impl Cursor {
         Ok(())
     }
 
-    /// Stores the values of output parameters, as `_settle_ready` does, and waits for their row.
+    /// Waits for the row of output parameters, and stores their values; `_settle_ready` does this
+    /// without waiting.
     fn _settle(&self, py: Python<'_>) -> PyResult<()> {
         self.settle(py, Receiving::AsNeeded).map(drop)
     }
@@ -137,8 +138,8 @@ impl Cursor {
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
         let parameters = parameters.unwrap_or_else(|| PyTuple::empty(py).into_any());
-        // Rows of an earlier statement are closed first: they would block a connection to SQL
-        // Server, on which another cursor reads the catalog.
+        // Rows of an earlier statement are closed first. On a connection to SQL Server, they would
+        // block the other cursor, which reads the catalog.
         *slf.get().open(py)? = CursorState::nothing();
         py.import("onecopy._callproc")?
             .call_method1("call", (slf, name, parameters))

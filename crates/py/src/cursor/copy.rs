@@ -28,9 +28,9 @@ impl Cursor {
     ///         or an object with ``read``.
     ///
     /// Raises:
-    ///     Error: as the server reports. If the iterable raises an exception, the statement ends,
-    ///         no row is inserted, and the exception is raised.
-    ///     NotSupportedError: another database, or PostgreSQL through ODBC.
+    ///     Error: the server reports an error. If the iterable raises an exception, the statement
+    ///         ends, no row is inserted, and the exception is raised.
+    ///     NotSupportedError: the database is not PostgreSQL, or is accessed through ODBC.
     fn copy_in<'py>(
         slf: Bound<'py, Self>,
         sql: &Bound<'py, PyString>,
@@ -54,8 +54,8 @@ impl Cursor {
     /// execute anything else until the iterator was read to its end or closed.
     ///
     /// Raises:
-    ///     Error: as the server reports.
-    ///     NotSupportedError: another database, or PostgreSQL through ODBC.
+    ///     Error: the server reports an error.
+    ///     NotSupportedError: the database is not PostgreSQL, or is accessed through ODBC.
     fn copy_out(&self, py: Python<'_>, sql: &Bound<'_, PyString>) -> PyResult<CopyOut> {
         let sql = parameters::utf8(py, sql, "the statement", &mut Default::default())?;
         let connection = self.connection.clone_ref(py);
@@ -79,7 +79,7 @@ impl Cursor {
     }
 }
 
-/// The call of `copy_in`.
+/// The call of `copy_in`: the statement and the data that it sends.
 struct CopyIn {
     sql: String,
     chunks: Chunks,
@@ -107,8 +107,8 @@ impl ReadingCall for CopyIn {
 
 /// An iterator over the chunks of bytes that `copy_in` sends.
 struct Chunks {
-    /// The caller's iterator of chunks; if it is `None`, `read` is a function that reads from a
-    /// file.
+    /// The caller's iterator of chunks. If it is `None`, `read` is the method of a file from which
+    /// the chunks are read.
     iterator: Option<Py<PyIterator>>,
     read: Option<Py<PyAny>>,
     single: Option<Vec<u8>>,
@@ -211,8 +211,8 @@ impl CopyOut {
         Ok(chunk.map(|chunk| PyBytes::new(py, &chunk).unbind()))
     }
 
-    /// Starts `next`, and returns it as a `PendingCall`, which an event loop runs. Its result is
-    /// ``None`` after the last chunk.
+    /// Starts `__next__`, and returns it as a `PendingCall`, which an event loop runs. The result
+    /// of the call is ``None`` after the last chunk.
     fn _begin_next(slf: &Bound<'_, Self>) -> PyResult<PendingCall> {
         let py = slf.py();
         let mut copy = slf.get().copy.lock(py)?.take().ok_or_else(|| closed(py))?;
@@ -232,7 +232,7 @@ impl CopyOut {
         PendingCall::new(None, cancel, next, make_result)
     }
 
-    /// Returns all remaining bytes of the COPY.
+    /// Returns all remaining bytes of the COPY as one ``bytes``.
     fn read(&self, py: Python<'_>) -> PyResult<Py<PyBytes>> {
         let mut all = Vec::new();
         while let Some(chunk) = self.__next__(py)? {
@@ -241,7 +241,7 @@ impl CopyOut {
         Ok(PyBytes::new(py, &all).unbind())
     }
 
-    /// The number of copied rows after the last chunk was read; -1 before.
+    /// The number of copied rows. It is -1 until the last chunk was read.
     #[getter]
     fn rowcount(&self, py: Python<'_>) -> PyResult<i64> {
         let mut copy = self.copy.lock(py)?;

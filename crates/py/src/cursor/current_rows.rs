@@ -38,9 +38,9 @@ pub(super) struct CursorState {
     /// The indices (from 0) of the columns that `defer` omits from rows, and that are read in
     /// parts.
     pub(super) deferred: Vec<usize>,
-    /// A row whose omitted values were opened with `open_text` or `open_binary`. The first item is
-    /// the number of the row; the second contains the columns of these values, in the order in
-    /// which they were opened.
+    /// A row of which values in deferred columns were opened with `open_text` or `open_binary`. The
+    /// first item is the number of the row. The second contains the indices of the opened columns,
+    /// in the order in which they were opened.
     pub(super) opened: (usize, Vec<usize>),
     /// The value of `description`; `None` before its first access.
     pub(super) description: Option<Py<PyTuple>>,
@@ -50,7 +50,8 @@ pub(super) struct CursorState {
     pub(super) maker: Option<Arc<Maker>>,
     /// The number of rows of the current result that were returned to the caller.
     pub(super) n_taken: usize,
-    /// The warnings and notices that the database sent during the last call.
+    /// The warnings and notices that the database sent during the last call, as items of
+    /// `messages`.
     pub(super) messages: Vec<Py<PyAny>>,
     /// Tuples that were created in advance, for `fetchone` and iteration, and were not returned
     /// yet.
@@ -58,7 +59,7 @@ pub(super) struct CursorState {
     /// The number of rows to create in advance next time. It is 1 at first, so that the first row
     /// is returned immediately; then it is 16, and then [`AHEAD_ROWS`].
     pub(super) ahead: usize,
-    /// An error to raise after the rows in `ready` were returned.
+    /// An error that is raised when all rows in `ready` were returned.
     pub(super) failure: Option<PyErr>,
 }
 
@@ -119,8 +120,8 @@ impl Cursor {
         Ok(())
     }
 
-    /// Passes up to `limit` rows to `take`, in batches. If an error occurs, the rows before it are
-    /// passed first.
+    /// Passes up to `limit` rows to `take`, in batches. If an error occurs, the rows before the
+    /// error are passed first.
     pub(super) fn pull<'py>(
         &self,
         py: Python<'py>,
@@ -244,7 +245,7 @@ impl Cursor {
     }
 
     /// Returns up to `limit` rows as a list of columns. After an error, no further rows can be
-    /// fetched, so truncated rows never look complete.
+    /// fetched, because a result with missing rows must not look complete.
     pub(super) fn columns(&self, py: Python<'_>, limit: usize) -> PyResult<Py<PyList>> {
         let mut state = self.with_rows(py)?;
         let schema = state.schema.clone();
@@ -254,7 +255,7 @@ impl Cursor {
     }
 
     /// Appends the next rows to `values`, until they have `limit` rows, or until further rows have
-    /// to be received. The second value that is returned is `true` if they are complete.
+    /// to be received. The second returned value is `true` if `values` are complete.
     pub(super) fn add_columns(
         &self,
         py: Python<'_>,
@@ -339,9 +340,9 @@ impl CursorState {
     }
 }
 
-/// Returns the result of a fetch that failed after `rows`. A fetch of a limited number returns the
-/// rows before the failure, and the next call raises the error. A fetch of all rows raises the
-/// error immediately, because truncated rows would look complete.
+/// Returns the result of a fetch that read `rows` and then failed. A fetch of a limited number of
+/// rows returns `rows`, and the next call raises the error. A fetch of all rows raises the error
+/// immediately, because truncated rows would look complete.
 fn partial<'py>(
     state: &mut CursorState,
     rows: Bound<'py, PyList>,
@@ -356,5 +357,5 @@ fn partial<'py>(
 }
 
 /// The largest number of rows that are created before iteration requests them. With this number,
-/// the time of a call is negligible, and the rows remain in the processor's cache.
+/// the time of a call is negligible per row, and the rows remain in the processor's cache.
 const AHEAD_ROWS: usize = 256;

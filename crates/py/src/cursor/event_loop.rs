@@ -1,5 +1,5 @@
-//! Calls of a cursor that an event loop runs, and that are suspended when they would have to wait;
-//! and functions that use only the rows that have already arrived.
+//! Calls of a cursor that an event loop runs; they are suspended when they would have to wait.
+//! Other functions here use only the rows that have already arrived.
 
 use onecopy_rows::connect::{self as db, Statement};
 use onecopy_text::Ledger;
@@ -142,8 +142,8 @@ impl Cursor {
         PendingCall::new(cursor.limit.get(), cancel, call, put_back).map(Some)
     }
 
-    /// Cancels the statement whose rows are being fetched, for a task that was cancelled between
-    /// two calls.
+    /// Cancels the statement whose rows are being fetched. An event loop calls it for a task that
+    /// was cancelled between two calls.
     fn _cancel(&self, py: Python<'_>) -> PyResult<()> {
         let mut state = self.open(py)?;
         if let Some(handle) = state.active.as_mut().and_then(Active::cancel_handle) {
@@ -174,13 +174,15 @@ impl Cursor {
         self.skip(py, n, Receiving::OnlyReady)
     }
 
-    /// Stores the values of output parameters if the current result is their row. Returns ``None``
-    /// if rows have to be received first, otherwise ``True`` if it was that row.
+    /// Stores the values of output parameters if the current result is the row that contains them.
+    /// Returns ``True`` in this case, ``False`` otherwise, and ``None`` if rows have to be received
+    /// first.
     fn _settle_ready(&self, py: Python<'_>) -> PyResult<Option<bool>> {
         self.settle(py, Receiving::OnlyReady)
     }
 
-    /// Begins `fetch_columns`.
+    /// Starts `fetch_columns` on an event loop. Rows are added to the returned object when they
+    /// have arrived.
     fn _begin_columns(slf: &Bound<'_, Self>, size: Option<usize>) -> PyResult<PendingColumns> {
         let state = slf.get().with_rows(slf.py())?;
         Ok(PendingColumns {
@@ -199,7 +201,8 @@ pub(crate) struct PendingColumns {
     /// The number of the result to which the rows belong.
     result: u64,
     limit: usize,
-    /// `None` after the columns were returned, or the fetch has failed.
+    /// The rows that were added so far; `None` after the columns were returned, or the fetch has
+    /// failed.
     values: Guarded<Option<ColumnValues>>,
 }
 

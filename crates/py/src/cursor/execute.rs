@@ -75,7 +75,8 @@ impl Cursor {
         cursor.leave_out(py, defer)
     }
 
-    /// Executes a statement by a function of the database connection, on a new cursor.
+    /// Executes a statement on a new cursor. `call` is the function of the database connection that
+    /// executes it.
     pub(crate) fn run_call(
         slf: &Bound<'_, Cursor>,
         call: impl FnOnce(&db::Connection) -> Result<Statement, onecopy_rows::Error> + Send,
@@ -87,7 +88,8 @@ impl Cursor {
         cursor.begin_result(slf, state, statement)
     }
 
-    /// Removes the current result, and returns its statement.
+    /// Removes the current result. Returns the locked state of the cursor, and the statement of the
+    /// removed result.
     pub(super) fn leave_result(
         &self,
         py: Python<'_>,
@@ -103,8 +105,8 @@ impl Cursor {
         Ok((state, active))
     }
 
-    /// Executes the call that `make` creates, and stores the number of changed rows, or the rows
-    /// that the call returned.
+    /// Executes the call that `make` creates. Stores the number of changed rows, or makes the rows
+    /// that the call returned the current result.
     pub(crate) fn run_reading(
         slf: &Bound<'_, Cursor>,
         make: impl FnOnce(&Connection, Said, &Ledger) -> PyResult<Box<dyn ReadingCall>>,
@@ -148,7 +150,7 @@ impl Cursor {
         })
     }
 
-    /// Returns the remaining rows as a stream of Arrow batches.
+    /// Returns all rows of the statement as a stream of Arrow batches.
     pub(super) fn batches(&self, py: Python<'_>, options: &ArrowOptions) -> PyResult<ArrowStream> {
         let statement = self.untouched(py)?;
         let ledger = ledger::current(py)?;
@@ -159,7 +161,7 @@ impl Cursor {
         Ok(ArrowStream::new(self.connection.clone_ref(py), stream))
     }
 
-    /// Returns the remaining rows as a stream of bytes.
+    /// Returns all rows of the statement as a stream of bytes.
     pub(super) fn stream(&self, py: Python<'_>, format: Format) -> PyResult<RowStream> {
         let statement = self.untouched(py)?;
         let ledger = ledger::current(py)?;
@@ -174,7 +176,7 @@ impl Cursor {
     }
 }
 
-/// Returns the function that creates the call of `executemany`, for `run_reading`.
+/// Returns a function that creates the call of `executemany`; [`Cursor::run_reading`] calls it.
 pub(crate) fn executemany<'a>(
     sql: &'a Bound<'_, PyString>,
     rows: Option<&'a Bound<'_, PyAny>>,
@@ -187,7 +189,7 @@ pub(crate) fn executemany<'a>(
     }
 }
 
-/// Returns the kind of parameter for a word that `onecopy._input_sizes` uses.
+/// Converts a word of `onecopy._input_sizes` to the kind of a declared parameter.
 fn kind_of(word: &str) -> DeclaredKind {
     match word {
         "number" => DeclaredKind::Number,

@@ -34,7 +34,7 @@ pub(crate) struct LongValue {
     reading: Guarded<Reading>,
 }
 
-/// The buffer and the position of a value that is being read in parts.
+/// The buffer through which a value is read in parts, and the position in the value.
 struct Reading {
     window: Vec<u8>,
     /// The start, in `window`, of the bytes that were read and not yet returned. The field `to` is
@@ -289,7 +289,8 @@ impl Reading {
 
 #[pymethods]
 impl LongValue {
-    /// Returns the next characters of the value, about 64 KiB; an empty `str` at the end.
+    /// Returns the next characters of the value, from about 64 KiB of its bytes; an empty `str` at
+    /// the end.
     fn read_text<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let mut reading = self.reading.lock(py)?;
         let mut n = reading.whole_characters();
@@ -392,7 +393,7 @@ impl Cursor {
     ///         row, or the value was opened before.
     ///
     /// Copies: the text is only converted to ``str``; for SQLite, it is also copied once. Memory:
-    /// 64 KiB, and the buffers of the driver.
+    /// one buffer of 64 KiB, and the buffers of the driver.
     fn open_text(slf: &Bound<'_, Self>, column: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
         LongValue::open(slf, column, true)
     }

@@ -37,7 +37,8 @@ pub(crate) struct Cursor {
     connection: Py<Connection>,
     arraysize: AtomicUsize,
     row_factory: Guarded<Option<Py<PyAny>>>,
-    /// The functions that convert the values of single columns, by the column's name or index.
+    /// The functions that convert the values of single columns. The keys are names or indices of
+    /// columns.
     converters: PyOnceLock<Py<PyDict>>,
     /// The number of results that the cursor has had so far. A row is identified by the number of
     /// its result and its number in this result.
@@ -115,8 +116,8 @@ impl Cursor {
     ///         driver that requests rows in batches (PostgreSQL) requests one row at a time.
     ///
     /// Raises:
-    ///     ProgrammingError: the statement is wrong, or its number of ``?`` is not that of the
-    ///         parameters.
+    ///     ProgrammingError: the statement is invalid, or the number of parameters differs from the
+    ///         number of ``?``.
     ///     DataError: a parameter contains a lone surrogate, or a value that no SQL type can
     ///         represent.
     ///     TypeError: a parameter has an unsupported type.
@@ -159,8 +160,8 @@ impl Cursor {
     ///         array, no Python object is created.
     ///
     /// Raises:
-    ///     Error: as for `execute`; ``error.row`` is the row of parameters that failed, from 0. The
-    ///         rows before it were executed in the transaction.
+    ///     Error: as for `execute`; ``error.row`` is the index, from 0, of the row of parameters
+    ///         that failed. The rows before it were executed in the transaction.
     ///
     /// >>> con = onecopy.connect("sqlite::memory:")
     /// >>> _ = con.execute("create table t (a)")
@@ -190,13 +191,14 @@ impl Cursor {
     /// Raises:
     ///     ProgrammingError: there are no rows to fetch.
     ///     DataError: text is malformed, or Python cannot represent the value; ``error.row`` and
-    ///         ``error.column`` are its position.
+    ///         ``error.column`` are the position of the value.
     fn fetchone(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
         self.next_row(py)
     }
 
-    /// Returns up to ``size`` rows (by default ``arraysize``). It returns fewer rows at the end,
-    /// and if a row fails: the next call raises the error of that row.
+    /// Returns up to ``size`` rows (by default ``arraysize``). It returns fewer rows at the end of
+    /// the result. It also returns fewer rows if a row fails, and the next call raises the error of
+    /// that row.
     #[pyo3(signature = (size=None))]
     fn fetchmany(&self, py: Python<'_>, size: Option<usize>) -> PyResult<Py<PyList>> {
         let size = size.unwrap_or_else(|| self.arraysize.load(Relaxed));
@@ -225,7 +227,8 @@ impl Cursor {
     /// current result are discarded, and results without rows are skipped.
     ///
     /// Raises:
-    ///     Error: an error of the skipped statements; some databases execute them only now.
+    ///     Error: a skipped statement failed; some databases execute the later statements only when
+    ///         this method is called.
     ///
     /// Source: PEP 249, ``.nextset()``.
     fn nextset(slf: &Bound<'_, Self>) -> PyResult<Option<bool>> {
@@ -316,16 +319,16 @@ impl Cursor {
     }
 
     /// The type names of the columns in lower case, as the database or its driver reports them.
-    /// They are the keys of `Connection.converters`. The list is empty for SQLite, and if the
-    /// driver does not report them.
+    /// They are the keys of `Connection.converters`. In SQLite, the name is the declared type of
+    /// the column. A name is empty if it is not reported, as for an expression in SQLite.
     #[getter]
     fn type_names(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         let columns = &self.state.lock(py)?.schema.columns;
         Ok(columns.iter().map(|c| c.type_name.to_lowercase()).collect())
     }
 
-    /// The number of rows that the last statement inserted, changed or deleted; -1 for queries, and
-    /// if the database does not report it.
+    /// The number of rows that the last statement inserted, changed or deleted. It is -1 for
+    /// queries, and if the database does not report the number.
     #[getter]
     fn rowcount(&self, py: Python<'_>) -> PyResult<i64> {
         Ok(self.state.lock(py)?.row_count)
@@ -354,7 +357,7 @@ impl Cursor {
         Ok(PyList::new(py, &state.messages)?.unbind())
     }
 
-    /// The row factory of this cursor, used from the next statement on: see
+    /// The row factory of this cursor. A new value is used from the next statement on: see
     /// `Connection.row_factory`.
     #[getter]
     fn row_factory(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
@@ -368,8 +371,8 @@ impl Cursor {
         Ok(())
     }
 
-    /// A dict from the name or index (from 0) of a column to a function that converts its values.
-    /// It is used from the next statement on. NULL remains ``None``.
+    /// A dict from the name or index (from 0) of a column to a function that converts the column's
+    /// values. It is used from the next statement on. NULL remains ``None``.
     ///
     /// >>> cur = onecopy.connect("sqlite::memory:").cursor()
     /// >>> cur.converters["at"] = onecopy.json.loads

@@ -16,7 +16,7 @@ use super::ends::PlainSocket;
 /// a signal that arrives right before a wait does not interrupt the wait.
 pub(super) const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// A file transfer from or to one socket, in steps.
+/// A file transfer from or to one socket. Each step transfers some of the bytes.
 pub(super) struct Drive<'a> {
     socket: &'a PlainSocket,
     what: Readiness,
@@ -26,9 +26,9 @@ pub(super) struct Drive<'a> {
     waits_since: Option<Instant>,
 }
 
-/// The reason for which the loop of steps paused.
+/// The reason for which the loop that transfers bytes paused.
 enum Pause {
-    /// All bytes were transferred, or the source has ended.
+    /// All bytes were transferred, or the source has no further bytes.
     Done,
     /// Signal handlers of Python may have to run.
     Look,

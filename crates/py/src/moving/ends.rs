@@ -1,5 +1,5 @@
-//! The two ends of a file transfer: a descriptor that the kernel can use, or an object with
-//! methods.
+//! The two ends of a file transfer: a socket and a file. Each is a descriptor that the kernel can
+//! use, or an object whose methods are called.
 
 use std::fs::File;
 use std::os::fd::OwnedFd;
@@ -13,7 +13,7 @@ use pyo3::types::PyType;
 use crate::raw::descriptor::{duplicate, regular_file};
 
 /// The classes of Python whose instances read and write their file descriptor without changing
-/// bytes.
+/// bytes, so that the kernel can transfer the bytes instead.
 struct DescriptorClasses {
     socket: Py<PyType>,
     file: Py<PyType>,
@@ -119,7 +119,7 @@ pub(super) enum FileEnd<'py> {
 }
 
 impl<'py> FileEnd<'py> {
-    /// Returns the file of a transfer from which bytes are sent.
+    /// Returns the source of a transfer: the file whose bytes are sent.
     ///
     /// # Errors
     /// `TypeError` for a text file, and for an object without `read`.
@@ -141,7 +141,7 @@ impl<'py> FileEnd<'py> {
         Ok(FileEnd::Object(file.clone()))
     }
 
-    /// Returns the file of a transfer to which the received bytes are written.
+    /// Returns the destination of a transfer: the file to which the received bytes are written.
     ///
     /// # Errors
     /// `TypeError` for a text file, and for an object without `write`.

@@ -2,8 +2,7 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | `ends` | the ends of a transfer: a descriptor that the kernel can use, or an object with
-//! methods |
+//! | `ends` | the ends of a transfer: a descriptor for the kernel, or an object with methods |
 //! | `drive` | the loop of a transfer with the GIL released: waits, timeouts, signals |
 //! | `objects` | transfers through an object's methods, one piece at a time |
 
@@ -45,14 +44,14 @@ fn natural(value: i64, name: &str) -> PyResult<u64> {
 /// Args:
 ///     sock: a connected stream socket. For a plain `socket.socket` the kernel sends the bytes
 ///         directly from the file (`sendfile(2)`), with the GIL released. Over TCP to the same
-///         machine, where the kernel copies each byte in any case, they are sent through a buffer
-///         of 512 KiB, which is faster. For any other socket class (`ssl.SSLSocket`), ``sendall``
-///         is called with each piece.
+///         machine, where the kernel copies each byte in any case, the bytes are sent through a
+///         buffer of 512 KiB, which is faster. For any other socket class (`ssl.SSLSocket`),
+///         ``sendall`` is called with up to 256 KiB at a time.
 ///     file: a regular file, opened in binary mode; its position is neither used nor moved. An
-///         object with ``read`` is also accepted, and is read piece by piece; it needs ``seek``
-///         unless ``offset`` is 0.
-///     offset: the first byte to send, from 0.
-///     count: the number of bytes; ``None``: up to the current end of the file.
+///         object with ``read`` is also accepted. Such an object is read in parts, and needs
+///         ``seek`` unless ``offset`` is 0.
+///     offset: the position of the first byte to send, from 0.
+///     count: the number of bytes; ``None`` for all bytes up to the current end of the file.
 ///
 /// Returns:
 ///     The number of bytes sent: ``count``, or fewer if the file ends before that, because it is
@@ -65,9 +64,9 @@ fn natural(value: i64, name: &str) -> PyResult<u64> {
 ///     TimeoutError: the socket accepted nothing until its timeout. As with ``sendall``, the number
 ///         of bytes sent is then unknown.
 ///     OSError: the peer has disconnected, or the file cannot be read.
-///     ValueError: a negative number, a closed or datagram socket, an ``offset`` for an object
-///         without ``seek``.
-///     TypeError: a text file, or an object that is not a file or socket.
+///     ValueError: a number is negative, the socket is closed or a datagram socket, or ``offset``
+///         is above 0 for an object without ``seek``.
+///     TypeError: ``file`` is a text file, or an argument is not a file or socket.
 ///
 /// Signals are handled during waits and every 50 ms; Ctrl-C raises `KeyboardInterrupt`. Copies:
 /// none if the kernel transfers the bytes; one if they are sent through a buffer, or through
@@ -101,7 +100,7 @@ pub(crate) fn send_file(
     let len_bytes = source.metadata()?.len();
     let count = count.unwrap_or_else(|| len_bytes.saturating_sub(offset));
     // For a non-blocking socket, no buffer is used: bytes that the socket does not accept would be
-    // read from the file for nothing.
+    // read from the file without being sent.
     let mut sender = match socket.timeout {
         Some(Duration::ZERO) => FileSender::new(),
         _ => FileSender::fastest_for(&socket.fd),
@@ -136,8 +135,8 @@ pub(crate) fn send_file(
 ///         the file.
 ///     OSError: the connection failed, or the file cannot be written; up to 1 MiB of received bytes
 ///         is then lost.
-///     ValueError: a negative number, a closed or datagram socket.
-///     TypeError: a text file, or an object that is not a file or socket.
+///     ValueError: ``count`` is negative, or the socket is closed or a datagram socket.
+///     TypeError: ``file`` is a text file, or an argument is not a file or socket.
 ///
 /// Ctrl-C raises `KeyboardInterrupt`. Copies: none if the kernel transfers the bytes; one through
 /// ``recv`` and ``write``, and one for a file opened for appending. The ledger counts these copies.
@@ -183,7 +182,7 @@ pub(crate) fn recv_file(
 /// Raises:
 ///     OSError: an error of the system; the previous content of ``dst`` is unchanged.
 ///     IsADirectoryError: ``src`` is a directory.
-///     ValueError: ``src`` is a pipe or a device, or both are the same file.
+///     ValueError: ``src`` is a pipe or a device, or ``src`` and ``dst`` are the same file.
 ///
 /// The GIL is released; Ctrl-C raises `KeyboardInterrupt` and leaves ``dst`` unchanged. Copies:
 /// none in the process; one, which the ledger counts, on file systems on which the kernel cannot

@@ -1,4 +1,4 @@
-//! File transfers through the methods of Python objects, one piece at a time.
+//! File transfers through the methods of Python objects, in parts of [`PIECE_BYTES`].
 
 use std::os::unix::fs::FileExt;
 
@@ -14,7 +14,7 @@ use crate::stream_output::write_all;
 /// The number of bytes that are read from the source and sent or written at once.
 const PIECE_BYTES: u64 = 256 * 1024;
 
-/// Sends the bytes of the file piece by piece with the socket's method `sendall` or `send`. `moved`
+/// Sends the bytes of the file in parts with the socket's method `sendall` or `send`. `moved`
 /// counts the bytes sent, also if an error occurs.
 pub(super) fn send<'py>(
     socket: &Bound<'py, PyAny>,
@@ -132,7 +132,7 @@ fn read<'py>(
     }
 }
 
-/// Receives bytes piece by piece with the socket's methods, and writes them to the file.
+/// Receives bytes in parts with the socket's methods, and writes them to the file.
 pub(super) fn receive(
     socket: &Bound<'_, PyAny>,
     blocks: bool,

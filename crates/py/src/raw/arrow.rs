@@ -15,8 +15,8 @@ use crate::errors;
 const STREAM: &CStr = c"arrow_array_stream";
 const SCHEMA: &CStr = c"arrow_schema";
 
-/// Returns a capsule with a stream of `batches`. If no reader takes the stream out of the capsule,
-/// it is released with the capsule.
+/// Returns a capsule with an Arrow stream of `batches`. If no reader moves the stream out of the
+/// capsule, the stream is released when the capsule is destroyed.
 pub(crate) fn stream_capsule<'py>(
     py: Python<'py>,
     batches: Box<dyn Batches>,
@@ -26,7 +26,7 @@ pub(crate) fn stream_capsule<'py>(
     PyCapsule::new_with_value(py, stream_of(batches), STREAM)
 }
 
-/// Returns a capsule with the schema of the columns `fields`.
+/// Returns a capsule with the Arrow schema of the columns `fields`.
 pub(crate) fn schema_capsule<'py>(
     py: Python<'py>,
     fields: &[Field],
@@ -34,8 +34,8 @@ pub(crate) fn schema_capsule<'py>(
     PyCapsule::new_with_value(py, schema_of(fields), SCHEMA)
 }
 
-/// Returns the columns of the schema in another library's capsule; `None` if a column has an
-/// unknown type.
+/// Returns the columns of the Arrow schema in a capsule that another library has created; `None` if
+/// a column has a type that this crate does not support.
 pub(crate) fn fields_of_capsule(capsule: &Bound<'_, PyAny>) -> PyResult<Option<Vec<Field>>> {
     let capsule = capsule.cast::<PyCapsule>()?;
     let at = capsule.pointer_checked(Some(SCHEMA))?.cast::<ArrowSchema>();
@@ -45,11 +45,12 @@ pub(crate) fn fields_of_capsule(capsule: &Bound<'_, PyAny>) -> PyResult<Option<V
     Ok(fields_of(schema).ok())
 }
 
-/// Returns the stream that an object of another library exports.
+/// Returns the Arrow stream that an object of another library exports by `__arrow_c_stream__`.
 ///
 /// # Errors
-/// `TypeError` for an object that exports no stream; the exception that the object raises; the
-/// error that the stream reports for its columns.
+/// `TypeError` if the result of `__arrow_c_stream__` is not a capsule; the exception that the
+/// object raises, such as `AttributeError` if it has no such method; the error that the stream
+/// reports for its columns.
 pub(crate) fn foreign_stream(object: &Bound<'_, PyAny>) -> PyResult<ForeignStream> {
     let py = object.py();
     let capsule = object.call_method0("__arrow_c_stream__")?;

@@ -1,4 +1,4 @@
-//! `bytes` objects: creation, and growth while they are filled (`BytesMemory`, `FreshBytes`).
+//! Creates `bytes` objects. Those of `BytesMemory` and `FreshBytes` can grow while they are filled.
 
 use std::any::Any;
 use std::cell::UnsafeCell;
@@ -14,7 +14,7 @@ use pyo3::types::PyBytes;
 
 use super::gil;
 
-/// Creates a `bytes` object. Copies: the bytes once.
+/// Creates a `bytes` object with the contents of `bytes`. Copies: the bytes once.
 #[inline]
 pub(crate) fn make<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyAny>> {
     // SAFETY: a valid slice (never longer than isize::MAX); the call copies it.
@@ -25,7 +25,8 @@ pub(crate) fn make<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, Py
     }
 }
 
-/// Returns `true` for a `bytes` or a `bytearray`, which are single values and not columns.
+/// Returns `true` for a `bytes` or a `bytearray`. Both are sequences, but callers treat them as
+/// single values and not as columns of numbers.
 pub(crate) fn is_bytes(object: &Bound<'_, PyAny>) -> bool {
     object.is_instance_of::<PyBytes>() || object.is_instance_of::<pyo3::types::PyByteArray>()
 }
@@ -37,7 +38,7 @@ pub(crate) fn bytes_of<'a>(object: &'a Bound<'_, PyAny>) -> &'a [u8] {
         .map_or(&[], |bytes| bytes.as_bytes())
 }
 
-/// Creates a `bytes` object of length `len`, whose data `write` fills.
+/// Creates a `bytes` object of length `len`, and calls `write` to fill its data.
 pub(super) fn make_of(
     py: Python<'_>,
     len: usize,
@@ -61,17 +62,17 @@ pub(super) fn make_of(
     Ok(made.into_any())
 }
 
-/// The largest `bytes` object, in bytes, that grows by a copy of its data to a new object.
-/// `realloc` would copy the data too. After a copy by this module, however, the old object remains
-/// valid if the allocation fails.
+/// The size in bytes up to which a `bytes` object grows by a copy of its data to a new object.
+/// `realloc` would copy so few bytes too. Unlike `_PyBytes_Resize`, the copy keeps the old object
+/// if the allocation of the new one fails.
 const COPIED_BYTES: usize = 128 << 10;
 
-/// The memory of a [`Chunk`] in a new `bytes` object: the written bytes become the object's data
-/// without a copy.
+/// The memory of a [`Chunk`] inside a new `bytes` object, so that the written bytes become the data
+/// of this object without a copy.
 pub(crate) struct BytesMemory {
     bytes: Option<Py<PyBytes>>,
-    /// The smallest size in bytes to which the object grows, unless the system refuses that much
-    /// memory.
+    /// The smallest size in bytes to which the object grows; 0 for the requested size. If the
+    /// system refuses this size, the object grows to the requested size.
     grown_bytes: usize,
 }
 
@@ -82,7 +83,7 @@ pub(crate) struct BytesMemory {
 const WHOLE_BYTES: usize = 2 * MOVED_BY_PAGES_BYTES;
 
 impl BytesMemory {
-    /// Creates a chunk in a new `bytes` with a capacity of `capacity_bytes`.
+    /// Creates a chunk in a new `bytes` object with a capacity of `capacity_bytes`.
     pub(crate) fn chunk(capacity_bytes: usize) -> PyResult<Chunk> {
         BytesMemory::growing_to(0, capacity_bytes)
     }
@@ -121,7 +122,7 @@ impl BytesMemory {
         }
     }
 
-    /// Implements [`ChunkMemory::grow`], with the GIL held.
+    /// Implements [`ChunkMemory::grow`] for a caller that holds the GIL.
     fn grow_attached(
         &mut self,
         py: Python<'_>,
@@ -185,15 +186,15 @@ unsafe impl ChunkMemory for BytesMemory {
     }
 }
 
-/// The size in bytes to which a small buffer grows first. The allocator provides memory of this
-/// size from its heap, and does not create a memory mapping.
+/// The size in bytes to which the memory of a [`FreshBytes`] with a short result grows first. The
+/// allocator provides memory of this size from its heap, and does not create a memory mapping.
 const MIDDLE_BYTES: usize = 120 << 10;
 
 /// The memory for a result of up to 4096 bytes. A writer requires some free space before it writes
-/// a value, so a result that is a little shorter can be too long already.
+/// a value, so even a result of slightly fewer than 4096 bytes may not fit.
 type Short = [MaybeUninit<u8>; 4096];
 
-/// The static memory of [`ShortBuffer`].
+/// The static memory that a [`ShortBuffer`] refers to.
 struct ShortMemory(UnsafeCell<Short>);
 
 // SAFETY: only the one `ShortBuffer` that `SHORT_IS_LENT` admits refers to it.
@@ -208,7 +209,8 @@ static SHORT_IS_LENT: AtomicBool = AtomicBool::new(false);
 pub(crate) struct ShortBuffer(*mut Short);
 
 impl ShortBuffer {
-    /// Returns the static buffer; `None` while another call uses the buffer.
+    /// Returns the static buffer; `None` while another call uses it. It can be used again when the
+    /// returned value is dropped.
     #[inline(always)]
     pub(crate) fn lend(_: Python<'_>) -> Option<ShortBuffer> {
         // The thread is attached, so with a GIL no other thread runs between the two accesses.
@@ -231,9 +233,9 @@ impl Drop for ShortBuffer {
     }
 }
 
-/// A new `bytes` object that is filled with the GIL held. It replaces a [`Chunk`] in code that
-/// holds the GIL: in contrast to a `Chunk`, it is not allocated, and does not look up the
-/// interpreter.
+/// A new `bytes` object that is filled with the GIL held. Code that holds the GIL uses it instead
+/// of a [`Chunk`], because it needs no heap allocation of its own, and does not acquire the GIL to
+/// grow.
 ///
 /// A short result is written to the [`ShortBuffer`] and copied into a `bytes` object of its size.
 /// To create a `bytes` object with spare capacity and truncate it would take 60 ns longer than this
@@ -271,7 +273,8 @@ impl<'s, 'py> FreshBytes<'s, 'py> {
         })
     }
 
-    /// Creates a buffer for a result that is probably short.
+    /// Creates a buffer for a result that is probably short. It writes to `buffer`, and moves to a
+    /// `bytes` object if the result exceeds the size of `buffer`.
     #[inline]
     pub(crate) fn short(py: Python<'py>, buffer: &'s mut ShortBuffer) -> FreshBytes<'s, 'py> {
         FreshBytes {
@@ -417,7 +420,7 @@ fn blank(py: Python<'_>, len: usize) -> PyResult<Bound<'_, PyBytes>> {
 // SAFETY: declared as in CPython's cpython/bytesobject.h, and part of every CPython that this is
 // built for.
 unsafe extern "C" {
-    /// Declared here because pyo3-ffi does not declare it:
+    /// Resizes a `bytes` object. pyo3-ffi does not declare this function:
     /// <https://docs.python.org/3/c-api/bytes.html>.
     fn _PyBytes_Resize(
         bytes: *mut *mut ffi::PyObject,
@@ -425,7 +428,8 @@ unsafe extern "C" {
     ) -> std::ffi::c_int;
 }
 
-/// Truncates `bytes` to the written length. The caller must have the only reference.
+/// Truncates `bytes` to `len`, the written length. The caller must own the only reference to
+/// `bytes`.
 ///
 /// A short unused end remains in the object; it is not returned to the allocator. If the few
 /// hundred unused bytes after each `bytes` of 128 KiB were freed, small allocations would use them.
@@ -449,7 +453,8 @@ fn finish_at(bytes: Bound<'_, PyBytes>, len: usize) -> PyResult<Bound<'_, PyByte
     Ok(bytes)
 }
 
-/// Resizes `bytes`. The caller must have the only reference.
+/// Resizes `bytes` to the length `len`, and frees the object if that fails. The caller must own the
+/// only reference to `bytes`.
 fn resize(bytes: Bound<'_, PyBytes>, len: usize) -> PyResult<Bound<'_, PyBytes>> {
     let py = bytes.py();
     let len = isize::try_from(len).map_err(|_| PyMemoryError::new_err(()))?;

@@ -19,7 +19,7 @@ use pyo3::{Borrowed, ffi};
 use super::binary;
 use super::private_bytes::PrivateBytes;
 
-/// The bytes of an object. They do not change while this value exists.
+/// The bytes of a Python object with a buffer. They do not change while this value exists.
 pub(crate) enum BufferBytes<'a, 'py> {
     /// The data of a `bytes`, which never moves or changes.
     Immutable(&'a [u8], PhantomData<Python<'py>>),
@@ -32,8 +32,8 @@ pub(crate) enum BufferBytes<'a, 'py> {
     Copied(PrivateBytes),
 }
 
-/// A buffer that `PyObject_GetBuffer` has returned; its memory does not move before the buffer is
-/// released.
+/// A buffer that `PyObject_GetBuffer` has returned. Its memory does not move until this value is
+/// dropped, which releases the buffer.
 struct View<'v, 'py>(&'v mut ffi::Py_buffer, PhantomData<Python<'py>>);
 
 impl Drop for View<'_, '_> {
@@ -48,7 +48,8 @@ impl View<'_, '_> {
         usize::try_from(self.0.len).unwrap_or(0)
     }
 
-    /// Returns the memory of this buffer, which must be contiguous.
+    /// Returns the memory of this buffer, which must be contiguous: the caller must have requested
+    /// it with `PyBUF_SIMPLE`.
     fn bytes(&self) -> VolatileBytes<'_> {
         let at = match self.len() {
             0 => std::ptr::dangling(),
@@ -60,11 +61,11 @@ impl View<'_, '_> {
     }
 }
 
-/// The bytes of an object, borrowed until the object's buffer is released.
+/// The bytes of a Python object, borrowed until the object's buffer is released.
 pub(crate) enum BorrowedBytes<'a> {
-    /// Bytes that no code writes to.
+    /// Bytes that no code changes: those of a `bytes` object or of a private copy.
     Stable(&'a [u8]),
-    /// Bytes that other code may write to.
+    /// Bytes that other code may change while they are read.
     Volatile(VolatileBytes<'a>),
 }
 
@@ -72,8 +73,8 @@ pub(crate) enum BorrowedBytes<'a> {
 /// copied; any other buffer is copied once.
 ///
 /// # Errors
-/// `TypeError` for an object without a buffer, `MemoryError`; the error of `read`, and the
-/// exception of the object.
+/// `TypeError` for an object without a buffer; `MemoryError` if the copy cannot be allocated; the
+/// exception that the object raises when its buffer is requested; the error of `read`.
 #[inline]
 pub(crate) fn with_source<'py, R>(
     object: Borrowed<'_, 'py, PyAny>,
@@ -105,8 +106,8 @@ fn with_other_source<'py, R>(
     }
 }
 
-/// Returns the `bytes` whose data a contiguous memoryview exposes, and the exposed slice; `None`
-/// for any other object.
+/// Returns the `bytes` whose data a contiguous, read-only memoryview exposes, and the exposed
+/// slice. Returns `None` for any other object, because its bytes may change.
 fn part_of_bytes<'py>(
     object: Borrowed<'_, 'py, PyAny>,
     view: &View<'_, 'py>,
@@ -122,7 +123,7 @@ fn part_of_bytes<'py>(
     Ok(Some((owner, part)))
 }
 
-/// Checks that an object has a buffer.
+/// Returns an error if an object has no buffer.
 ///
 /// # Errors
 /// `TypeError` for an object without a buffer.
@@ -152,7 +153,7 @@ pub(crate) fn of_bytes<'a>(object: Borrowed<'a, '_, PyAny>) -> Option<&'a [u8]> 
     }
 }
 
-/// Gets the buffer of an object and stores it in `place`.
+/// Requests the buffer of an object, with the `PyBUF_*` flags `flags`, and stores it in `place`.
 fn view<'v, 'py>(
     object: Borrowed<'_, 'py, PyAny>,
     flags: i32,
@@ -173,7 +174,8 @@ impl<'a, 'py> BufferBytes<'a, 'py> {
     /// is not copied; any other buffer is copied once.
     ///
     /// # Errors
-    /// `TypeError` for an object without a buffer, `MemoryError`; the exception of the object.
+    /// `TypeError` for an object without a buffer; `MemoryError` if the copy cannot be allocated;
+    /// the exception that the object raises when its buffer is requested.
     #[inline]
     pub(crate) fn of(object: Borrowed<'a, 'py, PyAny>) -> PyResult<BufferBytes<'a, 'py>> {
         if let Some(bytes) = of_bytes(object) {
@@ -198,13 +200,14 @@ impl<'a, 'py> BufferBytes<'a, 'py> {
         }
     }
 
-    /// Returns `true` if the object has a buffer.
+    /// Returns `true` if the object has a buffer (PEP 3118), as `bytes`, `bytearray` and
+    /// `memoryview` have.
     pub(crate) fn is_buffer(object: Borrowed<'_, '_, PyAny>) -> bool {
         // SAFETY: the check accepts any object.
         unsafe { ffi::PyObject_CheckBuffer(object.as_ptr()) != 0 }
     }
 
-    /// Returns the bytes.
+    /// Returns the bytes of the object, which do not change while `self` exists.
     #[inline]
     pub(crate) fn as_slice(&self) -> &[u8] {
         match self {
@@ -220,7 +223,8 @@ impl<'a, 'py> BufferBytes<'a, 'py> {
 /// bytes once.
 ///
 /// # Errors
-/// `MemoryError`; the exception of the object.
+/// `MemoryError` if the copy cannot be allocated; the exception that the object raises when its
+/// buffer is requested.
 pub(crate) fn copy_of(object: Borrowed<'_, '_, PyAny>) -> PyResult<Option<Vec<u8>>> {
     if !BufferBytes::is_buffer(object) {
         return Ok(None);
@@ -245,7 +249,7 @@ pub(crate) fn copy_of(object: Borrowed<'_, '_, PyAny>) -> PyResult<Option<Vec<u8
 /// one, otherwise a new `bytes`. Copies: the data of a new `bytes` is copied once.
 ///
 /// # Errors
-/// As [`with_source`].
+/// The errors of [`with_source`], except for that of `read`.
 pub(crate) fn immutable<'py>(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = object.py();
     if of_bytes(object).is_some() {
@@ -267,7 +271,8 @@ pub(crate) fn immutable<'py>(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Bound
     }
 }
 
-/// Returns the items of a buffer in C order. Copies: each item once.
+/// Returns the items of an object's buffer in C order (the last dimension varies fastest). Copies:
+/// each item once.
 fn gathered(object: Borrowed<'_, '_, PyAny>) -> PyResult<Vec<u8>> {
     let mut place = MaybeUninit::zeroed();
     items(
@@ -276,8 +281,7 @@ fn gathered(object: Borrowed<'_, '_, PyAny>) -> PyResult<Vec<u8>> {
     )
 }
 
-/// Returns the items of a buffer in C order (the last dimension varies fastest). Each item is
-/// copied once.
+/// Returns the items of the buffer `view` in C order. Each item is copied once.
 fn items(view: &mut View<'_, '_>, py: Python<'_>) -> PyResult<Vec<u8>> {
     let len = view.len();
     let mut bytes: Vec<u8> = Vec::new();
@@ -303,7 +307,7 @@ fn items(view: &mut View<'_, '_>, py: Python<'_>) -> PyResult<Vec<u8>> {
 ///
 /// # Errors
 /// `BufferError` if the buffer is read-only or not contiguous, `TypeError` for an object without a
-/// buffer.
+/// buffer; the error of `write`.
 pub(crate) fn with_writable<'py, R>(
     object: Borrowed<'_, 'py, PyAny>,
     write: impl FnOnce(&mut [MaybeUninit<u8>]) -> PyResult<R>,
@@ -321,7 +325,7 @@ pub(crate) fn with_writable<'py, R>(
     write(unsafe { slice::from_raw_parts_mut(view.0.buf.cast(), len) })
 }
 
-/// The memory of a writable buffer.
+/// The memory of a writable buffer: its address and its length in bytes.
 pub(crate) struct WritableBuffer<'a> {
     pub(super) at: *mut u8,
     pub(super) len: usize,
@@ -338,11 +342,13 @@ impl WritableBuffer<'_> {
     }
 }
 
-/// Calls a function with the memory of a writable, contiguous buffer. Other code may write to this
+/// Calls `write` with the memory of a writable, contiguous buffer. In contrast to
+/// [`with_writable`], it passes an address and not a slice, because other code may write to this
 /// memory at the same time.
 ///
 /// # Errors
-/// As [`with_writable`].
+/// `BufferError` if the buffer is read-only or not contiguous, `TypeError` for an object without a
+/// buffer; the error of `write`.
 pub(crate) fn with_place<'py, R>(
     object: Borrowed<'_, 'py, PyAny>,
     write: impl FnOnce(WritableBuffer<'_>) -> PyResult<R>,
@@ -386,8 +392,8 @@ pub(crate) fn put(out: &mut [MaybeUninit<u8>], bytes: &[u8]) {
     out.copy_from_slice(unsafe { slice::from_raw_parts(bytes.as_ptr().cast(), bytes.len()) });
 }
 
-/// Returns the format of the elements in an object's buffer (PEP 3118); `B` if the object reports
-/// none.
+/// Returns the format of the elements in an object's buffer, in the syntax of PEP 3118. Returns `B`
+/// (unsigned bytes) if the object reports no format, as PEP 3118 requires.
 pub(crate) fn format_of(object: Borrowed<'_, '_, PyAny>) -> PyResult<String> {
     let mut place = MaybeUninit::zeroed();
     let view = view(object, ffi::PyBUF_FORMAT | ffi::PyBUF_ND, &mut place)?;

@@ -25,7 +25,7 @@ fn handler(errors: Option<Borrowed<'_, '_, PyAny>>) -> PyResult<CString> {
     CString::new(written).map_err(|_| PyValueError::new_err("no error handler has such a name"))
 }
 
-/// Decodes bytes as `bytes.decode` does.
+/// Decodes bytes as `bytes.decode` does: malformed bytes are passed to the error handler `errors`.
 #[cold]
 pub(crate) fn decode<'py>(
     py: Python<'py>,
@@ -47,7 +47,8 @@ pub(crate) fn decode<'py>(
     }
 }
 
-/// Encodes a `str` as `str.encode` does.
+/// Encodes a `str` as `str.encode` does: characters that cannot be encoded are passed to the error
+/// handler `errors`.
 #[cold]
 pub(crate) fn encode<'py>(
     string: Borrowed<'_, 'py, PyString>,

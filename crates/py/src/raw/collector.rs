@@ -1,4 +1,4 @@
-//! `HeldOff`: disables the cyclic garbage collector while rows are created.
+//! `HeldOff`: a guard that disables the cyclic garbage collector while rows are created.
 
 use std::marker::PhantomData;
 
@@ -6,9 +6,10 @@ use std::marker::PhantomData;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-/// Disables the cyclic garbage collector until this value is dropped. No finalizer can then run
-/// between two cells, and use the cursor that is being read. This also saves time: while 400,000
-/// tuples are created, the collector would traverse them 500 times.
+/// Disables the cyclic garbage collector until this value is dropped. Otherwise the collector could
+/// run a finalizer between two cells, and the finalizer could use the cursor that is being read.
+/// This also saves time: while 400,000 tuples are created, the collector would traverse them 500
+/// times.
 ///
 /// This value must be dropped before the GIL is released, because the collector is disabled for the
 /// whole interpreter and not for one thread. While this thread holds the GIL, no other thread is

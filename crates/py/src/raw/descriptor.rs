@@ -1,4 +1,4 @@
-//! File descriptors of Python objects, to which bytes are written with the GIL released.
+//! Writes bytes to the file descriptors of Python objects, with the GIL released.
 
 use std::fs::File;
 use std::io;
@@ -10,14 +10,14 @@ use std::time::{Duration, Instant};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Descriptor {
     pub(crate) fd: RawFd,
-    /// `true` for a socket. Bytes are then written with `send`, so that a closed peer causes an
-    /// error and not a signal.
+    /// `true` for a socket. Bytes are then written with `send`, because its flag `MSG_NOSIGNAL`
+    /// prevents the signal SIGPIPE if the peer has closed the connection.
     pub(crate) is_socket: bool,
-    /// The time limit of one wait for space in the file or socket; `None` for no limit.
+    /// The time limit of one wait until the file or socket accepts more bytes; `None` for no limit.
     pub(crate) timeout: Option<Duration>,
 }
 
-/// Duplicates a file descriptor.
+/// Duplicates a file descriptor. The new descriptor is closed when the returned value is dropped.
 pub(crate) fn duplicate(fd: RawFd) -> io::Result<OwnedFd> {
     if fd < 0 {
         return Err(io::ErrorKind::InvalidInput.into());
@@ -26,18 +26,19 @@ pub(crate) fn duplicate(fd: RawFd) -> io::Result<OwnedFd> {
     unsafe { BorrowedFd::borrow_raw(fd) }.try_clone_to_owned()
 }
 
-/// Duplicates a descriptor of a regular file, so that the object that owns `fd` may be closed.
-/// `None` for any other kind of file.
+/// Duplicates the descriptor of a regular file, so that the object that owns `fd` may be closed.
+/// Returns `None` for any other type of file, such as a pipe or a socket.
 pub(crate) fn regular_file(fd: RawFd) -> io::Result<Option<File>> {
     let file = File::from(duplicate(fd)?);
     Ok(file.metadata()?.is_file().then_some(file))
 }
 
-/// The interval in which signals are checked during a wait. A check is needed because a signal that
-/// arrives right before a wait does not interrupt the wait.
+/// The longest time between two checks for signals while a write waits. These checks are needed
+/// because a signal that arrives right before a wait does not interrupt the wait.
 const WAIT: Duration = Duration::from_millis(50);
 
-/// Writes bytes to a descriptor, and measures how long it has waited for space.
+/// Writes bytes to a descriptor. It remembers since when it has been waiting, so that the time
+/// limit applies to several calls.
 #[derive(Debug)]
 pub(crate) struct Writer {
     to: Descriptor,

@@ -1,4 +1,5 @@
-//! Creates the environ of a WSGI request (PEP 3333), in one pass over the request head.
+//! Creates the environ of a WSGI request, which is the dict that PEP 3333 defines, from the head of
+//! an HTTP request.
 //!
 //! Values are decoded as Latin-1, as PEP 3333 defines: each character is a received byte. The `str`
 //! objects of names, and of values that occur in many requests, are created once.
@@ -13,8 +14,8 @@ use pyo3::{Borrowed, ffi};
 
 use super::text;
 
-/// The number of slots for header names, a power of two. Of two names with the same slot, only the
-/// last one is cached.
+/// The number of slots for header names, a power of two. If two names have the same slot, only the
+/// name that occurred last is cached.
 const N_NAMES: usize = 256;
 /// The largest size in bytes of a value that is compared with the previous value of its field.
 const MOST_COMPARED_BYTES: usize = 512;
@@ -37,7 +38,8 @@ struct Peer {
     port: Py<PyAny>,
 }
 
-/// The `str` objects of the names and values in earlier requests.
+/// A cache of the `str` objects that earlier requests have created: header names and values,
+/// addresses of clients, and paths.
 pub(crate) struct Strings {
     fields: Vec<Option<RecentField>>,
     shapes: Vec<HeaderShape>,
@@ -45,7 +47,8 @@ pub(crate) struct Strings {
     others: [Option<Py<PyAny>>; N_OTHERS],
 }
 
-/// Values other than header fields that are the same in many requests.
+/// The values of a request other than header fields. Each of them is often the same in the next
+/// request, so its `str` is cached.
 #[derive(Clone, Copy)]
 pub(crate) enum Other {
     Path,
@@ -91,8 +94,9 @@ impl Strings {
         Ok((peer.address.bind(py).clone(), peer.port.bind(py).clone()))
     }
 
-    /// Returns a `str` with the characters of `bytes`. If the object of the previous request has
-    /// the same characters, this object is returned, otherwise a new one.
+    /// Returns a `str` with the characters of `bytes` (Latin-1). If the previous `str` for the
+    /// value `which` has the same characters, this object is returned; otherwise a new one is
+    /// created.
     pub(crate) fn other<'py>(
         &mut self,
         py: Python<'py>,
@@ -138,8 +142,9 @@ impl Strings {
         Ok(environ)
     }
 
-    /// Returns a copy of the environ that is cached for the list of names `shape`, with the values
-    /// of this request's fields. `None` if the fields of this request have other names.
+    /// Returns a copy of the environ in the slot `shape`, with the values of this request's fields.
+    /// Returns `None` if the slot contains no environ, or if its field names are not those of this
+    /// request in the same order.
     fn shaped<'py, 'f>(
         &mut self,
         template: &Bound<'py, PyDict>,
@@ -178,7 +183,8 @@ impl Strings {
         Ok(Some(environ))
     }
 
-    /// Returns the cached field with this name; an empty one if the name was not cached.
+    /// Returns the cached field with this name. If the name is not cached, a field without a value
+    /// replaces the contents of its slot.
     fn field(&mut self, py: Python<'_>, name: &[u8]) -> &mut RecentField {
         let slot = &mut self.fields[slot_of(name)];
         let is_it = |k: &RecentField| &*k.name == name || k.name.eq_ignore_ascii_case(name);
@@ -192,8 +198,9 @@ impl Strings {
         })
     }
 
-    /// Adds a header field to an environ. The value of a second field with the same name is
-    /// appended to that of the first, after a comma (for cookies, a semicolon).
+    /// Adds a header field to an environ. If the environ already has a field with this name, the
+    /// new value is appended to the old one, after a comma. The separator of `Cookie` fields is a
+    /// semicolon and a space.
     fn set_field(
         &mut self,
         environ: &Bound<'_, PyDict>,
@@ -229,22 +236,22 @@ const N_SHAPES: usize = 16;
 /// The largest number of fields in a cached list of names.
 const MOST_FIELDS: usize = 64;
 
-/// A list of field names that two requests had in the same order, and the environ of the second
-/// one.
+/// A slot of the cache of environs, which is keyed by the list of field names. It contains the
+/// environ of an earlier request whose fields had these names in this order.
 #[derive(Default)]
 struct HeaderShape {
     tag: usize,
     fields: Vec<(Py<PyString>, Py<PyAny>)>,
     /// The environ of the second request with this list of names; `None` if the list of names has
-    /// occurred once.
+    /// occurred only once.
     made: Option<Py<PyDict>>,
 }
 
 impl HeaderShape {
-    /// Caches the list of field names of a request. If this list was cached before, also caches the
-    /// environ. In the environ, the items of `template` are followed by the fields, in the order of
-    /// their arrival. If two fields with the same name were joined, the cached environ is never
-    /// used.
+    /// Caches the list of field names of a request, identified by the hash `tag`. If this list was
+    /// cached before, also caches the environ. In the environ, the items of `template` are followed
+    /// by the fields, in the order of their arrival. If two fields with the same name were joined,
+    /// the cached environ is never used, because it has fewer keys than a request has fields.
     fn learn(
         &mut self,
         template: &Bound<'_, PyDict>,
@@ -286,8 +293,8 @@ fn key_of(py: Python<'_>, name: &[u8]) -> Py<PyString> {
     PyString::intern(py, &key).unbind()
 }
 
-/// Returns the slot of a name. It depends on the name's length, its ends and its middle, but not on
-/// upper or lower case.
+/// Returns the slot of a header name. It is computed from the length and from the first, middle and
+/// last byte, without distinguishing upper and lower case.
 fn slot_of(name: &[u8]) -> usize {
     let at = |i: usize| usize::from(name.get(i).copied().unwrap_or(0) | 0x20);
     let n = name.len();
@@ -299,8 +306,9 @@ fn slot_of(name: &[u8]) -> usize {
         & (N_NAMES - 1)
 }
 
-/// Returns a `str` with the characters of `bytes`. If the object in `known` has these characters,
-/// it is returned. Otherwise a new object is returned, and stored in `known` if it is not too long.
+/// Returns a `str` with the characters of `bytes` (Latin-1). If the object in `known` has these
+/// characters, it is returned. Otherwise a new object is returned, and stored in `known` if it has
+/// at most [`MOST_COMPARED_BYTES`].
 fn latin1_or_known<'py>(
     py: Python<'py>,
     bytes: &[u8],

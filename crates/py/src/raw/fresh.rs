@@ -1,11 +1,11 @@
 //! Creates `str` objects whose characters are written afterwards.
 //!
-//! If a short text is converted to a `str` with `PyUnicode_New`, this function takes a third of the
-//! time. Up to Python 3.13, a compact `str` is one allocation. All fields of its header, except for
-//! the length, depend only on the kind of the `str`. When the module is imported, the headers are
-//! read from objects that CPython has created, and each new object gets a copy. If two objects of
-//! CPython differ in more than their length (a debug build, an unknown layout), `PyUnicode_New` is
-//! called instead.
+//! When a short text is converted to a `str`, a call of `PyUnicode_New` takes a third of the time.
+//! This module avoids the call. Up to Python 3.13, a compact `str` is one allocation. All fields of
+//! its header, except for the length, depend only on the kind of the `str` (ASCII, Latin-1, UCS-2
+//! or UCS-4). When the module is imported, the headers are read from objects that CPython has
+//! created, and each new object gets a copy. If two objects of CPython differ in more than their
+//! length (a debug build, an unknown layout), `PyUnicode_New` is called instead.
 
 use onecopy_text::Shape;
 use pyo3::exceptions::PyMemoryError;
@@ -45,7 +45,8 @@ pub(crate) fn take_headers(py: Python<'_>) -> PyResult<()> {
     Ok(())
 }
 
-/// Creates short `str` objects. The headers are looked up once for all of them.
+/// Creates short `str` objects. This value contains the address of the stored headers, so that it
+/// is read once and not for each `str`.
 #[derive(Clone, Copy)]
 pub(crate) struct Blanks<'py> {
     py: Python<'py>,
@@ -68,8 +69,9 @@ impl<'py> Blanks<'py> {
         self.py
     }
 
-    /// Creates a short `str` as [`blank`] does. `None` if the `str` would exceed the small-object
-    /// allocator's limit, and if the allocation fails.
+    /// Creates a short `str` as [`blank`] does. Returns `None` if the allocation fails. If headers
+    /// are stored, also returns `None` for an empty `str`, and for a `str` that exceeds the limit
+    /// of the small-object allocator.
     #[inline(always)]
     pub(crate) fn small(self, shape: Shape) -> Option<Bound<'py, PyAny>> {
         #[cfg(not(any(Py_3_14, Py_GIL_DISABLED)))]
@@ -89,8 +91,8 @@ mod templates {
 
     use super::*;
 
-    /// The largest allocation that CPython's small-object allocator serves, in bytes. Larger ones
-    /// are made by the C library, which takes much longer than the time that copying a header
+    /// The largest allocation that CPython's small-object allocator serves, in bytes. For a larger
+    /// object CPython calls `malloc`, which takes much longer than the time that a copied header
     /// saves.
     const MOST_BYTES: usize = 512;
 
@@ -117,7 +119,8 @@ mod templates {
         HEADERS.get()
     }
 
-    /// Implements [`super::blank`] for a short text.
+    /// Creates a `str` as [`super::blank`] does, by copying a header. Returns `None` for an empty
+    /// text and for one that is not short.
     #[inline(always)]
     pub(super) fn blank<'py>(
         py: Python<'py>,
@@ -203,8 +206,8 @@ mod templates {
         None
     }
 
-    /// Reads the headers of objects that CPython created. They are stored if objects with copies of
-    /// these headers are equal to objects of CPython.
+    /// Reads the headers of `str` objects that CPython has created. They are stored in [`HEADERS`]
+    /// if the headers of objects of the same kind differ only in the length.
     pub(super) fn take(py: Python<'_>) -> PyResult<()> {
         // A build that counts all references counts new objects in `PyUnicode_New`.
         if py.import("sys")?.hasattr("gettotalrefcount")? {
@@ -226,8 +229,9 @@ mod templates {
         Ok(())
     }
 
-    /// Returns the header of a new `str` of this kind. `None` if two such objects differ in more
-    /// than their length, or have their characters at another offset.
+    /// Returns the header of a new `str` of this kind. Returns `None` if the headers of several
+    /// such objects differ in more than the length, or if their characters do not follow the
+    /// header.
     fn header<const N: usize, const UNIT: usize>(
         py: Python<'_>,
         kind: Kind,

@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 #[allow(deprecated)]
 const DATA_AT: usize = offset_of!(ffi::PyBytesObject, ob_sval);
 
-/// Creates a `bytes` object of length `len`, whose data `write` fills. Copies: none.
+/// Creates a `bytes` object of length `len`, and calls `write` to fill its data. Copies: none.
 #[inline]
 pub(crate) fn make_with<'py>(
     py: Python<'py>,
@@ -37,7 +37,8 @@ fn blank(py: Python<'_>, len: usize) -> PyResult<Bound<'_, PyAny>> {
     }
 }
 
-/// Reads the header of a new `bytes` object. It is called when the module is imported.
+/// Stores the header of a new `bytes` object, from which [`SmallBytes`] creates later `bytes`
+/// objects. It is called when the module is imported.
 pub(crate) fn take_header(py: Python<'_>) -> PyResult<()> {
     #[cfg(not(any(Py_3_14, Py_GIL_DISABLED)))]
     template::take(py)?;
@@ -107,7 +108,9 @@ mod template {
         HEADER.get()
     }
 
-    /// Implements [`super::blank`] for a short `bytes` object that CPython does not share.
+    /// Creates a `bytes` object as [`super::blank`] does, by copying a header. Returns `None` if
+    /// the object would not be short, or if it has at most one byte, because CPython shares such
+    /// objects.
     #[inline(always)]
     pub(super) fn blank<'py>(
         py: Python<'py>,
@@ -135,8 +138,8 @@ mod template {
         }
     }
 
-    /// Reads the header of an object that CPython created. It is stored if an object with a copy of
-    /// this header is equal to an object of CPython.
+    /// Reads the headers of `bytes` objects that CPython has created. They are stored in [`HEADER`]
+    /// if they differ only in the length.
     pub(super) fn take(py: Python<'_>) -> PyResult<()> {
         // A build that counts all references counts new objects in `PyBytes_FromStringAndSize`.
         if py.import("sys")?.hasattr("gettotalrefcount")? {

@@ -12,7 +12,7 @@ use pyo3::{Borrowed, ffi};
 
 use super::{gil, stack, text};
 
-/// A function of a Python module.
+/// A function of a Python module that is implemented in Rust.
 pub(crate) trait Function {
     /// The name of the function.
     const NAME: &'static str;
@@ -36,14 +36,16 @@ pub(crate) trait Function {
         None
     }
 
-    /// Implements the function. An implementation must drop its references while the GIL is held.
+    /// Implements the function for any arguments. An implementation must drop its references to
+    /// Python objects while the GIL is held.
     fn call<'py>(py: Python<'py>, args: &Args<'_, 'py>) -> PyResult<Bound<'py, PyAny>>;
 }
 
 /// The largest number of parameters of a function.
 const MOST: usize = 20;
 
-/// The arguments of a call, indexed by the number of their parameter, from 0.
+/// The arguments of a call. The index of an argument is that of its parameter in
+/// [`Function::PARAMETERS`], from 0.
 pub(crate) struct Args<'a, 'py>(&'a [*mut ffi::PyObject], Python<'py>);
 
 impl<'a, 'py> Args<'a, 'py> {
@@ -58,7 +60,8 @@ impl<'a, 'py> Args<'a, 'py> {
         Some(unsafe { Borrowed::from_ptr(self.1, given) })
     }
 
-    /// Returns the number of arguments in the array, some of which may not have been passed.
+    /// Returns the length of the array of arguments. An entry of the array is null if the argument
+    /// was not passed.
     #[inline]
     pub(crate) fn len(&self) -> usize {
         self.0.len()
@@ -77,7 +80,7 @@ impl<'a, 'py> Args<'a, 'py> {
     }
 }
 
-/// Adds the function `F` to a module.
+/// Adds the function `F` to a Python module.
 pub(crate) fn add<F: Function>(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let name = CString::new(F::NAME).expect("no name has a zero byte");
     // CPython splits the signature from the docstring at the line `--`.
@@ -105,8 +108,8 @@ pub(crate) fn add<F: Function>(module: &Bound<'_, PyModule>) -> PyResult<()> {
 /// The C function that CPython calls for the Python function `F`.
 ///
 /// # Safety
-/// CPython must call it: the GIL is held, and `args` contains the positional arguments, then those
-/// of the keywords in the tuple `names`.
+/// Only CPython may call this function. The GIL must be held. `args` must contain the positional
+/// arguments, followed by the values of the keyword arguments whose names are in the tuple `names`.
 unsafe extern "C" fn entry<F: Function>(
     _module: *mut ffi::PyObject,
     args: *const *mut ffi::PyObject,
@@ -140,10 +143,10 @@ unsafe extern "C" fn entry<F: Function>(
     }
 }
 
-/// Handles any call, without calling [`Function::quick`].
+/// Handles a call with any arguments. It is called if [`Function::quick`] has not handled the call.
 ///
 /// # Safety
-/// As [`entry`].
+/// The requirements of [`entry`].
 #[inline(never)]
 unsafe extern "C" fn whole_call<F: Function>(
     args: *const *mut ffi::PyObject,
@@ -174,8 +177,8 @@ unsafe extern "C" fn whole_call<F: Function>(
     made.unwrap_or_else(|panic| fail_of_panic(&*panic))
 }
 
-/// Calls an object with one argument, and uses little of the stack, because the callee may call
-/// this module again.
+/// Calls a Python object with one argument. It uses little of the C stack, because the callee may
+/// call this module again, and such calls may be nested.
 ///
 /// # Errors
 /// The exception that the object raises.
@@ -221,7 +224,7 @@ fn fail(error: PyErr) -> *mut ffi::PyObject {
 /// Calls [`Signature::arrange`] with the signature of `F`.
 ///
 /// # Safety
-/// As [`entry`].
+/// The requirements of [`entry`].
 #[cold]
 unsafe fn arrange<F: Function>(
     py: Python<'_>,
@@ -249,12 +252,12 @@ struct Signature {
 }
 
 impl Signature {
-    /// Assigns each argument of a call to its parameter. It handles calls with keywords, and calls
-    /// with too few or too many arguments. It is a separate function, so that its variables are not
-    /// on the stack while the Python function runs.
+    /// Assigns each argument of a call to its parameter, and stores it in `given`. It handles calls
+    /// with keywords, and returns a `TypeError` for too few or too many arguments. It is a separate
+    /// function, so that its variables are not on the stack while the Python function runs.
     ///
     /// # Safety
-    /// As [`entry`].
+    /// The requirements of [`entry`].
     #[inline(never)]
     unsafe fn arrange(
         &self,

@@ -10,8 +10,9 @@
 //! each thread that would attach or run Python code is parked. No thread with Rust frames on its
 //! stack can then reach the code of CPython that ends it.
 //!
-//! CPython never runs on the stack of a task: within a task, the functions that attach call their
-//! argument outside of it.
+//! A [`Task`] runs on a separate stack, and CPython never runs on that stack. If a task calls
+//! [`attach`] or [`try_attach`], the closure is called on the stack of the thread that resumed the
+//! task.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicIsize, AtomicU64, Ordering::SeqCst};
@@ -27,20 +28,23 @@ use pyo3::types::PyCFunction;
 
 use super::process;
 
-/// The number of the thread that finalizes the interpreter; 0 before the finalization.
+/// The [`thread_number`] of the thread that finalizes the interpreter; 0 before the finalization.
 static ENDED_BY: AtomicU64 = AtomicU64::new(0);
 
-/// The number of threads that have a [`Crossing`].
+/// The number of threads that have a [`Crossing`], which means that they are attaching to the
+/// interpreter or running Python code.
 static N_CROSSING: AtomicIsize = AtomicIsize::new(0);
 
 /// The condition that the last thread notifies when it drops its [`Crossing`] during the
 /// finalization.
 static ALL_ARE_THROUGH: (Mutex<()>, Condvar) = (Mutex::new(()), Condvar::new());
 
-/// The longest time for which the finalization waits for threads that have a [`Crossing`].
+/// The longest time for which the finalization waits until no thread has a [`Crossing`]. After this
+/// time it continues, so that a thread that runs Python code for long does not prevent the exit.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Registers the callback of `atexit`. It is called when the module is imported.
+/// Registers the callback of `atexit` that begins the finalization. This function is called when
+/// the module is imported.
 pub(crate) fn watch(py: Python<'_>) -> PyResult<()> {
     let begin = PyCFunction::new_closure(py, None, None, |args, _| begin(args.py()))?;
     py.import("atexit")?.call_method1("register", (begin,))?;
@@ -57,7 +61,8 @@ fn begin(py: Python<'_>) {
     });
 }
 
-/// Decrements the number of threads that have a [`Crossing`].
+/// Decrements the number of threads that have a [`Crossing`]. If it becomes 0 during the
+/// finalization, the waiting thread is notified.
 fn end_crossing() {
     if N_CROSSING.fetch_sub(1, SeqCst) == 1 && ENDED_BY.load(SeqCst) != 0 {
         let (mutex, all_are_through) = &ALL_ARE_THROUGH;
@@ -78,8 +83,8 @@ thread_local! {
     static DEPTH: Cell<usize> = const { Cell::new(0) };
 }
 
-/// The guard of a thread that attaches, or runs Python code inside a call of this crate. The
-/// finalization waits until the guard is dropped.
+/// A guard that exists while a thread acquires the GIL, or runs Python code inside a call of this
+/// crate. The finalization waits until the guard is dropped.
 struct Crossing;
 
 impl Crossing {
@@ -126,7 +131,8 @@ impl Drop for Paused {
     }
 }
 
-/// During the finalization, parks this thread, which does not hold the GIL.
+/// Parks this thread forever if another thread is finalizing the interpreter. The caller must not
+/// hold the GIL.
 fn park_if_ending() {
     if is_ending() {
         let _paused = Paused::begin();
@@ -136,7 +142,8 @@ fn park_if_ending() {
     }
 }
 
-/// During the finalization, releases the GIL, which this thread holds, and parks the thread.
+/// Releases the GIL and parks this thread forever if another thread is finalizing the interpreter.
+/// The caller must hold the GIL.
 #[inline]
 fn park_attached_if_ending(_: Python<'_>) {
     if is_ending() {
@@ -146,7 +153,8 @@ fn park_attached_if_ending(_: Python<'_>) {
     }
 }
 
-/// Calls `work` with the GIL released. This crate uses it instead of [`Python::detach`].
+/// Calls `work` with the GIL released, and acquires the GIL again. This crate uses it instead of
+/// [`Python::detach`], because it parks the thread if the interpreter is being finalized meanwhile.
 ///
 /// The function is inlined, so that the result of `work` is created at its destination and not
 /// copied. The copy would take time, because the result of a fetch is large, and because some
@@ -154,7 +162,7 @@ fn park_attached_if_ending(_: Python<'_>) {
 #[inline(always)]
 pub(crate) fn detach<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> T {
     /// A guard that is dropped after `work` has returned or panicked, before the thread acquires
-    /// the GIL.
+    /// the GIL. It begins a [`Crossing`].
     struct Returning;
     impl Drop for Returning {
         fn drop(&mut self) {
@@ -162,7 +170,8 @@ pub(crate) fn detach<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -
             park_if_ending();
         }
     }
-    /// A guard that is dropped after the thread has acquired the GIL.
+    /// A guard that is dropped after the thread has acquired the GIL. It ends the [`Crossing`] that
+    /// `Returning` has begun.
     struct Returned<'py>(Python<'py>);
     impl Drop for Returned<'_> {
         fn drop(&mut self) {
@@ -179,9 +188,10 @@ pub(crate) fn detach<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -
     })
 }
 
-/// Resumes a task with the GIL released.
+/// Resumes a task with the GIL released, until the task ends or waits again.
 pub(crate) fn resume<T: Send>(py: Python<'_>, task: &mut Task<T>) -> Progress<T> {
-    /// A wrapper that is `Send`, as `detach` requires. The task in it remains on this thread.
+    /// A wrapper that makes its contents `Send`, as `detach` requires. The task in it is not moved
+    /// to another thread.
     struct OfThisThread<T>(T);
     // SAFETY: `detach` runs its closure on the calling thread; the bound is there to keep Python's
     // objects out of it, which a task cannot hold: its call is `Send`.
@@ -194,7 +204,8 @@ pub(crate) fn resume<T: Send>(py: Python<'_>, task: &mut Task<T>) -> Progress<T>
     .0
 }
 
-/// Calls `work`, which may run any Python code, with the GIL held.
+/// Calls `work`, which may run any Python code, with the GIL held. If another thread is finalizing
+/// the interpreter, this thread is parked before or after the call.
 #[inline]
 pub(crate) fn calls<T>(py: Python<'_>, work: impl FnOnce() -> T) -> T {
     let crossing = Crossing::begin();
@@ -205,8 +216,9 @@ pub(crate) fn calls<T>(py: Python<'_>, work: impl FnOnce() -> T) -> T {
     done
 }
 
-/// Attaches the thread and calls `work`. `None` if there is no interpreter, or another thread
-/// finalizes it. This crate uses it instead of [`Python::try_attach`].
+/// Acquires the GIL and calls `work`. Returns `None`, without calling `work`, if there is no
+/// interpreter, or if another thread is finalizing it. This crate uses it instead of
+/// [`Python::try_attach`].
 pub(crate) fn try_attach<T>(work: impl FnOnce(Python<'_>) -> T) -> Option<T> {
     task::call_outside(|| {
         if process::is_attached() {
@@ -220,7 +232,8 @@ pub(crate) fn try_attach<T>(work: impl FnOnce(Python<'_>) -> T) -> Option<T> {
     })
 }
 
-/// Attaches the thread and calls `work`. This crate uses it instead of [`Python::attach`].
+/// Acquires the GIL and calls `work`. This crate uses it instead of [`Python::attach`], because it
+/// parks the thread if another thread is finalizing the interpreter.
 pub(crate) fn attach<T>(work: impl FnOnce(Python<'_>) -> T) -> T {
     task::call_outside(|| {
         if process::is_attached() {
@@ -232,12 +245,14 @@ pub(crate) fn attach<T>(work: impl FnOnce(Python<'_>) -> T) -> T {
     })
 }
 
-/// Resets the count of crossings. It must be called in a forked child, which has no other threads.
+/// Resets the number of threads that have a [`Crossing`] to 0. It must be called in a forked child,
+/// because the other threads of the parent do not exist there.
 pub(super) fn forget_threads() {
     N_CROSSING.store(0, SeqCst);
 }
 
-/// Locks a mutex. While another thread holds the mutex, the GIL is released.
+/// Locks a mutex. If another thread holds the mutex, the GIL is released while this thread waits,
+/// because that other thread may need the GIL before it can unlock the mutex.
 pub(crate) fn lock<'m, T>(_: Python<'_>, mutex: &'m Mutex<T>) -> MutexGuard<'m, T> {
     match mutex.try_lock() {
         Ok(locked) => return locked,

@@ -1,10 +1,10 @@
-//! `GrowingStr`: a sink for bytes whose result is a `str`, which is converted block by block.
+//! `GrowingStr`: a byte sink that converts the written bytes to a `str`, block by block.
 //!
 //! The writer fills a block with UTF-8, or with Latin-1 while `is_latin1` is set. The block is so
 //! small that it remains in the processor's cache. The bytes of a full block are converted to code
-//! units, which are appended to the `str`. The `str` is as wide as the widest block so far. The
-//! caller estimates the kind and length of the `str`; if the estimate is too small, the characters
-//! so far are copied once more.
+//! units, which are appended to the `str`. The code units of the `str` are as wide as those of the
+//! widest block so far. The caller estimates the kind and length of the `str`; if the estimate is
+//! too small, the characters so far are copied once more.
 
 use std::cell::Cell;
 use std::mem::MaybeUninit;
@@ -23,20 +23,22 @@ use super::encode::json::Ucs2Text;
 use super::fresh;
 use super::text::{self, MakeError, data_of};
 
-/// The size in bytes at which a block is converted.
+/// The number of bytes in a block at which the block is converted to code units of the `str`.
 const BLOCK_BYTES: usize = 16 << 10;
 
-/// The space after a block, in bytes, for a step of the writer that exceeds the block.
+/// The additional capacity of a block, in bytes. The block is converted only when the writer
+/// requests space, so its contents can exceed [`BLOCK_BYTES`].
 const SPARE_BYTES: usize = 8 << 10;
 
-/// The size in bytes to which a short `str` grows first. The allocator reuses memory of this size.
+/// The size in bytes to which a short `str` grows first. For this size the allocator reuses freed
+/// memory, and does not create a memory mapping.
 const MIDDLE_BYTES: usize = 120 << 10;
 
 /// The smallest size in bytes to which a `str` of more than [`MIDDLE_BYTES`] grows. The allocator
 /// grows an object of this size by moving pages, and pages that are not used are never written to.
 const WHOLE_BYTES: usize = 2 * MOVED_BY_PAGES_BYTES;
 
-/// A sink for bytes that produces a `str`.
+/// A byte sink that produces a `str`. See the module documentation.
 pub(crate) struct GrowingStr<'c, 'py> {
     py: Python<'py>,
     /// `true` if the block contains Latin-1, `false` if it contains UTF-8. The writer changes this
@@ -111,7 +113,8 @@ impl<'c, 'py> GrowingStr<'c, 'py> {
         let made = if kind == self.shape.kind {
             cut(made, self.shape, n_chars).map_err(MakeError::Python)?
         } else {
-            // All characters are narrower than `made`, so a narrower copy is created.
+            // All characters fit into narrower code units than those of `made`, so a narrower copy
+            // is created.
             copied += n_chars * self.shape.kind.unit_bytes();
             // SAFETY: of this kind, and as many characters of it are written.
             let whole = unsafe { written(&made, self.shape.kind, n_chars) };
@@ -131,15 +134,15 @@ impl<'c, 'py> GrowingStr<'c, 'py> {
         Ok((made, shape, self.block.len()))
     }
 
-    /// Returns `true` if UCS-2 text may be written directly to the `str` while the block is
-    /// Latin-1.
+    /// Returns `true` if UCS-2 text may be written directly to the `str` while the block contains
+    /// Latin-1. This requires that the expected `str` is UCS-2 and longer than one block.
     pub(crate) fn takes_wide(&self) -> bool {
         self.takes_wide
     }
 
-    /// Counts the code units that were written directly to the `str`, and ends direct writes to its
-    /// memory. Returns the number of bytes of the block that were copied to the `str` before these
-    /// code units.
+    /// Adds the code units that the writer has written directly to the `str` to `n_chars`, and ends
+    /// direct writes to its memory. Returns the number of bytes of the block that the writer has
+    /// copied to the `str` before these code units.
     fn take_ucs2(&mut self) -> usize {
         if self.ucs2.at().is_null() {
             return 0;
@@ -159,8 +162,8 @@ impl<'c, 'py> GrowingStr<'c, 'py> {
         n_gone
     }
 
-    /// Provides the memory for text that is written directly to the `str`. `n_gone` bytes of the
-    /// block were already copied to the `str`.
+    /// Lets the writer write text directly to the memory of the `str`. `n_gone` is the number of
+    /// bytes of the block that were already copied to the `str`.
     fn map_ucs2(&mut self, n_gone: usize) {
         let (mut at, mut end) = (null_mut(), null_mut());
         if let Some(made) = &self.made
@@ -180,8 +183,8 @@ impl<'c, 'py> GrowingStr<'c, 'py> {
         }
     }
 
-    /// Returns `true` if the input was not valid UTF-8; [`GrowingStr::finish`] then returns the
-    /// error with its position.
+    /// Returns `true` if the bytes written so far are not valid UTF-8. [`GrowingStr::finish`] then
+    /// returns the error with its position.
     pub(crate) fn is_malformed(&self) -> bool {
         self.malformed.is_some()
     }
@@ -194,8 +197,8 @@ impl<'c, 'py> GrowingStr<'c, 'py> {
         }
     }
 
-    /// Converts the bytes of the block, and appends them to the `str`. Returns `false` if that
-    /// fails.
+    /// Converts the bytes of the block, and appends them to the `str`. Returns `false` if the bytes
+    /// are malformed, or the `str` cannot be allocated.
     fn turn(&mut self) -> bool {
         onecopy_text::planted::extra_work_on_chunk(&self.block);
         let n_gone = self.take_ucs2();
@@ -239,8 +242,8 @@ impl<'c, 'py> GrowingStr<'c, 'py> {
         self.is_turned(block)
     }
 
-    /// Counts the bytes of a converted block, clears the block for the next bytes, and returns
-    /// `true`.
+    /// Counts the bytes of the converted block `block`, clears it so that its memory receives the
+    /// next bytes, and returns `true`.
     fn is_turned(&mut self, block: Vec<u8>) -> bool {
         self.turned_bytes += block.len();
         self.block = block;
@@ -303,7 +306,8 @@ impl<'c, 'py> GrowingStr<'c, 'py> {
     }
 }
 
-/// Provides the memory for the next characters of the `str`, in the kind of the `str`.
+/// Provides the memory for the next characters of the `str`. It implements [`NewStr`], so that a
+/// kernel appends to an existing `str` instead of creating one.
 struct PartsOfStr<'s, 'c, 'py>(&'s mut GrowingStr<'c, 'py>);
 
 /// The memory in the `str` for the next characters.
@@ -380,8 +384,8 @@ unsafe impl ByteSink for GrowingStr<'_, '_> {
     }
 }
 
-/// Resizes a `str`. If that fails, returns the unchanged object and an error. The caller must have
-/// the only reference.
+/// Resizes a `str` to `n_chars` characters. If that fails, the error contains the unchanged `str`
+/// and the exception. The caller must own the only reference to the `str`.
 fn resize(
     string: Bound<'_, PyAny>,
     n_chars: usize,
@@ -403,8 +407,9 @@ fn resize(
     }
 }
 
-/// Truncates a `str` to the written length. A large unused part is freed. A small unused part
-/// remains in the object, which saves page faults of the next `str` (see `binary` for `bytes`).
+/// Truncates a `str` to `n_chars` characters, which are the ones that were written. An unused part
+/// of more than a sixteenth is freed. A smaller part remains in the object, which saves page faults
+/// of the next `str` (see `finish_at` in the module `binary`).
 fn cut(string: Bound<'_, PyAny>, shape: Shape, n_chars: usize) -> PyResult<Bound<'_, PyAny>> {
     let left = shape.n_chars - n_chars;
     if left == 0 {
@@ -458,7 +463,7 @@ unsafe fn spare_chars<'a>(
     }
 }
 
-/// Returns the first `n_chars` characters of a `str`.
+/// Returns the first `n_chars` characters of a `str`, as code units of the kind `kind`.
 ///
 /// # Safety
 /// `made` must be a compact `str` of this kind, with that many characters written.

@@ -5,7 +5,8 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple, PyType};
 
-/// Calls `object.__new__(class)`. The caller must set the attributes of the instance.
+/// Calls `object.__new__(class)`, which creates an instance without calling `__init__`. The caller
+/// must set the attributes of the instance.
 ///
 /// # Errors
 /// `TypeError` if the class has a `__new__` in C, which `object.__new__` refuses to bypass.
@@ -39,7 +40,8 @@ fn is_plain(class: &Bound<'_, PyType>) -> bool {
     }
 }
 
-/// Sets an attribute by `object.__setattr__`, which bypasses a `__setattr__` of the class.
+/// Sets an attribute by `object.__setattr__`. A method `__setattr__` that the class defines, for
+/// example to forbid changes, is not called.
 #[inline]
 pub(crate) fn set(
     object: &Bound<'_, PyAny>,

@@ -30,7 +30,8 @@ use super::{gil, process, reserve};
 struct Watched {
     /// The cancel handle of the main thread's current call; `None` if no call can be cancelled.
     cancel: Mutex<Option<CancelHandle>>,
-    /// The condition that is notified when the current call has ended.
+    /// The condition variable that is notified when the current call has ended, so that the watcher
+    /// stops cancelling it.
     over: Condvar,
     /// `true` if SIGINT has arrived since the current call began.
     tripped: AtomicBool,
@@ -88,7 +89,8 @@ extern "C" fn on_interrupt(
     }
 }
 
-/// Wakes the watcher thread. It is async-signal-safe; `errno` may change.
+/// Wakes the watcher thread. The function is async-signal-safe, but it may change `errno`, which
+/// the caller must restore.
 fn wake_watcher() {
     let one = 1u64;
     // SAFETY: eight bytes to an eventfd (or to -1, which fails).
@@ -99,8 +101,8 @@ fn call_under_way() -> MutexGuard<'static, Option<CancelHandle>> {
     lock(&WATCHED.cancel)
 }
 
-/// Runs the watcher thread. The thread never attaches to Python, so the interpreter can end without
-/// joining it.
+/// Runs the loop of the watcher thread: waits for a signal, and cancels the current call. The
+/// thread never acquires the GIL, so the interpreter can end without joining the thread.
 fn watch(wake: RawFd) {
     loop {
         let mut count = 0u64;
@@ -121,7 +123,8 @@ fn watch(wake: RawFd) {
     }
 }
 
-/// Starts the watcher thread, unless it runs in this process. Returns `false` if that fails.
+/// Starts the watcher thread, unless it was already started in this process. Returns `false` if it
+/// cannot be started.
 fn start_watcher() -> bool {
     if WATCHED.generation.load(SeqCst) == process::generation() {
         return true;
@@ -156,12 +159,13 @@ fn block_signals() {
     }
 }
 
-/// Keeps this module's handler installed. Dropping it restores the previous handler.
+/// A guard while this module's signal handler is installed. When the guard is dropped, the previous
+/// handler is restored.
 struct Installed(libc::sigaction);
 
 impl Installed {
-    /// Installs this module's handler. `None` if SIGINT has no handler function, or this handler is
-    /// already installed.
+    /// Installs this module's handler for SIGINT. Returns `None`, and installs nothing, if SIGINT
+    /// has no handler function, or if this module's handler is already installed.
     fn begin() -> Option<Installed> {
         let mut before = MaybeUninit::<libc::sigaction>::zeroed();
         // SAFETY: a query fills `before`. Ours is made of it with the handler replaced; SA_SIGINFO
@@ -195,8 +199,8 @@ impl Drop for Installed {
     }
 }
 
-/// Returns `true` if this thread runs Python's signal handlers, and SIGINT has Python's default
-/// handler.
+/// Returns `true` if this is the main thread, which runs Python's signal handlers, and if SIGINT
+/// has Python's default handler. Only then may Ctrl-C cancel a call.
 fn ctrl_c_is_ours(py: Python<'_>) -> PyResult<bool> {
     if !process::is_main_thread() {
         return Ok(false);
@@ -210,9 +214,9 @@ fn ctrl_c_is_ours(py: Python<'_>) -> PyResult<bool> {
     Ok(get.bind(py).call1((libc::SIGINT,))?.is(default.bind(py)))
 }
 
-/// Calls `call` with the GIL released. On the main thread, Ctrl-C cancels the call through
-/// `cancel`. If a signal has arrived meanwhile, Python's handlers run, and an exception that they
-/// raise is returned as the error.
+/// Calls `call` with the GIL released. On the main thread, Ctrl-C cancels the call through the
+/// handle that `cancel` returns. If a signal has arrived meanwhile, Python's signal handlers run
+/// after the call. If a handler raises an exception, this exception is returned as the error.
 pub(crate) fn detached<T: Send>(
     py: Python<'_>,
     cancel: impl FnOnce() -> CancelHandle,
@@ -229,9 +233,10 @@ pub(crate) fn detached<T: Send>(
     Ok(result)
 }
 
-/// Calls `call`; on the main thread, Ctrl-C cancels it through `cancel`. Another library calls this
-/// function on any thread, with or without the GIL. Python's signal handlers run when that library
-/// returns to the interpreter, which then raises their exceptions.
+/// Calls `call` on behalf of another library, on any thread, with or without the GIL. On the main
+/// thread, Ctrl-C cancels the call through the handle that `cancel` returns. This function does not
+/// run Python's signal handlers. They run when the other library returns to the interpreter, which
+/// then raises their exceptions.
 pub(crate) fn anywhere<T: Send>(
     cancel: impl FnOnce() -> CancelHandle + Send,
     call: impl FnOnce() -> T + Send,
@@ -259,8 +264,8 @@ pub(crate) fn anywhere<T: Send>(
 }
 
 /// Calls `call` with the GIL released. It is used on the main thread only, where Ctrl-C cancels the
-/// call. If `looks` is `true`, Python's signal handlers run before the call. An exception that they
-/// raise is returned as the error.
+/// call. If `looks` is `true`, Python's signal handlers run before the call. If a handler raises an
+/// exception, `call` is not called, and the exception is returned as the error.
 fn watched<T: Send>(
     py: Python<'_>,
     cancel: CancelHandle,

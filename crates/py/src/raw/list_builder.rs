@@ -5,7 +5,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
-/// Builds a list of a known length, from its first item to its last.
+/// Builds a list of a known length. The items are set in order, from the first to the last.
 ///
 /// The unset items are null. Therefore no other code can access the list until it is finished, not
 /// even through the garbage collector. If the builder is dropped, the list is dropped with its
@@ -58,10 +58,10 @@ impl<'py> ListBuilder<'py> {
         self.n_set += 1;
     }
 
-    /// Sets the next item to the object that is the item at index `at`.
+    /// Sets the next item of the list to the same object as the item at index `at`.
     ///
     /// # Panics
-    /// If that item is not set, which is a bug of the caller.
+    /// If the item at `at` is not set, or all items are set, which is a bug of the caller.
     #[inline(always)]
     pub(crate) fn push_again(&mut self, at: usize) {
         assert!(at < self.n_set && self.n_set < self.n);

@@ -18,7 +18,7 @@
 //! | [`tuple_builder`] | builds row tuples, whose items are set in any order |
 //! | [`text_cache`] | a cache of recent texts of a column |
 //! | [`ndarray`] | arrays and scalars of NumPy |
-//! | [`number`] | `int`, `float`, `bool`, `decimal.Decimal` |
+//! | [`number`] | `int`, `float`, `decimal.Decimal` |
 //! | [`temporal`] | `date`, `time`, `datetime` through the C API of `datetime` |
 //! | [`instance`] | instances of Python classes, created without running their code |
 //! | [`uuid`] | `uuid.UUID` objects, created without its Python-level constructor |

@@ -16,7 +16,8 @@ struct PinnedNumbers {
     item_bytes: isize,
     format: &'static CStr,
     capacity: usize,
-    /// The function that frees the memory, which was allocated by a vector.
+    /// The function that frees the memory, which was allocated by a vector. It depends on the type
+    /// of the numbers.
     free: unsafe fn(*mut c_void, usize),
 }
 
@@ -26,7 +27,7 @@ unsafe impl Send for PinnedNumbers {}
 // races are its own, as with any `bytearray`.
 unsafe impl Sync for PinnedNumbers {}
 
-/// Frees the memory of a vector.
+/// Frees the memory of a vector of `T`, from its address and capacity.
 ///
 /// # Safety
 /// The caller must pass the address and capacity of a vector of `T` that nothing uses any more.
@@ -132,13 +133,14 @@ impl Column {
 
 #[pymethods]
 impl Column {
-    /// The column's name.
+    /// The name of the column in the query's result.
     #[getter]
     fn name(&self) -> &str {
         &self.name
     }
 
-    /// The type code, as in `Cursor.description`; for SQLite the type code that the values have.
+    /// The type code of the column, as in `Cursor.description`. For SQLite, whose columns have no
+    /// fixed type, it is the type code of the values.
     #[getter]
     fn type_code(&self) -> &'static str {
         self.type_code
@@ -190,7 +192,7 @@ impl Column {
         )
     }
 
-    /// Fills `view` with the memory of the column.
+    /// Fills `view` with the address, format and shape of the column's memory.
     ///
     /// # Safety
     /// `view` must be null, or a `Py_buffer` to be filled: CPython calls this for `bf_getbuffer`.

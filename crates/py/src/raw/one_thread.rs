@@ -1,4 +1,5 @@
-//! Values that only one thread may use, inside of Python objects, which any thread may drop.
+//! Values that only one thread may use. They are fields of Python objects, which any thread may
+//! drop.
 
 use std::mem::ManuallyDrop;
 
@@ -24,7 +25,7 @@ impl<T> OfOneThread<T> {
         }
     }
 
-    /// Returns the value; `None` on any other thread than the one that created it.
+    /// Returns the value on the thread that created it; `None` on any other thread.
     pub(crate) fn get(&self) -> Option<&T> {
         (self.thread == thread_number()).then_some(&*self.value)
     }

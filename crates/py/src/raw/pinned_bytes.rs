@@ -1,5 +1,5 @@
-//! `PinnedBytes`: `bytes` objects that a server sends from their own memory. [`references`] returns
-//! the reference count of an object.
+//! `PinnedBytes`: `bytes` objects whose data a server sends without copying it. [`references`]
+//! returns the reference count of an object.
 
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -7,8 +7,8 @@ use pyo3::types::PyBytes;
 
 use super::gil;
 
-/// A `bytes` of at least this size, in bytes, is released as soon as it was sent. A smaller `bytes`
-/// is released when Python code runs next.
+/// The smallest size in bytes of a `bytes` object that is released as soon as it was sent, although
+/// that requires the GIL. A smaller `bytes` is released when a thread next acquires the GIL.
 const LET_GO_BYTES: usize = 64 << 10;
 
 /// The data of a `bytes` object, which can be read without the GIL while this value exists.
@@ -55,7 +55,7 @@ impl AsRef<[u8]> for PinnedBytes {
 
 impl Drop for PinnedBytes {
     fn drop(&mut self) {
-        // A shorter `bytes` is released when this thread, or another one, attaches next.
+        // PyO3 releases a shorter `bytes` when this thread or another one next acquires the GIL.
         if self.len >= LET_GO_BYTES {
             gil::try_attach(|_| drop(self.object.take()));
         }

@@ -1,6 +1,6 @@
-//! `PrivateBytes`: private copies of buffers. Their memory is reused by the next call, because an
-//! allocation takes longer than the copy of a short buffer, and the page faults of a long
-//! allocation even longer.
+//! `PrivateBytes`: private copies of buffers. The memory of a dropped copy is reused for the next
+//! copy. A new allocation would take longer than the copy of a short buffer, and the page faults of
+//! a long allocation would take even longer.
 
 use std::sync::{Mutex, TryLockError};
 
@@ -8,12 +8,13 @@ use onecopy_text::convert::VolatileBytes;
 use pyo3::PyResult;
 use pyo3::exceptions::PyMemoryError;
 
-/// The largest memory that is kept for the next call, in bytes.
+/// The largest capacity in bytes of a dropped copy whose memory is kept for the next copy.
 const KEPT_BYTES: usize = 512 << 10;
 /// The smallest amount of memory that is allocated for a copy, in bytes.
 const LEAST_BYTES: usize = 4 << 10;
 
-/// The memory of the last copy. A thread that finds the lock taken allocates its own memory.
+/// The memory of a dropped copy, for the next copy. A thread that finds the mutex locked does not
+/// wait, but allocates new memory.
 static KEPT: Mutex<Vec<u8>> = Mutex::new(Vec::new());
 
 /// A private copy of the bytes of a buffer.
@@ -23,14 +24,15 @@ impl PrivateBytes {
     /// Copies the bytes of a buffer. Copies: the bytes once.
     ///
     /// # Errors
-    /// `MemoryError`.
+    /// `MemoryError` if the copy cannot be allocated.
     pub(crate) fn copy_of(bytes: VolatileBytes<'_>) -> PyResult<PrivateBytes> {
         let mut copy = PrivateBytes::empty(bytes.len())?;
         bytes.append_to(&mut copy.0);
         Ok(copy)
     }
 
-    /// Returns empty memory with space for `capacity` bytes.
+    /// Returns an empty value with space for `capacity` bytes. It uses the memory in [`KEPT`] if no
+    /// other thread has locked it.
     fn empty(capacity: usize) -> PyResult<PrivateBytes> {
         let mut memory = match KEPT.try_lock() {
             Ok(mut kept) => std::mem::take(&mut *kept),

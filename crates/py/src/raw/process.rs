@@ -9,7 +9,8 @@ use pyo3::prelude::*;
 
 use super::gil;
 
-/// The number of forks between the process that loaded the module and the current process.
+/// The number of forks between the process that loaded the module and the current process. It is 0
+/// in the process that loaded the module, and 1 in its forked children.
 static FORKS: AtomicU32 = AtomicU32::new(0);
 
 extern "C" fn count_fork() {
@@ -64,14 +65,14 @@ pub(crate) fn is_main_thread() -> bool {
     }
 }
 
-/// Returns a number that identifies this process among its forked parents and children. It costs an
-/// atomic load, and no system call.
+/// Returns a number that distinguishes this process from its parent and from its children: the
+/// number of forks since the module was loaded. It costs an atomic load, and no system call.
 #[inline]
 pub(crate) fn generation() -> u32 {
     FORKS.load(Relaxed)
 }
 
-/// Sends a signal to this thread. Its handler runs before the function returns.
+/// Sends a signal to this thread. The signal's handler runs before the function returns.
 pub(crate) fn raise(signal: i32) {
     // SAFETY: a plain system call; a number that is no signal is an error of it, without effect.
     unsafe { libc::raise(signal) };

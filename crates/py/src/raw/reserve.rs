@@ -1,5 +1,5 @@
-//! The global allocator of this module. If the system has no memory left, it uses reserved memory
-//! for small allocations.
+//! The global allocator of the extension module. If the system has no memory left, it uses reserved
+//! memory for small allocations.
 //!
 //! Large buffers are allocated by calls that can fail, and CPython raises `MemoryError` for its
 //! objects. A small allocation of Rust (a message, a box) cannot return an error, so its failure
@@ -94,7 +94,8 @@ fn retry(n_bytes: usize, again: impl Fn() -> *mut u8) -> *mut u8 {
     null_mut()
 }
 
-/// Allocates new blocks for the reserved blocks that were freed, as far as the system has memory.
+/// Allocates new blocks for the reserved blocks that were freed. If the system refuses a block, the
+/// next call tries again.
 #[inline]
 pub(crate) fn refill() {
     if IS_INCOMPLETE.load(Relaxed) {

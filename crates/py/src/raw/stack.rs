@@ -14,13 +14,13 @@ use pyo3::prelude::*;
 use super::process;
 
 /// The size in bytes of the part of a stack that is reserved for one call and the code that it
-/// calls. Of a small stack, three eighths are reserved.
+/// calls. If three eighths of the stack are less than that, only these three eighths are reserved.
 const RESERVE_BYTES: usize = 256 << 10;
 
-/// A cache: for each recent stack, its pages above the reserved part. An address in the stack
-/// determines the slot. The lower 24 bits of a slot are the number of these pages; the higher bits
-/// are the number of the first page. (Access to thread-local storage in a shared library would take
-/// five times as long.)
+/// A cache of the stacks of recent threads. Each slot contains the range of a stack's pages (of 4
+/// KiB) above the reserved part. An address in the stack determines the slot. The lower 24 bits of
+/// a slot are the number of these pages; the higher bits are the number of the first page. (Access
+/// to thread-local storage in a shared library would take five times as long.)
 static KNOWN: [AtomicU64; 16] = [const { AtomicU64::new(0) }; 16];
 
 const PAGE_BITS: u32 = 12;
@@ -50,13 +50,13 @@ pub(crate) fn check(_: Python<'_>) -> PyResult<()> {
 /// The bounds of a thread's stack, as addresses.
 struct Stack {
     lowest: usize,
-    /// The end of the reserved part, which is at the low end of the stack.
+    /// The upper end of the reserved part, which begins at `lowest`.
     limit: usize,
     end: usize,
 }
 
 impl Stack {
-    /// Returns the pages above the reserved part, in the format of [`KNOWN`].
+    /// Returns the range of pages above the reserved part, in the format of a slot of [`KNOWN`].
     fn pages(&self) -> u64 {
         let first = self.limit.div_ceil(1 << PAGE_BITS) as u64;
         let n = ((self.end >> PAGE_BITS) as u64).saturating_sub(first);

@@ -25,10 +25,11 @@ pub(super) use up_to_3_13::{
     ASCII_HEADER_BYTES, COMPACT_HEADER_BYTES, is_ascii, is_compact, is_compact_ascii, kind,
 };
 
-/// Returns the address of the characters of a `str` that is not compact.
+/// Returns the address of the characters of a `str` that is not compact: they are in a separate
+/// allocation.
 ///
 /// # Safety
-/// `at` must be a ready `str` that is not compact.
+/// `at` must be a ready `str` (one in the representation of PEP 393) that is not compact.
 #[inline(always)]
 pub(super) unsafe fn separate_data(at: *mut ffi::PyObject) -> *const c_void {
     // SAFETY: such a `str` has a pointer to its data after the header of a compact one.
@@ -43,8 +44,8 @@ pub(super) unsafe fn separate_data(at: *mut ffi::PyObject) -> *const c_void {
 /// builds, where another thread may be creating it.
 ///
 /// # Safety
-/// `at` must be a ready `str` that is not compact ASCII, and the GIL must be held while the slice
-/// is used.
+/// `at` must be a ready `str` (one in the representation of PEP 393) that is not compact ASCII. The
+/// GIL must be held while the slice is used.
 #[inline(always)]
 pub(super) unsafe fn cached_utf8<'a>(at: *mut ffi::PyObject) -> Option<&'a [u8]> {
     if cfg!(Py_GIL_DISABLED) {
@@ -61,8 +62,9 @@ pub(super) unsafe fn cached_utf8<'a>(at: *mut ffi::PyObject) -> Option<&'a [u8]>
     }
 }
 
-/// Returns `true` if `str` objects have the layout that this module declares. The layout is
-/// compared with the results of CPython's functions once, when the module is imported.
+/// Returns `true` if `str` objects have the layout that this module declares: for some samples, the
+/// fields read from memory are compared with the results of CPython's functions. It is called once,
+/// when the module is imported.
 pub(super) fn is_known(py: Python<'_>) -> PyResult<bool> {
     let code = c"
 class C(str): pass
@@ -113,30 +115,31 @@ mod up_to_3_13 {
     /// The number of bytes before the characters of a compact `str` that is not ASCII.
     pub(in crate::raw) const COMPACT_HEADER_BYTES: usize = size_of::<CompactHeader>();
 
-    /// Returns `true` if a `str` is compact and marked as ASCII.
+    /// Returns `true` if a `str` is compact and its header has the ASCII flag.
     ///
     /// # Safety
-    /// `at` must be a ready `str`.
+    /// `at` must be a ready `str` (one in the representation of PEP 393).
     #[inline(always)]
     pub(in crate::raw) unsafe fn is_compact_ascii(at: *mut ffi::PyObject) -> bool {
         // SAFETY: a ready `str`.
         unsafe { ffi::PyUnicode_IS_COMPACT_ASCII(at) != 0 }
     }
 
-    /// Returns `true` if the characters of a `str` follow its header.
+    /// Returns `true` if a `str` is compact, which means that its characters follow its header in
+    /// the same allocation.
     ///
     /// # Safety
-    /// `at` must be a ready `str`.
+    /// `at` must be a ready `str` (one in the representation of PEP 393).
     #[inline(always)]
     pub(in crate::raw) unsafe fn is_compact(at: *mut ffi::PyObject) -> bool {
         // SAFETY: a `str`.
         unsafe { ffi::PyUnicode_IS_COMPACT(at) != 0 }
     }
 
-    /// Returns `true` if a `str` is marked as ASCII, whether it is compact or not.
+    /// Returns `true` if the header of a `str` has the ASCII flag. The `str` need not be compact.
     ///
     /// # Safety
-    /// `at` must be a ready `str`.
+    /// `at` must be a ready `str` (one in the representation of PEP 393).
     #[inline(always)]
     pub(in crate::raw) unsafe fn is_ascii(at: *mut ffi::PyObject) -> bool {
         // SAFETY: a ready `str`.
@@ -147,7 +150,7 @@ mod up_to_3_13 {
     /// and so on.
     ///
     /// # Safety
-    /// `at` must be a ready `str`.
+    /// `at` must be a ready `str` (one in the representation of PEP 393).
     #[inline(always)]
     pub(in crate::raw) unsafe fn kind(at: *mut ffi::PyObject) -> c_uint {
         // SAFETY: a ready `str`.
@@ -185,8 +188,8 @@ mod since_3_14 {
     const COMPACT: u32 = 1 << (INTERNED_BITS + 3);
     const ASCII: u32 = 1 << (INTERNED_BITS + 4);
 
-    /// Returns the bit fields. `interned` may change; the other ones are set when the `str` is
-    /// created.
+    /// Returns the bit fields of a `str`. The field `interned` may change. The other fields do not
+    /// change after the `str` was created.
     ///
     /// # Safety
     /// `at` must be a `str`.
@@ -196,30 +199,31 @@ mod since_3_14 {
         unsafe { (&raw const (*at.cast::<CompactHeader>()).state).read() }
     }
 
-    /// Returns `true` if a `str` is compact and marked as ASCII.
+    /// Returns `true` if a `str` is compact and its header has the ASCII flag.
     ///
     /// # Safety
-    /// `at` must be a ready `str`.
+    /// `at` must be a ready `str` (one in the representation of PEP 393).
     #[inline(always)]
     pub(in crate::raw) unsafe fn is_compact_ascii(at: *mut ffi::PyObject) -> bool {
         // SAFETY: a ready `str`.
         unsafe { state(at) & (COMPACT | ASCII) == COMPACT | ASCII }
     }
 
-    /// Returns `true` if the characters of a `str` follow its header.
+    /// Returns `true` if a `str` is compact, which means that its characters follow its header in
+    /// the same allocation.
     ///
     /// # Safety
-    /// `at` must be a ready `str`.
+    /// `at` must be a ready `str` (one in the representation of PEP 393).
     #[inline(always)]
     pub(in crate::raw) unsafe fn is_compact(at: *mut ffi::PyObject) -> bool {
         // SAFETY: a `str`.
         unsafe { state(at) & COMPACT != 0 }
     }
 
-    /// Returns `true` if a `str` is marked as ASCII, whether it is compact or not.
+    /// Returns `true` if the header of a `str` has the ASCII flag. The `str` need not be compact.
     ///
     /// # Safety
-    /// `at` must be a ready `str`.
+    /// `at` must be a ready `str` (one in the representation of PEP 393).
     #[inline(always)]
     pub(in crate::raw) unsafe fn is_ascii(at: *mut ffi::PyObject) -> bool {
         // SAFETY: a `str`.
@@ -230,7 +234,7 @@ mod since_3_14 {
     /// and so on.
     ///
     /// # Safety
-    /// `at` must be a ready `str`.
+    /// `at` must be a ready `str` (one in the representation of PEP 393).
     #[inline(always)]
     pub(in crate::raw) unsafe fn kind(at: *mut ffi::PyObject) -> c_uint {
         // SAFETY: a `str`.

@@ -38,8 +38,8 @@ static TIMEZONE_OFFSET: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 /// that the method runs no Python code.
 static ZONE_INFO: PyOnceLock<(Py<PyType>, Py<PyAny>)> = PyOnceLock::new();
 
-/// Checks if the class of a zone is the C implementation of `zoneinfo.ZoneInfo`, and stores the
-/// class. Any Python code may run.
+/// Stores the class of `zone` in [`ZONE_INFO`] if it is the C implementation of
+/// `zoneinfo.ZoneInfo`. Any Python code may run.
 pub(crate) fn learn_zone(zone: &Bound<'_, PyTzInfo>) {
     let py = zone.py();
     let class = zone.get_type();
@@ -68,8 +68,9 @@ pub(crate) fn learn_zone(zone: &Bound<'_, PyTzInfo>) {
     }
 }
 
-/// Returns the UTC offset of a zone at a time. `None` if Python code would have to run: only exact
-/// instances of `datetime.timezone` and `zoneinfo.ZoneInfo` are supported.
+/// Returns the UTC offset that `zone` has at the time `at`. Returns `None` if Python code would
+/// have to run. Only exact instances of `datetime.timezone` and `zoneinfo.ZoneInfo` are therefore
+/// supported.
 ///
 /// # Safety
 /// The GIL must be held; `zone` must be a live `tzinfo`, and `at` a live exact `datetime`.
@@ -128,14 +129,15 @@ pub(crate) fn microseconds(days: i32, seconds: i32, microseconds: i32) -> i64 {
 
 const MINUTE_US: i64 = 60_000_000;
 
-/// Converts an offset in microseconds to minutes, as RFC 3339 requires; `None` if it has seconds.
+/// Converts a UTC offset in microseconds to minutes, because RFC 3339 allows no smaller unit.
+/// Returns `None` if the offset is not a whole number of minutes.
 pub(crate) fn whole_minutes(us: i64) -> Option<i16> {
     let is_whole = us % MINUTE_US == 0;
     i16::try_from(us / MINUTE_US).ok().filter(|_| is_whole)
 }
 
-/// Converts an offset in microseconds to the closest one that RFC 3339 allows: whole minutes, at
-/// most 23:59. Halves are rounded away from zero.
+/// Converts a UTC offset in microseconds to the closest offset in minutes that RFC 3339 allows,
+/// which is at most 23:59. Half a minute is rounded away from zero.
 pub(crate) fn closest_minutes(us: i64) -> i16 {
     let minutes = (us.abs() + MINUTE_US / 2) / MINUTE_US;
     let minutes = minutes.min(24 * 60 - 1) as i16;
@@ -149,7 +151,7 @@ fn api() -> &'static ffi::PyDateTime_CAPI {
     unsafe { &*ffi::PyDateTimeAPI() }
 }
 
-/// Creates a `date`. `ValueError` for a date outside of the years 1 to 9999.
+/// Creates a `date`. The error is a `ValueError` for a year outside of 1 to 9999.
 pub(crate) fn date(py: Python<'_>, d: Date) -> PyResult<Bound<'_, PyAny>> {
     let api = api();
     // SAFETY: attached; the function checks its numbers and takes DateType as class.
@@ -164,8 +166,8 @@ pub(crate) fn date(py: Python<'_>, d: Date) -> PyResult<Bound<'_, PyAny>> {
     }
 }
 
-/// Creates a `time`, which is aware if `zone` is given. The fraction is truncated to microseconds.
-/// `ValueError` for 24:00 and for leap seconds.
+/// Creates a `time`, which is aware (has a time zone) if `zone` is not `None`. The nanoseconds are
+/// truncated to microseconds. The error is a `ValueError` for 24:00 and for leap seconds.
 pub(crate) fn time<'py>(
     py: Python<'py>,
     t: Time,
@@ -188,8 +190,8 @@ pub(crate) fn time<'py>(
     }
 }
 
-/// Creates a `datetime`, which is aware if `zone` is given. The fraction is truncated to
-/// microseconds.
+/// Creates a `datetime`, which is aware (has a time zone) if `zone` is not `None`. The nanoseconds
+/// are truncated to microseconds.
 #[inline]
 pub(crate) fn datetime<'py>(
     py: Python<'py>,
@@ -216,8 +218,8 @@ pub(crate) fn datetime<'py>(
     }
 }
 
-/// Creates a `datetime` from milliseconds since 1970 in UTC, which is aware if `zone` is given.
-/// `None` outside of the years 1 to 9999.
+/// Creates a `datetime` from the number of milliseconds since 1970-01-01 00:00 UTC. It is aware
+/// (has a time zone) if `zone` is not `None`. Returns `None` outside of the years 1 to 9999.
 #[inline]
 pub(crate) fn of_unix_ms<'py>(
     py: Python<'py>,
@@ -228,8 +230,8 @@ pub(crate) fn of_unix_ms<'py>(
     Some(datetime(py, &stamp, zone))
 }
 
-/// Creates a `timedelta` of `microseconds`. Any number of them in 64 bits is in the range of
-/// `timedelta`.
+/// Creates a `timedelta` of `microseconds`. It cannot overflow, because the range of `timedelta` is
+/// larger than 64 bits of microseconds.
 pub(crate) fn delta(py: Python<'_>, microseconds: i64) -> PyResult<Bound<'_, PyAny>> {
     const DAY: i64 = 86_400_000_000;
     let (days, rest) = (microseconds.div_euclid(DAY), microseconds.rem_euclid(DAY));
@@ -250,7 +252,7 @@ pub(crate) fn zone_of_seconds(py: Python<'_>, seconds: i32) -> PyResult<Bound<'_
     PyTzInfo::fixed_offset(py, PyDelta::new(py, 0, seconds, 0, true)?)
 }
 
-/// Returns the microseconds of a time, which are from 0 to 999,999.
+/// Returns the fraction of a second of a time, truncated to microseconds.
 fn microsecond(t: Time) -> c_int {
     c_int::try_from(t.nanosecond / 1000).unwrap_or(c_int::MAX)
 }

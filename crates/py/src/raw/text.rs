@@ -2,8 +2,8 @@
 //! conversion.
 //!
 //! Neither direction creates the UTF-8 cache that `PyUnicode_AsUTF8AndSize` stores in a `str` that
-//! is not ASCII. Such a cache exists as long as the `str`, which then has 48 to 78 % more memory.
-//! `clippy.toml` forbids the calls that create it.
+//! is not ASCII. Such a cache exists as long as the `str`, and increases the memory of the `str` by
+//! 48 to 78 %. `clippy.toml` forbids the calls that create it.
 
 use std::mem::MaybeUninit;
 use std::slice;
@@ -20,10 +20,10 @@ use pyo3::prelude::*;
 use pyo3::types::PyString;
 use pyo3::{Borrowed, ffi};
 
-/// The reason for which a `str` could not be created.
+/// The reason why a `str` could not be created.
 #[derive(Debug)]
 pub(crate) enum MakeError {
-    /// The text is malformed, and the policy is strict.
+    /// The text is malformed, and [`Policy::Strict`] does not allow that it is replaced.
     Malformed(Malformed),
     /// The allocation failed with this exception.
     Python(PyErr),
@@ -33,7 +33,7 @@ pub(crate) enum MakeError {
 /// the `str` has the same code units as the text.
 ///
 /// # Errors
-/// [`MakeError`].
+/// [`MakeError`] if the text is malformed, or the `str` cannot be allocated.
 #[inline]
 pub(crate) fn make<'py>(
     py: Python<'py>,
@@ -48,8 +48,9 @@ pub(crate) fn make<'py>(
 /// at the same time.
 ///
 /// # Errors
-/// [`MakeError`]; [`MalformedKind::Changed`](onecopy_text::MalformedKind::Changed) if the text has
-/// changed while it was read.
+/// [`MakeError`] if the text is malformed, or the `str` cannot be allocated. If the text has
+/// changed while it was read, its kind is
+/// [`MalformedKind::Changed`](onecopy_text::MalformedKind::Changed).
 #[inline]
 pub(crate) fn make_of_cell<'py>(
     py: Python<'py>,
@@ -109,9 +110,9 @@ pub(crate) fn make_volatile<'py>(
     counted(text.len(), made, tally)
 }
 
-/// Creates a `str` from a short, well-formed text. Returns `None` for any other text. Also returns
-/// `None` for an empty text and for one character of Latin-1, because CPython shares their `str`
-/// objects.
+/// Creates a `str` from a short, well-formed text in the encoding `E`. Returns `None` for any other
+/// text. Also returns `None` for an empty text and for one character of Latin-1, because CPython
+/// shares their `str` objects.
 #[inline(always)]
 pub(crate) fn make_cell<'py, K: Kernels, E: CellEncoding>(
     blanks: Blanks<'py>,
@@ -179,7 +180,8 @@ pub(crate) fn make_ordered_utf32<'py, const SWAPPED: bool>(
     counted(bytes.len(), made, tally)
 }
 
-/// Adds the conversion of a new `str` to the counts in `tally`, and returns the `str`.
+/// Adds the conversion of a new `str` from `len_bytes` bytes to the counts in `tally`, and returns
+/// the `str`. Returns `None` if no `str` was created.
 fn counted<'py>(
     len_bytes: usize,
     made: Option<PyResult<Made<Shaped<'py>>>>,
@@ -195,7 +197,7 @@ fn counted<'py>(
 /// A new `str`, and its shape (the width and number of its characters).
 pub(super) type Shaped<'py> = (Bound<'py, PyAny>, Shape);
 
-/// Allocates the `str` objects for long texts.
+/// Allocates the `str` objects into which long texts are converted.
 struct Fresh<'py>(Python<'py>);
 
 impl<'py> NewStr for Fresh<'py> {
@@ -213,8 +215,8 @@ impl<'py> NewStr for Fresh<'py> {
     }
 }
 
-/// Allocates the `str` objects for short texts. If an allocation fails, the caller uses the general
-/// path, which returns the error.
+/// Allocates the `str` objects for short texts. The error is `()` if an allocation fails: the
+/// caller then calls the function for texts of any length, which returns the exception.
 pub(super) struct Small<'py>(pub(super) Blanks<'py>);
 
 impl<'py> NewStr for Small<'py> {
@@ -234,7 +236,8 @@ impl<'py> NewStr for Small<'py> {
     }
 }
 
-/// Returns the `str` that CPython shares for an empty text or for one character of Latin-1.
+/// Returns the `str` for an empty text or for one character of Latin-1. CPython has one object for
+/// each of these texts, which all callers share.
 fn shared<'py>(py: Python<'py>, measured: &Measured<'_>) -> Result<Bound<'py, PyAny>, MakeError> {
     let n_chars = measured.shape().n_chars;
     let mut character = [MaybeUninit::new(0u8); 1];
@@ -283,7 +286,7 @@ unsafe fn data<'a>(made: &'a mut Bound<'_, PyAny>, shape: Shape) -> StrData<'a> 
 /// would read the kind from the header, which was just written.)
 ///
 /// # Safety
-/// `at` must be such a `str`.
+/// `at` must be a compact `str` of the kind `kind`.
 #[inline(always)]
 pub(super) unsafe fn data_of(at: *mut ffi::PyObject, kind: Kind) -> *mut std::ffi::c_void {
     let header_bytes = match kind {
@@ -324,7 +327,8 @@ pub(crate) fn units<'a>(string: Borrowed<'a, '_, PyString>) -> PyResult<Units<'a
     }
 }
 
-/// Returns the text of `string` in its own representation, never as its UTF-8 cache.
+/// Returns the text of `string` in the code units of its PEP 393 representation, never as its UTF-8
+/// cache. Copies: none.
 #[inline]
 pub(crate) fn own_units<'a>(string: Borrowed<'a, '_, PyString>) -> PyResult<Units<'a>> {
     let at = string.as_ptr();
@@ -341,7 +345,8 @@ pub(crate) fn own_units<'a>(string: Borrowed<'a, '_, PyString>) -> PyResult<Unit
     }
 }
 
-/// Creates a `bytes` from a short `str` that can be encoded. `None` for any other `str`.
+/// Creates a `bytes` from a short `str`, in the encoding `E`. Returns `None` for a longer `str`,
+/// and for a `str` that cannot be encoded.
 ///
 /// The function has few parameters and reads all other data from the `str`, so that no argument is
 /// passed in memory.
@@ -357,8 +362,7 @@ pub(crate) fn encode_cell<'py, K: Kernels, E: CellEncoding>(
     Some(E::encode(kernels, units, is_ascii, new)?.ok()?.0)
 }
 
-/// Returns the text of a `str` whose header has the ASCII flag. `None` for any other `str`, and if
-/// the header cannot be read.
+/// Returns the text of a `str` whose header has the ASCII flag; `None` for any other `str`.
 #[inline]
 pub(crate) fn known_ascii<'a>(string: Borrowed<'a, '_, PyString>) -> PyResult<Option<&'a [u8]>> {
     let units = own_units(string)?;
@@ -370,8 +374,8 @@ pub(crate) fn known_ascii<'a>(string: Borrowed<'a, '_, PyString>) -> PyResult<Op
     })
 }
 
-/// Creates a `str` from ASCII. `None` for any other text. Copies: the text once, into the `str`; it
-/// is checked while it is copied.
+/// Creates a `str` from ASCII. Returns `None` if `bytes` contains other bytes. Copies: the text
+/// once, into the `str`. The text is checked while it is copied.
 pub(crate) fn make_ascii<'py>(
     py: Python<'py>,
     bytes: &[u8],
@@ -392,7 +396,8 @@ pub(crate) fn ascii<'a>(object: Borrowed<'a, '_, PyAny>) -> Option<&'a [u8]> {
     }
 }
 
-/// Returns the object as a `str`; `None` if it is not one.
+/// Returns the object as a `str`; `None` if it is neither a `str` nor of a class derived from
+/// `str`.
 #[inline]
 pub(crate) fn any_str<'a, 'py>(
     object: Borrowed<'a, 'py, PyAny>,
@@ -427,7 +432,8 @@ pub(crate) fn exact<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PySt
     }
 }
 
-/// Converts a `str` that is in the form before PEP 393 (possible until Python 3.11).
+/// Converts a `str` to the representation of PEP 393 if it has the older representation, which is
+/// possible until Python 3.11.
 #[inline]
 fn ready(string: Borrowed<'_, '_, PyString>) -> PyResult<()> {
     #[cfg(not(Py_3_12))]
@@ -444,8 +450,8 @@ fn ready(string: Borrowed<'_, '_, PyString>) -> PyResult<()> {
     Ok(())
 }
 
-/// Returns the UTF-8 of a `str` if it is in memory: the characters of an ASCII `str`, or an
-/// existing UTF-8 cache.
+/// Returns the UTF-8 of a `str` if it exists in memory: the characters of an ASCII `str`, or an
+/// existing UTF-8 cache. Returns `None` otherwise.
 ///
 /// # Safety
 /// `at` must be a ready `str`, and the GIL must be held while the slice is used.
@@ -462,7 +468,7 @@ unsafe fn standing_utf8<'a>(at: *mut ffi::PyObject) -> Option<&'a [u8]> {
     }
 }
 
-/// Returns the text of `string` as a `String`. Copies: the text is converted once.
+/// Returns the text of `string` as a Rust `String`. Copies: the text is converted once.
 ///
 /// # Errors
 /// [`MakeError::Malformed`] with the position of the first lone surrogate, in characters.

@@ -1,8 +1,10 @@
-//! `TextCache`: the recent short texts of a column, so that equal texts share one `str`.
+//! `TextCache`: a cache of the recent short texts of a result column, so that equal texts share one
+//! `str`.
 //!
-//! Columns of towns, states and currencies repeat a few words in all their rows. A successful
+//! Columns of towns, states and currencies often repeat a few words in all their rows. A successful
 //! lookup takes a tenth of the time of creating a `str`, and saves the memory of a new `str`. If
-//! few texts of a column are repeated, the next texts are created without a lookup.
+//! few texts of a column are repeated, the cache is not used for the next [`REST`] texts, because
+//! an unsuccessful lookup costs time.
 
 use onecopy_text::{Policy, Tally, Units};
 use pyo3::prelude::*;
@@ -10,15 +12,16 @@ use pyo3::prelude::*;
 use super::objects::string_cache;
 use super::text::{self, MakeError};
 
-/// The number of slots for texts of a column.
+/// The number of slots for texts in the cache of one column. The hash of a text determines its
+/// slot.
 const SLOTS: usize = 256;
-/// The largest size of a cached text, in bytes of its source encoding.
+/// The largest size of a cached text, in bytes of the encoding in which the database has sent it.
 const MOST_BYTES: usize = 48;
 /// The number of texts that are created before the first lookup. For a result with fewer rows, the
 /// allocation of the table would take longer than the lookups save.
 const FIRST: u32 = 32;
-/// The number of lookups after which the hits are counted. If there were fewer than [`LEAST_HITS`],
-/// the next texts are created without a lookup.
+/// The number of texts after which the hits (successful lookups) are counted. If there were fewer
+/// than [`LEAST_HITS`], the next [`REST`] texts are created without a lookup.
 const LOOKS: u32 = 64;
 const LEAST_HITS: u32 = 16;
 const REST: u32 = 4096;
@@ -32,13 +35,13 @@ struct TextSlot {
     copy: Copied,
 }
 
-/// The bytes of a text, padded with zeros to the largest size.
+/// The bytes of a text in its source encoding, padded with zeros to [`MOST_BYTES`].
 #[derive(Clone, Copy)]
 #[repr(align(4))]
 struct Copied([u8; MOST_BYTES]);
 
 impl Copied {
-    /// Returns the first `len_bytes` bytes as a text in its source encoding.
+    /// Returns the first `len_bytes` bytes as a text in the encoding `form`.
     #[inline(always)]
     fn units(&self, form: SourceEncoding, len_bytes: usize) -> Units<'_> {
         let bytes = &self.0[..len_bytes];
@@ -68,7 +71,7 @@ enum SourceEncoding {
 pub(crate) struct TextCache {
     /// The table, which has [`SLOTS`] slots, or none before the first lookup.
     slots: Vec<Option<TextSlot>>,
-    /// The number of texts after which this cache decides again if the next texts are looked up.
+    /// The number of texts until this cache decides again whether the next texts are looked up.
     n_left: u32,
     n_hits: u32,
 }
@@ -83,11 +86,11 @@ impl TextCache {
         }
     }
 
-    /// Returns the `str` of `text`. This is the cached `str` of an equal text, or a new `str`,
-    /// which [`text::make_of_cell`] creates.
+    /// Returns a `str` with the characters of `text`: the cached `str` of an equal text, or a new
+    /// one.
     ///
     /// # Errors
-    /// [`MakeError`].
+    /// [`MakeError`] if the text is malformed, or the `str` cannot be allocated.
     #[inline]
     pub(crate) fn make<'py>(
         &mut self,
@@ -156,7 +159,7 @@ fn bytes_of(text: Units<'_>) -> (SourceEncoding, &[u8]) {
     }
 }
 
-/// An integer type without padding: `u16` or `u32`. All its bytes are initialised.
+/// An integer type without padding, so that each of its bytes is initialised: `u16` or `u32`.
 trait Number {}
 impl Number for u16 {}
 impl Number for u32 {}

@@ -1,4 +1,4 @@
-//! `TupleBuilder`: builds the tuples of rows.
+//! `TupleBuilder`: builds the tuples of a result's rows.
 
 use std::ptr::NonNull;
 
@@ -7,13 +7,13 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 
-/// Builds tuples of the same length. Their items are set in any order; a tuple is returned when all
-/// its items are set.
+/// Builds tuples of the same length, one for each row of a result. The items may be set in any
+/// order. A tuple is returned when all its items are set.
 ///
 /// No other code can access a tuple before all its items are set, because the garbage collector
 /// stops tracking each tuple as soon as it is created. A complete tuple remains untracked unless an
-/// item is a list. Other objects of cells (`int`, `str`, `Decimal`, …) can never be part of a
-/// cycle, so the collector need not traverse a large result.
+/// item is a list. The other objects that cells can be (`int`, `str`, `Decimal`, …) can never be
+/// part of a cycle. The collector therefore need not traverse a large result.
 pub(crate) struct TupleBuilder<'py> {
     py: Python<'py>,
     rows: Vec<NonNull<ffi::PyObject>>,
@@ -37,12 +37,13 @@ impl<'py> TupleBuilder<'py> {
         }
     }
 
-    /// Makes the garbage collector track each tuple as soon as it is complete.
+    /// Makes the garbage collector track each tuple that is completed from now on. The caller must
+    /// call this function if an item is a list.
     pub(crate) fn track(&mut self) {
         self.is_tracked = true;
     }
 
-    /// Adds `n_rows` tuples without items.
+    /// Adds `n_rows` tuples, none of whose items is set.
     #[inline]
     pub(crate) fn grow(&mut self, n_rows: usize) -> PyResult<()> {
         let reserved = self.rows.try_reserve(n_rows);
@@ -67,7 +68,7 @@ impl<'py> TupleBuilder<'py> {
     /// Sets the item of `row` and `column` (both from 0).
     ///
     /// # Panics
-    /// If the position is outside of the tuples, which is a bug of the caller.
+    /// If the row or column does not exist, which is a bug of the caller.
     #[inline]
     pub(crate) fn set(&mut self, row: usize, column: usize, item: Bound<'py, PyAny>) {
         let tuple = self.rows[row];
@@ -93,10 +94,11 @@ impl<'py> TupleBuilder<'py> {
         self.rows.len()
     }
 
-    /// Declares that all items of all rows added so far are set.
+    /// Marks all rows added so far as complete. All of their items must be set.
     ///
     /// # Panics
-    /// If an item is not set: the source violates the contract of `RowSink`.
+    /// If an item is not set, which means that the source of the rows violates the contract of
+    /// `RowSink`.
     #[inline]
     pub(crate) fn complete(&mut self) {
         for row in &self.rows[self.n_complete..] {
@@ -116,12 +118,13 @@ impl<'py> TupleBuilder<'py> {
         self.n_complete = self.rows.len();
     }
 
-    /// Returns the number of rows all of whose items are set.
+    /// Returns the number of complete rows, which are those that [`TupleBuilder::complete`] has
+    /// marked.
     pub(crate) fn n_complete(&self) -> usize {
         self.n_complete
     }
 
-    /// Drops all rows.
+    /// Drops all rows, complete or not.
     pub(crate) fn clear(&mut self) {
         self.n_complete = 0;
         self.cut_incomplete();

@@ -19,7 +19,7 @@ impl Utf8Owner {
     /// Fills `view` with the UTF-8 of the `str`.
     ///
     /// # Safety
-    /// CPython must call it: `view` is a `Py_buffer` to be filled.
+    /// Only CPython may call this function. `view` must be a `Py_buffer` that may be written to.
     unsafe fn __getbuffer__(
         slf: Bound<'_, Self>,
         view: *mut ffi::Py_buffer,

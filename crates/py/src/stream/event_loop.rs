@@ -18,8 +18,8 @@ use crate::raw::binary::BytesMemory;
 type FilledChunk = (Box<dyn ChunkSource>, Chunk, Result<Filled, Failure>);
 
 impl RowStream {
-    /// Removes the source from the stream for the time of a call, and returns it. `None` if the
-    /// statement has ended.
+    /// Removes the source from the stream for the duration of a call, and returns it. Returns
+    /// `None` if the statement has ended.
     fn take_source(rest: &mut StreamRest) -> Option<Box<dyn ChunkSource>> {
         match std::mem::replace(&mut rest.state, StreamState::Away) {
             StreamState::Open(source) => Some(source.into_inner()),
@@ -55,7 +55,7 @@ impl RowStream {
         }
         let kept = keep(&mut rest, done);
         let has_ended = !matches!(rest.state, StreamState::Open(_));
-        drop(rest); // Released before Python code runs
+        drop(rest); // The lock is released before Python code runs
         if has_ended {
             self.kept_alive.let_go(py);
         }

@@ -36,7 +36,7 @@ impl KeptAlive {
     /// already, it is called now.
     ///
     /// # Errors
-    /// `TypeError` if it is not callable.
+    /// `TypeError` if `function` is not callable.
     pub(super) fn add(&self, py: Python<'_>, function: Bound<'_, PyAny>) -> PyResult<()> {
         if !function.is_callable() {
             return Err(PyTypeError::new_err("`function` cannot be called"));
@@ -51,7 +51,7 @@ impl KeptAlive {
         Ok(())
     }
 
-    /// Releases the objects and calls the functions. Later calls have no effect.
+    /// Releases the objects and calls the functions. Later calls of this method have no effect.
     pub(super) fn let_go(&self, py: Python<'_>) {
         let mut inner = self.lock(py);
         inner.is_over = true;

@@ -46,8 +46,8 @@ enum StreamState {
     /// makes.
     Failed(PyErr),
     Closed,
-    /// A call that an event loop runs has taken the source. It puts the source back, unless it is
-    /// abandoned.
+    /// A call that an event loop runs has taken the source. The call puts the source back, unless
+    /// the call is abandoned.
     Away,
 }
 
@@ -126,14 +126,14 @@ impl RowStream {
         let mut rest = self.lock(py)?;
         let done = work(&mut rest);
         let has_ended = !matches!(rest.state, StreamState::Open(_));
-        drop(rest); // Released before Python code runs
+        drop(rest); // The lock is released before Python code runs
         if has_ended {
             self.kept_alive.let_go(py);
         }
         done
     }
 
-    /// Calls `work` with the source and with the GIL released, and records the outcome.
+    /// Calls `work` with the source and with the GIL released, and records the outcome in `state`.
     fn pump(
         &self,
         py: Python<'_>,
@@ -177,8 +177,8 @@ impl RowStream {
             match self.fill(py, &mut rest.state, &mut chunk) {
                 Ok(_) => {}
                 // The rows before a failure are returned first, and the next call raises the
-                // failure. It is raised immediately if it is the exception of a signal handler, or
-                // if there are no rows before it: a chunk that could not grow may have lost its
+                // failure. An exception of a signal handler is raised immediately. So is a failure
+                // without rows before it, because a chunk that could not grow may have lost its
                 // rows.
                 Err(e)
                     if self.n_rows() > n_rows && !chunk.is_empty() && errors::is_ours(py, &e) => {}
@@ -232,7 +232,8 @@ impl Drop for RowStream {
     fn drop(&mut self) {
         // During finalization and in a forked child, no function is called.
         gil::try_attach(|py| {
-            // The stream may be dropped while an exception is being raised.
+            // The stream may be dropped while an exception is being raised. This exception is saved
+            // here and restored afterwards.
             let raised = PyErr::take(py);
             if let Ok(mut rest) = self.rest.lock(py) {
                 rest.state = StreamState::Closed;
@@ -286,7 +287,8 @@ impl RowStream {
                 return Ok(None);
             }
             if let StreamState::Failed(e) = &rest.state {
-                // An event loop has filled the first chunk in advance.
+                // An event loop has filled the first chunk in advance, and the statement failed
+                // meanwhile.
                 rest.ready = None;
                 return Err(errors::again(py, e));
             }
@@ -318,15 +320,15 @@ impl RowStream {
     ///
     /// Args:
     ///     target: a path (the file appears complete or not at all), a binary file, a socket, or
-    ///         any object with ``write``. The ending of a path is one of the stream's format; after
-    ///         it, ``.gz`` or ``.zst`` compresses the file.
+    ///         any object with ``write``. A path ends with the extension of the stream's format. A
+    ///         further ``.gz`` or ``.zst`` compresses the file.
     ///
     /// Raises:
     ///     Error: the statement failed. A file or socket has then received a truncated output; the
     ///         file at a path keeps its previous content.
-    ///     OSError: the target failed; `TimeoutError` if the timeout of a socket passed.
+    ///     OSError: writing to the target failed; `TimeoutError` if the timeout of a socket passed.
     ///     TypeError: the target does not accept bytes.
-    ///     ValueError: the ending of the path is not one of the stream's format.
+    ///     ValueError: the path does not end with an extension of the stream's format.
     ///
     /// Copies: none after the conversion; plain files and sockets are written with the GIL
     /// released.
@@ -353,8 +355,8 @@ impl RowStream {
         }
     }
 
-    /// Cancels the statement. Any thread may call it: the current call and each later one raise
-    /// `OperationalError`.
+    /// Cancels the statement. Any thread may call this method. The current call and each later call
+    /// raise `OperationalError`.
     fn cancel(&self, py: Python<'_>) -> PyResult<()> {
         self.rest.check_process(py)?;
         gil::detach(py, || self.cancel.cancel());

@@ -51,7 +51,8 @@ impl Ready {
         Ok(copied(py, self.rest(py), ledger))
     }
 
-    /// Writes the remaining bytes, as `RowStream::write_detached` does, and returns their number.
+    /// Writes the remaining bytes by calls of `write`, with the GIL released, and returns their
+    /// number.
     pub(super) fn write(
         &self,
         py: Python<'_>,
@@ -98,7 +99,8 @@ fn copied<'py>(py: Python<'py>, bytes: &[u8], ledger: &Ledger) -> Bound<'py, PyB
 }
 
 impl RowStream {
-    /// Returns up to `size` bytes; an empty `bytes` only at the end.
+    /// Returns up to `size` bytes of the stream. The result is empty only at the end, or if `size`
+    /// is 0.
     pub(super) fn read_some<'py>(
         &self,
         py: Python<'py>,

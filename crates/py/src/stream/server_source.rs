@@ -66,9 +66,9 @@ impl RowStream {
     }
 }
 
-/// The remaining bytes of a row stream, which a server must send.
+/// The part of a row stream that was not returned yet, and that a server must send.
 pub(crate) enum Left {
-    /// Bytes that were filled in advance, and the source of further chunks.
+    /// Bytes that were filled in advance (if any), and the source of the chunks that follow them.
     Rows(onecopy_serve::Chunks),
     /// Only bytes that were filled in advance; `None` if there are none.
     Bytes(Option<PinnedBytes>),

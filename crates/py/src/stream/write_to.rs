@@ -18,13 +18,14 @@ use crate::stream_output;
 const SIGNALS_EVERY: Duration = Duration::from_millis(100);
 
 impl RowStream {
-    /// Writes all bytes to a file that appears complete or not at all, compressed if the ending of
-    /// its name is that of a compressed file; returns the length of the file.
+    /// Writes all bytes to a file, and returns the length of the file. The file appears complete or
+    /// not at all. It is compressed if its name ends with the extension of a compressed file.
     ///
     /// # Errors
-    /// `ValueError` if the ending is not one of the stream's format.
+    /// `ValueError` if the extension is not one of the stream's format.
     pub(super) fn write_to_file(&self, py: Python<'_>, path: PathBuf) -> PyResult<u64> {
-        // The file is created only after the stream was found to be readable.
+        // The file is created only if the stream can be read: `with` returns an error before for a
+        // stream that was closed or has failed.
         self.with(py, |rest| {
             let compression = self.compression_of(&path)?;
             let mut file = gil::detach(py, || {
@@ -45,8 +46,8 @@ impl RowStream {
         })
     }
 
-    /// Returns the compression that the ending of a file name determines, which must be an ending
-    /// of the stream's format.
+    /// Returns the compression that the extension of a file name selects. Returns an error if the
+    /// extension is not one of the stream's format.
     fn compression_of(&self, path: &Path) -> PyResult<Compression> {
         let file = FileFormat::of_path(path).map_err(|e| PyValueError::new_err(e.to_string()))?;
         let format = file.format().name();

@@ -17,8 +17,8 @@ pub(crate) enum Order {
     Little,
     /// Big-endian: the highest byte first.
     Big,
-    /// The byte order that the byte order mark determines, or little-endian without a mark.
-    /// Encoding writes a mark.
+    /// The byte order that the byte order mark of the text determines; little-endian if there is no
+    /// mark. The encoder writes a mark.
     Marked,
 }
 
@@ -51,7 +51,7 @@ impl Codec {
             Codec::Latin1 => c"latin-1",
             Codec::Ascii => c"ascii",
             // CPython's codecs are not called for these encodings, because their tables differ from
-            // those of the standard.
+            // those of the WHATWG Encoding Standard.
             Codec::Legacy(_) => c"unknown",
         }
     }
@@ -78,7 +78,7 @@ impl Codec {
     /// Returns the encoding whose name was passed as an argument, or the default.
     ///
     /// # Errors
-    /// As [`Codec::of`].
+    /// The errors of [`Codec::of`].
     #[inline(always)]
     pub(crate) fn of_argument(
         name: Option<Borrowed<'_, '_, PyAny>>,

@@ -95,13 +95,15 @@ impl<'py, E: CellEncoding> Work for ColumnInput<'_, 'py, E> {
         let is_kept = ledger::is_kept();
         let mut items = ListBuilder::new(self.py, lengths.len())?;
         let mut seen = RecentTexts::new(lengths.len());
-        // The first cell whose text may be reused: texts of earlier cells may have been changed.
+        // The index of the first cell whose text may be reused. An error handler may have changed
+        // the texts of earlier cells.
         let mut seen_from = 0;
-        // The text of the previous cell; `None` if it must not be compared.
+        // The text of the previous cell; `None` if that cell was NULL, or if the data may have
+        // changed since.
         let mut before: Option<&[u8]> = None;
         let ahead = stride.saturating_mul(AHEAD);
         let mut rest = data;
-        // The cells whose slot is completely inside of the data.
+        // This loop decodes the cells whose slots are completely inside of the data.
         while let i = items.len()
             && i < lengths.len()
             && stride > 0
@@ -161,8 +163,8 @@ impl<'py, E: CellEncoding> Work for ColumnInput<'_, 'py, E> {
 }
 
 impl<'a, 'py, E> ColumnInput<'a, 'py, E> {
-    /// Decodes a cell with the code for any text. Also returns `true` if no error handler in Python
-    /// has been called.
+    /// Decodes a cell with the code for text of any length and script. Also returns `true` if no
+    /// error handler in Python was called.
     #[inline(never)]
     fn other(&mut self, cell: &[u8]) -> PyResult<(Bound<'py, PyAny>, bool)> {
         Ok(match by_kernels(self.py, cell, self.codec, self.tally)? {
@@ -174,7 +176,8 @@ impl<'a, 'py, E> ColumnInput<'a, 'py, E> {
         })
     }
 
-    /// Decodes a cell that is NULL, or whose slot extends past the end of the data.
+    /// Decodes a cell that is NULL, or whose slot extends past the end of the data. `i` is its
+    /// index.
     #[cold]
     fn rare(&mut self, i: usize) -> PyResult<Bound<'py, PyAny>> {
         let (data, stride) = (self.data, self.stride);
@@ -213,15 +216,14 @@ const PAUSE: usize = 32 * TRY;
 
 /// A table of the indices of cells with recent texts, so that cells with equal texts share one
 /// `str`.
-///
-/// A cell is first compared with the previous cell, and then looked up in this table. If few of
-/// [`TRY`] lookups are hits, the next [`PAUSE`] cells are not looked up. In a column of distinct
-/// texts, therefore, only one cell in 33 is looked up.
+/// A cell is first compared with the previous cell, and then looked up in this table. If fewer than
+/// half of [`TRY`] lookups are hits, the next [`PAUSE`] cells are not looked up. In a column of
+/// distinct texts, therefore, only one cell in 33 is looked up.
 struct RecentTexts {
     /// Slots with the numbers of cells; the number of slots is a power of two. A slot may contain
     /// the number of any cell, because the text of that cell is compared with the text to decode.
     slots: Vec<u32>,
-    /// The index of the next cell at which this cache decides whether the table is used.
+    /// The index of the cell at which the hits are counted next, to decide if the table is used.
     judged_at: usize,
     hits: usize,
     is_on: bool,
@@ -301,7 +303,7 @@ impl<'a, 'py> Lengths<'a, 'py> {
     }
 }
 
-/// Adds the Python functions that are defined here to `module`.
+/// Adds the Python functions of this file to `module`.
 pub(super) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     function::add::<DecodeColumn>(module)
 }

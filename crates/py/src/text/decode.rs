@@ -34,8 +34,8 @@ fn decode_quickly<'py>(
     }
 }
 
-/// Decodes a text of medium size, if no ledger is active. The text is checked, and then copied by
-/// the C library. `None` if the text must be decoded in another way.
+/// Decodes a text of medium size, if no ledger is active. The text is checked first, and then
+/// copied with `memcpy`. Returns `None` if the text must be decoded in another way.
 #[inline(never)]
 fn decode_middling<'py>(py: Python<'py>, bytes: &[u8], codec: Codec) -> Option<Bound<'py, PyAny>> {
     if ledger::is_kept() || bytes.len() >= MIDDLING_BYTES {
@@ -79,7 +79,7 @@ fn decode<'py>(
 /// The largest text that is copied to the stack before it is decoded, in bytes.
 const STACK_BYTES: usize = 1024;
 
-/// Decodes a private copy of a buffer that other code may change.
+/// Copies the bytes of a buffer that other code may change, and decodes the copy.
 fn decode_private<'py>(
     py: Python<'py>,
     bytes: VolatileBytes<'_>,
@@ -157,7 +157,7 @@ pub(super) fn decode_bytes<'py>(
     }
 }
 
-/// Decodes text that [`by_kernels`] does not decode: text in an encoding without kernels, or
+/// Decodes text for which [`by_kernels`] returns `None`: text in an encoding without kernels, or
 /// malformed text.
 pub(super) fn decode_otherwise<'py>(
     py: Python<'py>,
@@ -286,7 +286,7 @@ the WHATWG standard.
     }
 }
 
-/// Adds the Python functions that are defined here to `module`.
+/// Adds the Python functions of this file to `module`.
 pub(super) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     add_direct(module)?;
     function::add::<DecodeText>(module)

@@ -33,7 +33,7 @@ pub(crate) struct Decoder {
     state: DecoderState,
 }
 
-/// The state of a decoder between two parts.
+/// The state of a decoder between two parts of its stream.
 enum DecoderState {
     Units(UnitState),
     Legacy(Box<LegacyDecoder>),
@@ -249,7 +249,7 @@ impl Named {
         let mut codec = state.codec;
         if state.at_start {
             if bytes.is_empty() {
-                return Ok(PyString::new(py, "").into_any()); // The stream may still begin.
+                return Ok(PyString::new(py, "").into_any()); // A mark may follow.
             }
             match codec_of_mark(state.codec, bytes, last) {
                 Some(found) => codec = found,

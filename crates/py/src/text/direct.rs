@@ -28,7 +28,7 @@ macro_rules! direct_functions {
             }
         )*
 
-        /// Adds the Python functions that are defined here to `module`.
+        /// Adds the Python functions of this file to `module`.
         fn add_direct(module: &Bound<'_, PyModule>) -> PyResult<()> {
             $(function::add::<$type>(module)?;)*
             Ok(())

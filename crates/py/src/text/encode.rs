@@ -20,7 +20,7 @@ use crate::raw::buffer::{put, with_writable};
 use crate::raw::function::{self, Args, Function};
 use crate::raw::{binary, fresh_bytes, text};
 
-/// Returns the argument, which must be a `str`; a `TypeError` for any other object.
+/// Returns the argument if it is a `str`. Raises a `TypeError` for any other object.
 #[inline(always)]
 fn string<'a, 'py>(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Borrowed<'a, 'py, PyString>> {
     if PyString::is_type_of(&object) {
@@ -104,7 +104,7 @@ fn write(units: Units<'_>, codec: Codec, out: &mut [MaybeUninit<u8>]) -> bool {
     true
 }
 
-/// Copies the code units of a text whose code units have one byte each.
+/// Copies the code units of a text to `out`, if they have one byte each.
 fn write_bytes(units: Units<'_>, out: &mut [MaybeUninit<u8>]) {
     if let Units::Latin1(u) = units {
         put(out, u);
@@ -317,7 +317,7 @@ Raises `UnicodeEncodeError` where it cannot be encoded.
     }
 }
 
-/// Adds the Python functions that are defined here to `module`.
+/// Adds the Python functions of this file to `module`.
 pub(super) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     add_direct(module)?;
     function::add::<EncodeText>(module)?;

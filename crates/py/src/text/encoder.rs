@@ -58,8 +58,8 @@ impl EncoderState {
         }
     }
 
-    /// Restores an encoder's state from the number that `getstate` returned. `None` if the number
-    /// is not valid for the encoding.
+    /// Creates the state that belongs to a number that `getstate` returned. Returns `None` if the
+    /// number is not valid for the encoding.
     fn resumed(named: &Named, number: u8) -> Option<EncoderState> {
         let new = EncoderState::new(named);
         let (mut at_start, mut shifting) = (false, None);
@@ -100,9 +100,9 @@ impl Encoder {
         &self.named.errors_name
     }
 
-    /// Returns the bytes of the next part. With ``final``, the bytes end in the initial character
-    /// set. A byte order mark is written only before the first part after the creation or a
-    /// `reset`.
+    /// Returns the bytes of the next part. With ``final``, the bytes of ISO-2022-JP end in its
+    /// initial character set. A byte order mark is written only before the first part after the
+    /// creation or a `reset`.
     ///
     /// Raises `UnicodeEncodeError`; the encoder is then unchanged.
     #[pyo3(signature = (string, r#final=false))]

@@ -1,5 +1,4 @@
-//! Functions that examine text without creating a `str` or `bytes`: `is_valid`, `encoded_length`,
-//! `utf8_view`.
+//! Functions that examine text without creating a `str` or `bytes`: `is_valid` and `utf8_view`.
 
 use onecopy_text::{Units, find_malformed, is_utf8};
 use pyo3::exceptions::PyValueError;
@@ -93,7 +92,7 @@ b'plain'
     }
 }
 
-/// Adds the Python functions that are defined here to `module`.
+/// Adds the Python functions of this file to `module`.
 pub(super) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     function::add::<IsValid>(module)?;
     function::add::<Utf8View>(module)

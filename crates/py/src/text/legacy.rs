@@ -17,7 +17,7 @@ use crate::ledger;
 use crate::raw::text::{self, MakeError};
 use crate::raw::{binary, codecs};
 
-/// The number of bytes that are converted at once, before the scratch buffer is used again.
+/// The number of bytes that `is_valid` converts at once. The output is discarded after each part.
 const PIECE_BYTES: usize = 64 * 1024;
 
 /// Returns the name of an error handler; `strict` if none was passed.
@@ -34,8 +34,9 @@ pub(super) fn handler_name(errors: Option<Borrowed<'_, '_, PyAny>>) -> PyResult<
     errors.extract()
 }
 
-/// Returns the policy of the transcoder that does the same as the error handler `name`; `None` if
-/// the handler must be called. These encodings have no surrogates, so `surrogatepass` is strict.
+/// Returns the policy of the transcoder that has the same effect as the error handler `name`;
+/// `None` if the handler must be called. These encodings cannot represent surrogates, so
+/// `surrogatepass` has the effect of `strict`.
 pub(super) fn policy_of_handler(name: &str) -> Option<Policy> {
     Policy::of_name(name, &Policy::ALL)
         .ok()
@@ -45,12 +46,12 @@ pub(super) fn policy_of_handler(name: &str) -> Option<Policy> {
         })
 }
 
-/// Returns the error handler that is registered in :mod:`codecs` as `name`.
+/// Returns the error handler that was registered as `name` with `codecs.register_error`.
 pub(super) fn handler<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
     py.import("codecs")?.call_method1("lookup_error", (name,))
 }
 
-/// Creates a `str` from valid UTF-8.
+/// Creates a `str` from valid UTF-8, and counts the conversion in `tally`.
 pub(super) fn str_of<'py>(
     py: Python<'py>,
     utf8: &[u8],
@@ -67,7 +68,7 @@ pub(super) fn no_memory(_: TranscodeError) -> PyErr {
     PyMemoryError::new_err(())
 }
 
-/// Creates a `UnicodeDecodeError`, which is passed to an error handler or raised.
+/// Creates a `UnicodeDecodeError` for the bytes from `start` to `end` of `object`.
 pub(super) fn decode_error<'py>(
     py: Python<'py>,
     encoding: &str,
@@ -80,7 +81,7 @@ pub(super) fn decode_error<'py>(
         .call1((encoding, object, start, end, reason))
 }
 
-/// Creates a `UnicodeEncodeError`.
+/// Creates a `UnicodeEncodeError` for the characters from `start` to `end` of `object`.
 pub(super) fn encode_error<'py>(
     py: Python<'py>,
     encoding: &str,
@@ -93,7 +94,8 @@ pub(super) fn encode_error<'py>(
         .call1((encoding, object, start, end, reason))
 }
 
-/// Calls an error handler. Returns its replacement, and the position at which to continue.
+/// Calls an error handler with `error`. Returns the replacement, and the position at which to
+/// continue. `len` is the length of the text: a negative position counts from its end.
 pub(super) fn ask<'py>(
     handler: &Bound<'py, PyAny>,
     error: &Bound<'py, PyAny>,
@@ -305,7 +307,8 @@ fn encode<'py>(
     let utf8 = utf8_of(string)?;
     let mut out = with_capacity(utf8.len())?;
     let mut handler = None;
-    // The number of bytes of the UTF-8 that were encoded, and of the characters in these bytes.
+    // The number of bytes of the UTF-8 that were encoded, and the number of characters in these
+    // bytes.
     let (mut done, mut n_chars) = (0, 0);
     loop {
         let mut transcoder = encoder(Encoding::Legacy(encoding), policy);
@@ -405,8 +408,8 @@ pub(super) fn run(utf8: &[u8], encoding: Legacy) -> usize {
     while let (Some(start), Some(&end)) = (starts.next(), starts.peek()) {
         let mut single = encoder(Encoding::Legacy(encoding), Policy::Strict);
         let encodes = single.push(&utf8[start..end], &mut Vec::new()).is_ok();
-        // For a short character, the encoder may still wait for more bytes, because it could be the
-        // start of a byte order mark.
+        // For a short character, the encoder may still wait for more bytes, because the character
+        // could be the start of a byte order mark.
         if encodes && single.finish(&mut Vec::new()).is_ok() {
             break;
         }
@@ -423,12 +426,13 @@ fn char_starts(utf8: &[u8]) -> impl Iterator<Item = usize> + '_ {
     starts.map(|(at, _)| at)
 }
 
-/// Returns the number of characters in the UTF-8, including lone surrogates.
+/// Returns the number of characters in `utf8`. An encoded lone surrogate counts as a character.
 pub(super) fn count(utf8: &[u8]) -> usize {
     char_starts(utf8).count()
 }
 
-/// Returns the number of bytes before the character with index `n`, from 0.
+/// Returns the number of bytes before the character with index `n`, from 0; the number of all bytes
+/// if there is no such character.
 fn nth_char(utf8: &[u8], n: usize) -> usize {
     char_starts(utf8).nth(n).unwrap_or(utf8.len())
 }

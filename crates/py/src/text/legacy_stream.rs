@@ -63,7 +63,8 @@ impl LegacyDecoder {
         match &mut made.shift {
             Some(shift) => {
                 *shift = Iso2022JpState::of_number(number)?;
-                // The prelude sets the character set; its output is not part of the stream's text.
+                // The prelude is an escape sequence that selects the character set. The output for
+                // it is not part of the stream's text.
                 made.transcoder
                     .push(shift.prelude(), &mut Vec::new())
                     .ok()?;
@@ -243,7 +244,7 @@ impl ShiftingEncoder {
     }
 }
 
-/// Returns `true` if the encoding has escape sequences.
+/// Returns `true` if the encoding has escape sequences that select a character set: ISO-2022-JP.
 fn has_states(encoding: Legacy) -> bool {
     encoding.name() == "iso-2022-jp"
 }

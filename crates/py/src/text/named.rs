@@ -20,7 +20,8 @@ impl Named {
     ) -> PyResult<Named> {
         let codec = Codec::of(encoding.as_borrowed())?;
         let errors_name = legacy::handler_name(errors.map(|e| e.as_borrowed()))?;
-        // An unknown error handler is an error of the constructor, not only when it is needed.
+        // The handler is looked up now, so that an unknown name is an error even if no text is
+        // malformed.
         legacy::handler(encoding.py(), &errors_name)?;
         Ok(Named {
             codec,

@@ -108,7 +108,7 @@ impl<'a, 'py> InputBytes<'a, 'py> {
         }
     }
 
-    /// Passes each piece of the input to `take`, and an empty slice at the end.
+    /// Passes the input to `take` in parts of [`PIECE_BYTES`], and then an empty slice.
     fn pieces(&self, py: Python<'py>, mut take: impl FnMut(&[u8]) -> PyResult<()>) -> PyResult<()> {
         match self {
             InputBytes::Buffer(bytes) => {
@@ -151,7 +151,7 @@ struct Transcoding<'py> {
 }
 
 impl<'py> Transcoding<'py> {
-    /// Converts a piece of the input; an empty piece means the end.
+    /// Converts a part of the input, and appends the result to `out`. An empty part marks the end.
     fn piece(
         &mut self,
         piece: &[u8],
@@ -172,7 +172,8 @@ impl<'py> Transcoding<'py> {
         dst: Borrowed<'_, 'py, PyAny>,
     ) -> PyResult<usize> {
         let py = self.py;
-        // A destination that is not writable is an error before the conversion begins.
+        // The destination is checked here, so that one that is not writable is an error before the
+        // conversion begins.
         let capacity = with_writable(dst, |buffer| Ok(buffer.len()))?;
         let (mut out, mut n_dropped) = (Vec::new(), 0);
         source.pieces(py, |piece| {
@@ -311,7 +312,7 @@ the certainty.
     }
 }
 
-/// Adds the Python functions that are defined here to `module`.
+/// Adds the Python functions of this file to `module`.
 pub(super) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     function::add::<Transcode>(module)?;
     function::add::<Detect>(module)

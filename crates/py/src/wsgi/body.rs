@@ -102,7 +102,7 @@ impl Drop for Closing {
     }
 }
 
-/// A regular file whose bytes the kernel sends.
+/// A regular file whose bytes the kernel sends, with the object that is closed afterwards.
 struct OpenFile {
     file: File,
     _closing: Closing,
@@ -153,7 +153,8 @@ impl Items for Iteration {
     }
 }
 
-/// Converts an item of the iterable, which must be a `bytes`.
+/// Converts an item of the application's iterable, which must be a `bytes`, to shared bytes without
+/// a copy.
 fn held(item: &Bound<'_, PyAny>) -> PyResult<SharedBytes> {
     let bytes = item.cast::<PyBytes>().map_err(|_| {
         PyTypeError::new_err(format!(
@@ -187,7 +188,7 @@ enum BodyRest {
 }
 
 impl Answered {
-    /// Converts the application's answer to the body of a response. Also returns the length of the
+    /// Converts the application's result to the body of a response. Also returns the length of the
     /// body in bytes if it is known.
     pub(super) fn into_body(mut self) -> (Body, Option<u64>) {
         match self.rest {
@@ -226,7 +227,8 @@ impl Answered {
 }
 
 /// Converts the iterable that the application returned. `has_written` is `true` if the application
-/// has called `write` before. A file or row stream is then iterated over like any other iterable.
+/// has called `write` before, and the head of the response was sent. A file or row stream is then
+/// iterated over like any other iterable.
 pub(super) fn of(result: &Bound<'_, PyAny>, has_written: bool, log: &Log) -> PyResult<Answered> {
     let mut ready = Vec::new();
     if let Ok(list) = result.cast_exact::<PyList>() {

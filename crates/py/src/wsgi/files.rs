@@ -1,5 +1,5 @@
 //! `Files`: a folder as a WSGI application. onecopy's own server answers requests for it without
-//! running Python code; other servers get the response as pieces of bytes and of files.
+//! running Python code. Other servers get the response as a list of bytes and of parts of files.
 
 use std::fs::File;
 use std::io;
@@ -42,8 +42,8 @@ const FIELDS: [(&str, &str); 7] = [
     ("HTTP_ACCEPT_ENCODING", "accept-encoding"),
 ];
 
-/// The status line, the header fields, and the pieces of the body. A piece is a `bytes`, or a tuple
-/// of a file descriptor, an offset and a number of bytes.
+/// The status line, the header fields, and the body as a list. An item of the body is a `bytes`, or
+/// a part of a file as a tuple: a file descriptor, an offset and a number of bytes.
 type InPieces<'py> = (String, Bound<'py, PyList>, Bound<'py, PyList>);
 
 #[pymethods]
@@ -71,7 +71,7 @@ impl Files {
         }
     }
 
-    /// The WSGI application, for onecopy's own server, which sends the result without Python.
+    /// Answers a request of onecopy's own server, which sends the result without Python.
     fn __call__<'py>(
         &self,
         environ: &Bound<'py, PyDict>,
@@ -84,7 +84,8 @@ impl Files {
         Ok(FileAnswer(Mutex::new(Some(body))))
     }
 
-    /// Returns the response in pieces, for other servers. The caller owns the file descriptors.
+    /// Returns the response with its body as a list, for other servers. The caller has to close the
+    /// file descriptors.
     fn pieces<'py>(&self, environ: &Bound<'py, PyDict>) -> PyResult<InPieces<'py>> {
         let py = environ.py();
         let (is_head, response) = self.answer(environ)?;
@@ -116,7 +117,8 @@ impl Files {
 }
 
 impl Files {
-    /// Returns the response to the request of an environ, and `true` if only its head is requested.
+    /// Returns the response to the request of an environ, and `true` if it is a HEAD request, whose
+    /// response has no body.
     fn answer(&self, environ: &Bound<'_, PyDict>) -> PyResult<(bool, Response)> {
         let py = environ.py();
         let text = |name: &str| -> PyResult<Bound<'_, PyAny>> {
@@ -205,7 +207,7 @@ impl FileAnswer {
         Ok(block.map(|block| PyBytes::new(py, &block)))
     }
 
-    /// Closes the file that is the body.
+    /// Closes the file whose bytes are the body.
     fn close(&self) {
         self.body().take();
     }
@@ -217,7 +219,8 @@ impl FileAnswer {
         lock(&self.0)
     }
 
-    /// Removes and returns the body; an error if it was removed before.
+    /// Removes the body and returns it. Returns an error if it was removed before, because a body
+    /// is sent once.
     pub(super) fn take(&self) -> PyResult<Body> {
         let body = self.body().take();
         body.ok_or_else(|| PyRuntimeError::new_err("an answer is sent once"))

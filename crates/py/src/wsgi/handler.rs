@@ -23,7 +23,7 @@ use crate::raw::environ::{Other, Strings};
 use crate::raw::gil;
 use crate::raw::pinned_bytes::references;
 
-/// The properties of a server that appear in the environ, such as its name and port.
+/// The properties of a server that the environ of each request contains, such as its name and port.
 pub(crate) struct ServerVariables {
     pub(crate) name: String,
     pub(crate) port: String,
@@ -51,7 +51,7 @@ impl Log {
         }
     }
 
-    /// Logs one line of text.
+    /// Writes one line of text to the application's error stream.
     fn warn(&self, py: Python<'_>, text: &str) {
         if let Err(error) = self.write(py, &format!("{text}\n")) {
             error.write_unraisable(py, None);
@@ -75,7 +75,7 @@ pub(crate) struct Wsgi {
     template: Py<PyDict>,
     strings: Mutex<Strings>,
     lines: Arc<Mutex<FieldLines>>,
-    /// `StartResponse` objects that can be reused.
+    /// `StartResponse` objects of earlier requests, which can be reused.
     spare: Mutex<Vec<Py<StartResponse>>>,
     log: Log,
     /// `true` after the first warning that a hop-by-hop header field was omitted.
@@ -139,8 +139,8 @@ impl Wsgi {
         let Some(head) = request.head() else {
             return Err(PyRuntimeError::new_err("a request without a head")); // Never the case for a socket.
         };
-        // This thread holds the GIL, so if another thread holds the lock, new strings are used
-        // instead.
+        // This thread holds the GIL, so it must not wait. If another thread holds the lock, new
+        // strings are used instead.
         let mut own = None;
         let mut shared = match self.strings.try_lock() {
             Ok(strings) => Some(strings),
@@ -177,8 +177,8 @@ impl Wsgi {
             && head.header("host").is_none()
             && let Some(authority) = head.authority()
         {
-            // Only a request of HTTP/1.0 may lack the field `Host`; in any other request it has
-            // this value.
+            // Only a request of HTTP/1.0 may lack the field `Host`. In any other request, the
+            // authority is the value of this field.
             environ.set_item(intern!(py, "HTTP_HOST"), authority)?;
         }
         if head.version() == Version::Http10 {
@@ -243,7 +243,7 @@ impl Wsgi {
             )),
             (Err(error), Said::Begun { failed, .. }) => {
                 // If the client has disconnected, and the application has not handled the resulting
-                // exception, the application has not failed.
+                // exception, this is not logged as a failure of the application.
                 if failed.is_none() || !error.is_instance_of::<PyOSError>(py) {
                     self.log.failed(py, &failed_at(request), &error);
                 }
@@ -318,8 +318,8 @@ impl Handler for Wsgi {
         let answered = gil::try_attach(|py| match self.call(py, &request, body) {
             Ok(response) => response,
             Err(error) => {
-                // The client has failed, and the application has not handled the resulting
-                // exception.
+                // The client did not send its body, and the application has not handled the
+                // resulting exception.
                 if error.is_instance_of::<PyOSError>(py)
                     && let Some(error) = awaited.and_then(|body| body.error())
                 {
@@ -337,7 +337,7 @@ impl Handler for Wsgi {
     }
 
     fn begins_early(&self) -> bool {
-        self.files.is_none() // `StartResponse.write` begins it
+        self.files.is_none() // `StartResponse.write` begins the response
     }
 
     fn body_chunk(&self, n_bytes: usize) -> Chunk {

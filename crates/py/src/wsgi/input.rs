@@ -36,7 +36,7 @@ enum InputSource {
         file: std::io::BufReader<File>,
         left: u64,
     },
-    /// A body that was not received, because it was not read yet or did not arrive.
+    /// A body that is still to be received: it was not read yet, or did not arrive.
     Awaited(AwaitedBody),
 }
 
@@ -126,7 +126,8 @@ impl InputSource {
         }
     }
 
-    /// Returns the next line including its line end, but at most `most` bytes; empty at the end.
+    /// Returns the next line including its line end, but at most `most` bytes. The result is empty
+    /// at the end of the body.
     fn line<'py>(&mut self, py: Python<'py>, most: usize) -> PyResult<Bound<'py, PyBytes>> {
         use std::io::BufRead;
         if most == 0 {

@@ -10,7 +10,7 @@ use pyo3::types::PyTuple;
 
 use crate::raw::pinned_bytes::references;
 
-/// The number of slots for lines, a power of two.
+/// The number of slots of the cache, one line each; a power of two.
 const N_LINES: usize = 256;
 /// The largest size of a cached line, in bytes.
 const MOST_BYTES: usize = 256;
@@ -24,7 +24,7 @@ struct CachedLine {
     line: FieldLine,
 }
 
-/// The cache, in which the address of a header field's tuple determines the slot.
+/// The cache. The address of a header field's tuple determines the slot of its line.
 pub(crate) struct FieldLines(Vec<Option<CachedLine>>);
 
 impl FieldLines {

@@ -42,7 +42,7 @@ type Threads = Arc<Mutex<Vec<Py<PyAny>>>>;
 /// The address to which the server's socket is bound.
 #[derive(FromPyObject)]
 enum Bind {
-    /// A host and a port.
+    /// The host and the port of a TCP socket.
     Inet(String, u16),
     /// The path of a unix socket.
     #[pyo3(transparent)]
@@ -274,7 +274,7 @@ impl Server {
         Ok((n_cut, n_left))
     }
 
-    /// The listening file descriptor; an error once the server runs.
+    /// Returns the listening file descriptor. Raises an error when the server runs or has ended.
     fn fileno(&self) -> PyResult<i32> {
         let state = lock(&self.state);
         let fd = state.as_ref().and_then(onecopy_serve::Server::listener_fd);
@@ -313,7 +313,8 @@ pub(crate) fn raise_open_files(n_connections: usize) -> PyResult<()> {
     onecopy_serve::raise_open_files(n_connections).map_err(|e| PyOSError::new_err(e.to_string()))
 }
 
-/// Starts a thread with Python's `threading`.
+/// Starts a thread with Python's `threading`, in which `run` is called without the GIL. Returns the
+/// `Thread` object.
 fn spawn(name: String, run: Box<dyn FnOnce() + Send + 'static>) -> io::Result<Py<PyAny>> {
     let run = Mutex::new(Some(run));
     gil::attach(|py| {

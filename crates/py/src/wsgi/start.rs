@@ -18,13 +18,16 @@ use crate::raw::environ::latin1;
 use crate::raw::gil;
 use crate::raw::pinned_bytes::PinnedBytes;
 
-/// The function ``start_response`` of PEP 3333: a WSGI application calls it with the status and the
+/// The function ``start_response`` of PEP 3333. A WSGI application calls it with the status and the
 /// headers to begin its response. It returns the function ``write`` of PEP 3333, which is this
 /// object itself. ``write(data)`` sends ``bytes`` before it returns, except for at most 256 KiB
-/// that are buffered for the client. ``write`` raises `BrokenPipeError` if the client has closed
-/// the connection, `TimeoutError` if the client received nothing for ``write_timeout``,
-/// `ConnectionAbortedError` if the server was stopped, and `RuntimeError` if the application has
-/// returned.
+/// that are buffered for the client.
+///
+/// Raises (by ``write``):
+///     BrokenPipeError: the client has closed the connection.
+///     TimeoutError: the client received nothing for ``write_timeout`` seconds.
+///     ConnectionAbortedError: the server was stopped.
+///     RuntimeError: the application has returned.
 #[pyclass(frozen, module = "onecopy")]
 pub(crate) struct StartResponse {
     state: Mutex<ResponseState>,
@@ -36,12 +39,12 @@ struct ResponseState {
     response: Option<Response>,
     /// Sends the blocks that are passed to `write`; `None` after the application has returned.
     writer: Option<ResponseWriter>,
-    /// `true` if `write` has sent the head.
+    /// `true` if a call of `write` has sent the head of the response.
     is_begun: bool,
     write_error: Option<WriteError>,
     /// The name of a header field that the server omitted from the head; `None` if it omitted none.
     left_out: Option<Box<str>>,
-    /// `true` if the head was sent and can no longer be changed.
+    /// `true` if the head was sent or the request has ended, so that the head cannot be changed.
     is_sent: bool,
 }
 
@@ -83,8 +86,8 @@ impl StartResponse {
         lock(&self.state)
     }
 
-    /// Ends the use of this object for a request. Returns the response that the application has
-    /// begun.
+    /// Ends the use of this object for a request: later calls of `write` fail. Returns the response
+    /// that the application has begun.
     pub(super) fn take(&self) -> Said {
         let mut state = self.state();
         state.writer = None;
@@ -99,7 +102,7 @@ impl StartResponse {
         }
     }
 
-    /// Returns `true` if `write` has sent the head.
+    /// Returns `true` if a call of `write` has sent the head of the response.
     pub(super) fn has_written(&self) -> bool {
         self.state().is_begun
     }

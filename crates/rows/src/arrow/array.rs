@@ -13,8 +13,8 @@ pub struct Array {
     pub data_type: DataType,
     /// The number of values in the array.
     pub len: usize,
-    /// The number of values in each buffer before the first value of this array; not 0 if the array
-    /// is a slice of a larger array.
+    /// The number of values in each buffer that precede the first value of this array. It is not 0
+    /// if the array is a slice of a larger array.
     pub offset: usize,
     /// A bitmap with a bit per value, set if the value is not NULL; `None` if no value is NULL.
     pub validity: Option<Memory>,
@@ -26,8 +26,8 @@ pub struct Array {
     pub buffers: Vec<Memory>,
     /// For a dictionary type, the values to which the indices in `buffers` refer; otherwise `None`.
     pub dictionary: Option<Box<Array>>,
-    /// For a list type, the elements of all lists, delimited by the offsets in `buffers`; otherwise
-    /// `None`.
+    /// For a list type, the elements of all lists one after the other; `None` for other types. The
+    /// offsets in `buffers` contain where each list begins and ends.
     pub items: Option<Box<Array>>,
 }
 

@@ -67,8 +67,8 @@ impl Nulls {
         }
     }
 
-    /// Records in the bitmap that the next value, which follows `len` values, is NULL. The first
-    /// NULL allocates the bitmap, with memory for `reserved` values.
+    /// Records in the bitmap that the next value is NULL; `len` is the number of values before it.
+    /// The first NULL allocates the bitmap, with memory for `reserved` values.
     #[inline]
     pub(crate) fn push_null(&mut self, len: usize, reserved: usize) -> Result<(), TryReserveError> {
         let bits = match &mut self.bits {

@@ -39,7 +39,8 @@ pub(super) enum Values {
     U64(Vec<u64>),
     F32(Vec<f32>),
     F64(Vec<f64>),
-    /// Decimals of unknown scale, stored as digits until the first batch is full.
+    /// Decimals of unknown scale. They are stored as text until the first batch is full, and its
+    /// values then decide the scale.
     Digits(Strings<i64>),
     Decimal(Vec<i128>, u8, i8),
     WideDecimal(Vec<Int256>, u8, i8),
@@ -67,7 +68,8 @@ pub(crate) struct Builder {
     /// `true` if the column's type is decided by its values, and the first batch is not full. An
     /// integer type may then still become a float type.
     pub(super) is_open: bool,
-    /// `true` if the caller requested the type. A text column then accepts values of every kind.
+    /// `true` if the caller requested the type. A text column then also accepts values that are not
+    /// text, and stores their text.
     pub(super) was_requested: bool,
 }
 
@@ -97,7 +99,7 @@ impl Builder {
         }
     }
 
-    /// Creates an empty builder of a column with the type that this column has now.
+    /// Creates an empty builder for a column of the current type of this column.
     pub(crate) fn same_again(&self) -> Builder {
         let mut made = Builder::new(&self.plan(), self.policy, self.was_requested);
         made.is_open = self.is_open;
@@ -268,7 +270,7 @@ impl Builder {
             // The 32-bit float is converted through its shortest decimal text, as in `fetchall`.
             (Values::F64(v), Cell::F32(n)) => v.push(onecopy_wire::number::widen(n)),
             (Values::F64(v), Cell::I64(n)) => v.push(exact_f64(n)?),
-            // The caller requested floats for exact numbers, so digits may be lost.
+            // The caller requested a float type for decimals, so digits may be lost.
             (Values::F64(v), Cell::Decimal(digits)) if was_requested => {
                 let digits = std::str::from_utf8(digits).map_err(|_| ValueError::Invalid)?;
                 v.push(digits.parse().map_err(|_| ValueError::Invalid)?);
@@ -384,7 +386,8 @@ impl Builder {
     /// Returns the values so far as an array. The builder is then empty and has the same type.
     ///
     /// # Errors
-    /// The index (from 0) of the value that is malformed or does not fit its type, and the error.
+    /// The index (from 0) of the first value that is malformed text or that the decided type cannot
+    /// store, and the error.
     pub(crate) fn take(&mut self) -> Result<Array, (usize, ValueError)> {
         self.settle()?;
         let malformed = match &self.values {

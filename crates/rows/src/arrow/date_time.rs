@@ -21,7 +21,7 @@ pub(crate) fn checked_days(date: Date) -> Result<i64, ValueError> {
 /// Converts the fraction of a second from nanoseconds to `unit`.
 ///
 /// # Errors
-/// The fraction has a finer resolution than the unit.
+/// The fraction is not a whole number of `unit`s.
 #[inline]
 fn fraction(nanosecond: u32, unit: TimeUnit) -> Result<i64, ValueError> {
     let each = 1_000_000_000 / unit.per_second();
@@ -32,10 +32,11 @@ fn fraction(nanosecond: u32, unit: TimeUnit) -> Result<i64, ValueError> {
     Ok(nanosecond / each)
 }
 
-/// Returns the number of seconds since midnight.
+/// Returns the number of whole seconds from midnight to `time`.
 ///
 /// # Errors
-/// The time is not valid; a leap second and `24:00:00` are valid.
+/// A field of the time is out of range, for example minute 60. Second 60 (a leap second) and
+/// `24:00:00` are accepted.
 #[inline]
 fn seconds(time: Time) -> Result<i64, ValueError> {
     let is_time = time.minute < 60 && time.second <= 60 && time.nanosecond < 1_000_000_000;

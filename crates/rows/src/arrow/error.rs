@@ -1,5 +1,5 @@
-//! `ValueError`: the reason for which a value cannot be stored in an Arrow column. Also functions
-//! that convert a number to another type only if its value stays exact.
+//! `ValueError`: the reason for which a value cannot be stored in an Arrow column. The module also
+//! contains functions that convert a number to a float only if the number stays exact.
 
 use std::collections::TryReserveError;
 
@@ -8,20 +8,20 @@ use onecopy_text::Malformed;
 /// The reason for which a value cannot be stored in an Arrow column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ValueError {
-    /// The value is of a kind that the column's type cannot store, such as text for numbers.
+    /// The value is of a kind that the column's type cannot store, for example a text in a column
+    /// of numbers.
     Kind,
-    /// The value has the kind of the column but is not valid: malformed digits, month 13.
+    /// The value is of the right kind but not valid: malformed digits or month 13.
     Invalid,
     /// The value is outside the range of the column's type.
     Range,
     /// The value has more digits after the decimal point, or in the fraction of a second, than the
     /// column's type stores.
     Scale,
-    /// The value is malformed text. The `str` is the unit in which the error's position is counted:
-    /// byte, unit or character.
+    /// The value is malformed text. The `str` is the unit in which the position of the error is
+    /// counted: `byte`, `16-bit unit` or `32-bit unit`.
     Malformed(Malformed, &'static str),
-    /// The value is an array whose number of dimensions differs from that of the column's list
-    /// type.
+    /// The value is an array, and the column's list type has another number of dimensions.
     Dimensions,
     /// The text of the column would exceed 2 GiB, the limit of 32-bit offsets.
     Long,
@@ -35,7 +35,7 @@ impl From<TryReserveError> for ValueError {
     }
 }
 
-/// The largest number such that each integer up to it is exact as a 64-bit float.
+/// The largest number up to which every integer is exact as a 64-bit float.
 const EXACT_FLOAT: i64 = 1 << 53;
 
 pub(super) fn exact_f64(n: i64) -> Result<f64, ValueError> {

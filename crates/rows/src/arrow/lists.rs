@@ -44,8 +44,8 @@ impl Lists {
         self.ends.push(end);
     }
 
-    /// Appends an array as a list; the elements of an array with several dimensions are lists.
-    /// Returns approximately how many bytes the elements occupy.
+    /// Appends an array of the database as a list. If the array has several dimensions, the
+    /// elements of the list are lists. Returns approximately how many bytes the elements occupy.
     pub(super) fn put(
         &mut self,
         array: ArrayText<'_>,
@@ -65,8 +65,8 @@ impl Lists {
     }
 
     /// Returns the builder of the lists at a nesting depth: for `dimension` 1 this builder, for 2
-    /// the builder of its elements, and so on. An error if the elements at that depth are not
-    /// lists.
+    /// the builder of its elements, and so on. Returns an error if the elements at the depth before
+    /// that are not lists.
     fn of_dimension(&mut self, dimension: usize) -> Result<&mut Lists, ValueError> {
         let mut lists = self;
         for _ in 1..dimension {
@@ -84,8 +84,9 @@ impl Lists {
         settled.map_err(|(at, why)| (self.list_of(at), why))
     }
 
-    /// Returns the elements of all lists so far, and removes the elements from the builder. It must
-    /// be called before [`Lists::take_ends`].
+    /// Returns the elements of all lists so far, and removes them from the builder. The caller must
+    /// call this function before [`Lists::take_ends`], because an error contains the index of a
+    /// list.
     pub(super) fn take_items(&mut self) -> Result<Array, (usize, ValueError)> {
         let items = self.items.take();
         items.map_err(|(at, why)| (self.list_of(at), why))

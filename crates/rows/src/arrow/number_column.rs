@@ -71,9 +71,9 @@ impl NumberColumn {
         is_number.then(|| NumberColumn(Builder::new(&plan, onecopy_text::Policy::Strict, false)))
     }
 
-    /// Creates a column that begins with `n_nulls` NULLs. The caller must append `first` next: that
-    /// value decides whether the column has an integer type or a float type. If a float follows
-    /// integers, the column becomes a float column. Returns `None` if `first` is not a number.
+    /// Creates a column that begins with `n_nulls` NULLs. The caller must append `first` next. An
+    /// integer `first` makes the column a 64-bit integer column, unless `floats` is `true`; it
+    /// becomes a float column at the first float. Returns `None` if `first` is not a number.
     ///
     /// # Errors
     /// [`NumberMisfit::Memory`].
@@ -106,8 +106,8 @@ impl NumberColumn {
         }
     }
 
-    /// Returns the current type of the column. An integer type may still become a float type by a
-    /// later value.
+    /// Returns the current type of the column. A column of [`NumberColumn::of_first`] may change
+    /// from an integer type to a float type when a float is appended.
     #[must_use]
     pub fn data_type(&self) -> DataType {
         self.0.data_type()

@@ -11,8 +11,8 @@ use crate::cell::Date;
 use crate::error::{Error, ErrorKind};
 use crate::value::Value;
 
-/// An iterator over the rows of consecutive batches, as rows of parameters. After an error it ends,
-/// and `failure` returns the error.
+/// An iterator over the rows of consecutive batches, as rows of parameters. It ends after an error,
+/// which [`BatchRows::failure`] then returns.
 pub struct BatchRows<F> {
     next_batch: F,
     names: Vec<String>,
@@ -42,7 +42,8 @@ impl<F: FnMut() -> Result<Option<Batch>, Error>> BatchRows<F> {
         }
     }
 
-    /// Returns the error that ended the iteration; `None` if it ended after the last batch.
+    /// Returns the error that ended the iteration; `None` if the iteration ended after the last
+    /// batch.
     pub fn failure(self) -> Option<Error> {
         self.failure
     }
@@ -108,8 +109,8 @@ impl Array {
     /// once.
     ///
     /// # Errors
-    /// [`ErrorKind::Data`] for a value that cannot be a parameter, and for an array that does not
-    /// match its type.
+    /// [`ErrorKind::Data`] or [`ErrorKind::Malformed`] for a value that cannot be a parameter;
+    /// [`ErrorKind::Interface`] if a buffer is shorter than the array's type and length require.
     pub fn value(&self, row: usize) -> Result<Value, Error> {
         if self.is_null(row) {
             return Ok(Value::Null);
@@ -122,7 +123,8 @@ impl Array {
                 let n = self.integer(at, *bits, *unsigned)?;
                 match i64::try_from(n) {
                     Ok(n) => Value::I64(n),
-                    // No driver accepts an integer above 63 bits as a number.
+                    // An integer above `i64::MAX` becomes a decimal, because no driver accepts it
+                    // as an integer.
                     Err(_) => Value::Decimal(n.to_string()),
                 }
             }

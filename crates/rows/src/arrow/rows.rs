@@ -93,8 +93,8 @@ impl ArrowRows {
         self.n_before + self.n_rows as u64
     }
 
-    /// Creates an empty sink with the same columns and types. After a failure, a block is emitted
-    /// to it a second time, row by row, to find the first row that failed.
+    /// Creates an empty sink with the same columns and types. After a failure, the block is emitted
+    /// to the new sink a second time, row by row, to find the first row that failed.
     pub(crate) fn same_again(&self) -> ArrowRows {
         ArrowRows {
             schema: self.schema.clone(),
@@ -133,8 +133,8 @@ impl ArrowRows {
         }
     }
 
-    /// Returns the names and types of the columns. They are final once [`ArrowRows::is_undecided`]
-    /// is false or a batch was taken.
+    /// Returns the names and types of the columns. The types are final once
+    /// [`ArrowRows::is_undecided`] returns `false` or [`ArrowRows::take`] has returned a batch.
     pub(crate) fn fields(&self) -> Vec<Field> {
         let columns = self.schema.columns.iter().zip(&self.columns);
         columns
@@ -151,7 +151,8 @@ impl ArrowRows {
     /// Returns the rows of the current batch, and begins the next batch.
     ///
     /// # Errors
-    /// A text is malformed, or a value does not fit the type that the batch decided.
+    /// A text is malformed, or a value cannot be stored in the type that the values of the batch
+    /// have decided.
     pub(crate) fn take(&mut self) -> Result<Batch, Error> {
         let mut columns = Vec::with_capacity(self.columns.len());
         for column in 0..self.columns.len() {

@@ -79,10 +79,10 @@ impl ArrowStream {
         })
     }
 
-    /// Changes the column types to those that a reader requests, if no row was fetched yet. Columns
-    /// of some types cannot be created; a request for such a type is ignored, and the reader has to
-    /// cast that column. The whole request is ignored if its fields differ in number, name or order
-    /// from the columns.
+    /// Changes the column types to those that a consumer requests by `fields`, if no row was
+    /// fetched yet. A requested type that this crate cannot create is ignored, and the consumer has
+    /// to cast that column. The whole request is ignored if its fields differ from the columns in
+    /// number, name or order.
     pub fn request(&mut self, fields: &[Field]) {
         let columns = &self.statement.schema().columns;
         let is_same = columns.len() == fields.len()
@@ -153,8 +153,8 @@ impl ArrowStream {
         Ok((batch.n_rows > 0).then_some(batch))
     }
 
-    /// Returns an error for the first cell, in row order, that its column cannot store. The block
-    /// was emitted column by column, so `misfit` is only the first such cell in column order: an
+    /// Returns an error for the first cell, in row order, that its column cannot store. `misfit` is
+    /// only the first such cell in column order, because the block was emitted column by column: an
     /// earlier row may have such a cell in a later column.
     fn first_misfit(&mut self, misfit: Misfit) -> Error {
         let found = self.rows.error(misfit);

@@ -7,7 +7,7 @@ use onecopy_text::{ByteSink, Policy, Tally, Units, convert, find_malformed, is_u
 use super::error::ValueError;
 use crate::arrow_c::{Growing, Memory, Plain};
 
-/// A type in which the end offsets of a column's values are stored: `i32` or `i64`.
+/// The integer type of the offsets of a text or binary column: `i32` or `i64`.
 pub(crate) trait ArrowOffset: Plain + Copy {
     /// Converts a number of bytes to an offset; `None` if the number does not fit in the type.
     fn of(len_bytes: usize) -> Option<Self>;
@@ -40,7 +40,7 @@ impl ArrowOffset for i64 {
 /// A column of texts or binary values under construction. `P` is the type of its offsets.
 #[derive(Debug)]
 pub(crate) struct Strings<P> {
-    /// The offsets of the values: 0, then the end of each value in `bytes`.
+    /// The offsets of the values in `bytes`: 0, then the end of each value.
     ends: Vec<P>,
     bytes: Growing,
     /// `true` if the column contains UTF-8 that was copied without validation; the text is
@@ -133,7 +133,8 @@ impl<P: ArrowOffset> Strings<P> {
         })
     }
 
-    /// Returns the buffers, first the offsets, then the bytes, and empties this builder.
+    /// Returns the buffer of offsets and the buffer of bytes, in this order, and empties this
+    /// builder.
     pub(crate) fn take(&mut self) -> Vec<Memory> {
         let done = std::mem::replace(self, Strings::new());
         // If this reservation fails, the next value that does not fit returns the error.

@@ -54,7 +54,8 @@ impl Builder {
         Ok(())
     }
 
-    /// Fixes the type when the first batch is full, if it is still undecided.
+    /// Fixes the type of the column if it is still undecided. It is called when the first batch is
+    /// full.
     pub(crate) fn settle(&mut self) -> Result<(), (usize, ValueError)> {
         if !std::mem::take(&mut self.is_open) {
             return Ok(());
@@ -96,7 +97,8 @@ impl Builder {
         Ok(())
     }
 
-    /// Returns the values of a column of numbers, its validity bitmap, and the number of values.
+    /// Returns the values of a column of numbers, its validity bitmap (`None` if no value is NULL),
+    /// and the number of values.
     pub(crate) fn into_numbers(
         mut self,
     ) -> Result<(Numbers, Option<Vec<u8>>, usize), TryReserveError> {

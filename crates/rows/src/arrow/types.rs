@@ -118,15 +118,15 @@ pub enum DataType {
     Utf8,
     /// Text with offsets of 64 bits.
     LargeUtf8,
-    /// Text in the view layout. This crate imports such columns, but never creates them.
+    /// Text in Arrow's view layout. This crate imports such columns, but never creates them.
     Utf8View,
     /// Bytes with offsets of 32 bits.
     Binary,
     /// Bytes with offsets of 64 bits.
     LargeBinary,
-    /// Bytes in the view layout. This crate imports such columns, but never creates them.
+    /// Bytes in Arrow's view layout. This crate imports such columns, but never creates them.
     BinaryView,
-    /// Byte strings of this length in bytes; this crate imports them, but never creates them.
+    /// Byte strings of this length in bytes. This crate only imports such columns.
     FixedBinary(usize),
     /// UUIDs: 16 bytes each, with the extension name `arrow.uuid`.
     Uuid,
@@ -148,7 +148,7 @@ pub enum DataType {
     },
     /// Lists of values of one type, with offsets of 32 bits.
     List(Box<DataType>),
-    /// Indices into a separate array of values; this crate imports them, but never creates them.
+    /// Dictionary encoding: indices into a separate array of values. This crate only imports it.
     Dictionary {
         /// The integer type of the indices.
         index: Box<DataType>,
@@ -207,8 +207,8 @@ impl DataType {
         }
     }
 
-    /// Parses a format string of the C data interface; `None` for a type that no value of a
-    /// database has.
+    /// Parses a format string of the C data interface; `None` for a type that this crate does not
+    /// import.
     #[must_use]
     pub fn of_format(format: &str) -> Option<DataType> {
         Some(match format {
@@ -399,7 +399,7 @@ pub struct Field {
     pub nullable: bool,
 }
 
-/// Returns `true` if this crate can make columns of this type; it only imports the other types.
+/// Returns `true` if this crate can create columns of this type, `false` if it only imports them.
 pub(crate) fn is_made(data_type: &DataType) -> bool {
     match data_type {
         DataType::Utf8View

@@ -14,7 +14,8 @@ pub trait Batches: Send {
     /// Returns the columns of the batches; every call returns the same columns.
     ///
     /// # Errors
-    /// The schema depends on the first rows, and the database failed to return them.
+    /// The error of the source, if the first rows determine the types of the columns and could not
+    /// be read.
     fn fields(&mut self) -> Result<Vec<Field>, Error>;
 
     /// Returns the next batch of rows; `None` after the last batch.
@@ -25,7 +26,8 @@ pub trait Batches: Send {
     fn next_batch(&mut self) -> Result<Option<Batch>, Error>;
 }
 
-/// Exports the columns of a stream as a schema: a struct with a child for each column.
+/// Exports the columns of a stream as a schema of the C data interface: a struct type with one
+/// child for each column.
 #[must_use]
 pub fn schema_of(fields: &[Field]) -> ArrowSchema {
     let children = fields.iter().map(field_schema).collect();
@@ -224,8 +226,8 @@ pub fn stream_of(batches: Box<dyn Batches>) -> ArrowArrayStream {
     }
 }
 
-/// Returns the errno for a kind of error. The C interface reports an error by an errno;
-/// `get_last_error` returns its message.
+/// Returns the errno by which the C stream interface reports an error of this kind.
+/// `get_last_error` returns the message of the error.
 fn number(kind: ErrorKind) -> c_int {
     match kind {
         ErrorKind::Data | ErrorKind::Malformed | ErrorKind::Programming => libc::EINVAL,
@@ -327,7 +329,7 @@ unsafe extern "C" fn release_stream(stream: *mut ArrowArrayStream) {
     unsafe {
         let owned = Box::from_raw((*stream).private_data.cast::<OwnedStream>());
         (*stream).release = None;
-        // A panic while the statement is closed must not reach C either.
+        // The statement is closed here; a panic of the close must not reach C.
         let _ = catch_unwind(AssertUnwindSafe(|| drop(owned)));
     }
 }

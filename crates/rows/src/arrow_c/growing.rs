@@ -1,5 +1,5 @@
-//! `Growing`: the bytes of a text column of a batch. Its memory grows by whole pages and is
-//! remapped, so growth copies no byte.
+//! `Growing`: the bytes of a text or binary column of a batch. Its memory grows by remapping whole
+//! pages, so no byte is copied.
 
 use std::mem::MaybeUninit;
 
@@ -33,8 +33,8 @@ impl Growing {
                 // If this fails, the unused pages stay mapped.
                 let _ = pages.resize(self.len);
                 let at = pages.bytes().as_ptr();
-                // SAFETY: `len` bytes of the mapping, all initialised; the mapping keeps its
-                // address when its owner is moved, and nothing writes to it any more.
+                // SAFETY: the mapping has `len` bytes, all initialised; it keeps its address when
+                // its owner is moved, and nothing writes to it afterwards.
                 unsafe { Memory::foreign(at, self.len, std::sync::Arc::new(pages)) }
             }
             _ => Memory::empty(),

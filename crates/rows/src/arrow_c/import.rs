@@ -20,7 +20,8 @@ pub struct ForeignStream {
     failure: Option<Error>,
 }
 
-/// An array that another library exported, released when the last reader of its memory is dropped.
+/// An array that another library exported. It is released when the last reader of its memory is
+/// dropped.
 struct ForeignArray(ArrowArray);
 
 // SAFETY: the interface lets any thread read an array, and any thread release it.
@@ -45,8 +46,9 @@ impl ForeignStream {
     /// Moves the stream out of `at`, and marks the struct at `at` as released.
     ///
     /// # Errors
-    /// [`ErrorKind::Interface`] if the stream was released before; the stream's own error if it
-    /// does not return its schema; [`ErrorKind::NotSupported`] for a type that no database has.
+    /// [`ErrorKind::Interface`] if the stream was released before; the error that the stream
+    /// reports if it does not return its schema; [`ErrorKind::NotSupported`] for a column type that
+    /// no database has.
     ///
     /// # Safety
     /// The caller must ensure that `at` points to a stream that conforms to the interface and has
@@ -264,7 +266,7 @@ fn batch_of(array: ArrowArray, fields: &[Field]) -> Result<Batch, Error> {
     let end = first
         .checked_add(n_rows)
         .ok_or_else(|| wrong("a batch has an impossible length"))?;
-    // A NULL of the struct would be a row that is NULL as a whole, which no table has.
+    // If the struct array contained a NULL, a whole row would be NULL, which no table has.
     if array.null_count > 0 {
         return Err(wrong("a row as a whole is NULL"));
     }
@@ -390,7 +392,7 @@ fn array_of(
     })
 }
 
-/// Returns the last `N` bytes of the memory; `None` if it is shorter.
+/// Returns the last `N` bytes of `memory`; `None` if it has fewer bytes.
 fn last<const N: usize>(memory: &Memory) -> Option<[u8; N]> {
     memory.bytes().last_chunk::<N>().copied()
 }

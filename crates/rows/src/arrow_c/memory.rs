@@ -51,8 +51,8 @@ impl Memory {
     #[must_use]
     pub fn empty() -> Memory {
         Memory {
-            // The address is aligned for every type, because some readers check it for empty
-            // buffers too.
+            // The address is aligned for every type, because some consumers check the alignment of
+            // empty buffers too.
             at: NonNull::<u128>::dangling().cast(),
             len: 0,
             _owner: None,
@@ -94,8 +94,8 @@ impl Memory {
     /// Returns the bytes, without copying them.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
-        // SAFETY: `len` bytes of a vector, or bytes for which the caller of `foreign` vouched; the
-        // owner keeps them alive. `len` is 0 if there are none.
+        // SAFETY: the `len` bytes are those of a vector, or bytes for which the caller of `foreign`
+        // vouched; the owner keeps them allocated. Without an owner, `len` is 0.
         unsafe { std::slice::from_raw_parts(self.at.as_ptr(), self.len) }
     }
 

@@ -1,13 +1,13 @@
 //! Arrow's C data interface and C stream interface: batches are exported to, and imported from,
 //! other libraries in this process.
 //!
-//! The interfaces consist of three C structs, which never change. They are defined here, so no
+//! The interfaces consist of three C structs with a stable layout. This module defines them, so no
 //! Arrow library is needed (`docs/decisions/0081-arrow.md`).
 //!
 //! | module | contents |
 //! |---|---|
 //! | [`abi`] | the structs |
-//! | [`memory`] | [`Memory`]: bytes that arrays share, of this library or of another |
+//! | [`memory`] | [`Memory`]: bytes that arrays share, allocated by this library or by another |
 //! | [`growing`] | [`Growing`]: the text of a column under construction |
 //! | [`export`] | exports batches to another library |
 //! | [`import`] | imports batches of another library |

@@ -39,8 +39,8 @@ impl<'a> Call<'a> {
     }
 
     /// Sets the number of rows that the driver requests from the server at once. Does nothing if
-    /// the driver has no attribute for that number, if the user's keyword sets it, or if it is
-    /// already `n_rows`.
+    /// the driver has no attribute for that number, if the user's connection string sets it, or if
+    /// it is already `n_rows`.
     pub(crate) fn set_fetch_size(&self, n_rows: usize) {
         let (Some(last), Some(how)) = (&self.shared.fetch_size, self.shared.quirks.fetch_size)
         else {
@@ -52,9 +52,9 @@ impl<'a> Call<'a> {
         self.set_integer(how.attribute, n_rows);
     }
 
-    /// Switches off (`is_array` is `true`) or on again (`false`) the driver's setting by which each
-    /// row of parameters is sent in a separate message. The setting is off while an array of
-    /// parameters is executed. Does nothing if the driver has no such setting.
+    /// Changes the driver's setting by which each row of parameters is sent in a separate message.
+    /// The setting is off while an array of parameters is executed (`is_array` is `true`), and
+    /// otherwise on. Does nothing if the driver has no such setting.
     pub(crate) fn set_for_arrays(&self, is_array: bool) {
         if let Some(attribute) = self.shared.off_for_arrays {
             self.set_integer(attribute, usize::from(!is_array));
@@ -76,7 +76,7 @@ impl<'a> Call<'a> {
         };
     }
 
-    /// Allocates a statement handle.
+    /// Allocates a statement handle, which is freed at the latest when the connection is closed.
     pub(crate) fn statement(&mut self) -> Result<Arc<StatementHandle>, Error> {
         let mut raw: Handle = std::ptr::null_mut();
         // SAFETY: the connection handle is alive while its lock is held; the out pointer is a live
@@ -214,7 +214,7 @@ impl SharedConnection {
     /// Waits until no other call of this connection is active, then acquires the connection's lock.
     ///
     /// # Errors
-    /// [`ErrorKind::Interface`] in another process and after `close`; [`ErrorKind::Operational`] if
+    /// [`ErrorKind::Interface`] in a forked child and after `close`; [`ErrorKind::Operational`] if
     /// the connection was lost.
     pub(crate) fn enter(&self) -> Result<Call<'_>, Error> {
         self.check_process()?;

@@ -91,10 +91,14 @@ impl Connection {
         }
     }
 
-    /// Returns an error for a SQL text that must not be executed. Never executed are a COPY whose
-    /// data the client would have to transfer, and a LOAD DATA LOCAL without the option
-    /// `local_infile`. On a read-only connection, several statements in one text are not executed
-    /// either, because one of them could end the read-only transaction.
+    /// Returns an error for a SQL text that must not be executed:
+    /// - a COPY whose data the client would have to transfer, because ODBC has no such calls;
+    /// - a LOAD DATA LOCAL without the option `local_infile`, because it sends a file of the
+    ///   client;
+    /// - parameters in a `VALUES` list of MariaDB outside of INSERT, which the server treats as
+    ///   empty;
+    /// - several statements in one text on a read-only connection, because one of them could end
+    ///   the read-only transaction.
     pub(super) fn check_single(&self, sql: &str) -> Result<(), Error> {
         let dialect = self.shared.quirks.dialect;
         if dialect == Dialect::Postgres && crate::sql::statements::copies_through_client(sql) {

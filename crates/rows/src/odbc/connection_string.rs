@@ -22,8 +22,8 @@ impl fmt::Debug for ConnectionString {
 }
 
 impl ConnectionString {
-    /// Parses `text`. It never fails: an entry without `=` is stored as a keyword without a value,
-    /// which the driver will refuse.
+    /// Parses `text`, which never fails. An entry without `=` is stored as a keyword without a
+    /// value, which the driver will refuse.
     pub(crate) fn parse(text: &str) -> ConnectionString {
         let mut pairs = Vec::new();
         let mut rest = text.trim_start_matches(|c| c == ';' || is_blank(c));
@@ -43,8 +43,8 @@ impl ConnectionString {
         ConnectionString { pairs }
     }
 
-    /// Returns the value of `keyword`, compared without case; `None` if the string does not contain
-    /// it.
+    /// Returns the value of `keyword`, in upper or lower case; `None` if the string does not
+    /// contain the keyword.
     pub(crate) fn get(&self, keyword: &str) -> Option<&str> {
         self.pairs
             .iter()
@@ -131,8 +131,8 @@ fn take_value(text: &str) -> (String, &str) {
     let mut rest = body;
     loop {
         let Some(at) = rest.find('}') else {
-            // Without a closing brace, the whole rest is the value: a part of a secret must not be
-            // read as another pair and shown.
+            // Without a closing brace, the rest of the text is the value. Otherwise a part of a
+            // secret could be parsed as another pair, and be shown.
             value.push_str(rest);
             return (value, "");
         };
@@ -146,8 +146,8 @@ fn take_value(text: &str) -> (String, &str) {
             None => break,
         }
     }
-    // The grammar permits no characters between `}` and `;`. They are treated as part of the value,
-    // because the value may be a secret.
+    // The grammar permits no characters between `}` and `;`. If there are any, they are treated as
+    // part of the value, because the value may be a secret.
     let end = rest.find(';').unwrap_or(rest.len());
     value.push_str(rest[..end].trim_end());
     (value, &rest[end..])

@@ -1,4 +1,4 @@
-//! `StatementContext`: the handle and the connection of a statement that runs, for use on the
+//! `StatementContext`: the handle and the connection of an executed statement, for use on the
 //! caller's thread or on a prefetch thread.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,7 +19,7 @@ use crate::source::Budget;
 /// prefetch of that duration.
 pub(crate) const LONGEST_FETCH: Duration = Duration::from_millis(20);
 
-/// The handle and the connection of a statement that runs, usable from any thread.
+/// The handle and the connection of an executed statement, usable from any thread.
 #[derive(Clone)]
 pub(super) struct StatementContext {
     pub(super) handle: Arc<StatementHandle>,
@@ -31,10 +31,11 @@ pub(super) struct StatementContext {
 
 impl StatementContext {
     /// Returns an error if the connection was closed or lost, or if [`StatementContext::check`]
-    /// returns one. It serves code that then reads only fetched rows, without a driver call.
+    /// returns one. This function is called before rows that were fetched earlier are returned
+    /// without a driver call.
     pub(super) fn check_open(&self) -> Result<(), Error> {
         self.shared.health.check()?;
-        // The check does not lock the handle, because a cancel in progress would delay it.
+        // The check does not lock the handle, because a cancel in progress holds that lock.
         if self.shared.health.is_closed() {
             return Err(closed());
         }
@@ -144,7 +145,7 @@ impl FetchOutcome {
     }
 }
 
-/// Fetches a block into `CurrentBlock`. A panic is returned as an error.
+/// Fetches the next rows into `block`. A panic is returned as an error.
 pub(crate) fn read(
     context: &StatementContext,
     reader: &mut BlockReader,

@@ -18,7 +18,7 @@ use crate::value::Value;
 
 impl Connection {
     /// Opens a target with the given text width instead of the driver's preferred width. The
-    /// command `doctor` uses it to show the effect of the width.
+    /// command `doctor` uses this function to show the effect of the width.
     ///
     /// # Errors
     /// The errors of [`DatabaseConnection::open`].
@@ -34,7 +34,7 @@ impl Connection {
 impl DatabaseConnection for Connection {
     type Statement = Statement;
 
-    /// Returns `true` for every target, because ODBC is the last database in the list.
+    /// Returns `true` for every target, because ODBC is tried last, after all built-in databases.
     fn accepts(_target: &str) -> bool {
         true
     }
@@ -90,7 +90,7 @@ impl DatabaseConnection for Connection {
             let handle = lock(&active).clone();
             match handle {
                 Some(handle) => handle.cancel(),
-                // The connection is in a commit or a rollback, which no call of ODBC can cancel.
+                // The connection is in a commit or a rollback, which ODBC cannot cancel.
                 None => caller.insist(),
             }
         })
@@ -98,8 +98,8 @@ impl DatabaseConnection for Connection {
 
     fn commit(&self) -> Result<(), Error> {
         let how = if self.shared.read_only {
-            // A read-only connection has nothing to commit, and a change that a driver did permit
-            // must be undone.
+            // A read-only connection must not commit: a change that the database permitted
+            // nevertheless is undone.
             ffi::ROLLBACK
         } else {
             ffi::COMMIT

@@ -1,5 +1,5 @@
-//! Reads ODBC diagnostics: the whole message of the driver as an [`Error`]. The module `codes`
-//! gives the error's kind.
+//! Converts the diagnostic records of an ODBC handle to an [`Error`] with the complete message of
+//! the driver. The module `codes` determines the kind of the error.
 
 use std::cell::Cell;
 
@@ -12,12 +12,12 @@ use crate::codes;
 use crate::error::{Error, ErrorKind};
 use crate::sql::dialect::Dialect;
 
-/// The largest number of diagnostic records that are read: some drivers return an unlimited number
-/// of records on a lost connection.
+/// The largest number of diagnostic records that are read. The limit is necessary because some
+/// drivers return records without an end on a lost connection.
 const MAX_RECORDS: i16 = 64;
-/// The capacity for a message in characters, the largest that a call can pass. Every call passes
-/// this capacity, even a call that reads only the SQLSTATE. The reason is psqlodbc: it splits a
-/// message into records of the size of the first buffer that it receives.
+/// The capacity of the buffer for a message in characters, the largest that ODBC allows. Every call
+/// passes this capacity, even a call that reads only the SQLSTATE. The reason is that psqlodbc
+/// splits a message into records of the size of the first buffer that it receives.
 const MESSAGE_CHARS: i16 = i16::MAX;
 
 /// A diagnostic record of an ODBC handle: an error, a warning or a notice.
@@ -133,8 +133,8 @@ fn read<U: SqlUnit>(
 ) -> Option<Record> {
     let mut state = [U::default(); 16];
     let (mut native, mut len) = (0i32, 0i16);
-    // The buffer of the previous message is used again. A buffer for an unread message is not
-    // cleared: for a long value, it is passed for each part.
+    // The buffer of this thread's previous message is used again. It is cleared only if the message
+    // is read: for a long value, this function is called for each part without reading the message.
     let mut text = U::message_buffer().try_with(Cell::take).unwrap_or_default();
     if message == MessageDetail::Whole {
         text.clear();
@@ -193,7 +193,8 @@ pub(crate) fn error(
     from_records(&records, dialect, secrets, call)
 }
 
-/// Creates the error that [`error`] returns, but from given records, so that tests need no handle.
+/// Creates the error that [`error`] returns, but from records that were read before, so that tests
+/// need no ODBC handle.
 pub(crate) fn from_records(
     records: &[Record],
     dialect: Dialect,

@@ -1,5 +1,5 @@
-//! `Driver`: a statement handle while the connection's lock is held. Its methods make the ODBC
-//! calls on the handle, and return the driver's diagnostics as errors.
+//! `Driver`: makes the ODBC calls on a statement handle while the connection's lock is held, and
+//! returns the driver's diagnostics as errors.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -35,9 +35,9 @@ const MOST_MESSAGES: usize = 1000;
 /// report such results without an end.
 const MOST_COUNTS: u32 = 1 << 22;
 
-/// A result with rows that follows the current result. The number is the number of rows that its
-/// statement changed (INSERT … RETURNING), if the driver reports it; the vector contains the
-/// columns of the result.
+/// A result with rows that follows the current result. The first field is the number of rows that
+/// its statement changed (INSERT … RETURNING), if the driver reports it. The second field contains
+/// the columns of the result.
 pub(crate) type Further = (Option<u64>, Vec<Planned>);
 
 /// The type of an ODBC function whose parameters are a statement handle, a SQL text, and the length
@@ -108,8 +108,8 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Returns an error if the statement was cancelled. It is called before each driver call and
-    /// after long ones.
+    /// Returns an error if the statement was cancelled. This function is called before each driver
+    /// call, and after each driver call that may take long.
     pub(crate) fn check_cancelled(&self) -> Result<(), Error> {
         self.handle.next_call();
         if self.handle.is_cancelled() {
@@ -288,7 +288,7 @@ impl<'a> Driver<'a> {
         match rc {
             ffi::NO_DATA => Ok(false),
             ffi::SUCCESS => Ok(true),
-            // As in a fetch, the information may be an error.
+            // As in a fetch, the diagnostic record may be an error.
             ffi::SUCCESS_WITH_INFO => {
                 self.listen();
                 self.check_information("SQLMoreResults").map(|()| true)
@@ -338,9 +338,9 @@ impl<'a> Driver<'a> {
         ))
     }
 
-    /// Returns the number of rows that the statements of an execution changed, as
-    /// [`Driver::pass_counts`] reports it; `None` if it is unknown. Rows that the statements return
-    /// (INSERT … RETURNING) are discarded.
+    /// Returns the total number of rows that all statements of the SQL text changed; `None` if the
+    /// driver reports no number. Rows that the statements return (INSERT … RETURNING) are
+    /// discarded.
     pub(super) fn changed(&self) -> Result<Option<u64>, Error> {
         let mut changed = None;
         for _ in 0..MOST_COUNTS {
@@ -356,10 +356,12 @@ impl<'a> Driver<'a> {
         Err(self.without_end())
     }
 
-    /// Executes the statements that follow the current result, up to a statement that returns rows,
-    /// so that their errors are reported. Called after the last row of the current result, or when
-    /// its rows are discarded. Returns the number of changed rows and the columns of the statement
-    /// that returns rows; if there is none, closes the cursor and returns `None`.
+    /// Executes the statements after the current result, up to the next statement that returns
+    /// rows, so that their errors are reported. This function is called after the last row of the
+    /// current result, or when its rows are discarded.
+    ///
+    /// Returns the number of changed rows and the columns of that next statement. If no further
+    /// statement returns rows, closes the cursor and returns `None`.
     pub(super) fn further_rows(&self) -> Result<Option<Further>, Error> {
         let further = self.next_rows();
         if !matches!(further, Ok(Some(_))) {
@@ -378,7 +380,8 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Unbinds the buffers of a result, and resets the row layout of the statement handle.
+    /// Unbinds the buffers of a result from the statement handle, and resets the handle to binding
+    /// by column.
     pub(super) fn unbind(&self) {
         // SAFETY: a live statement; the calls clear addresses, and restore the initial state of
         // every statement: one row per fetch, bound by column.
@@ -464,8 +467,8 @@ impl SqlText {
         })
     }
 
-    /// Returns the length of the text without its terminator, in bytes for UTF-8 and in 16-bit
-    /// units for UTF-16.
+    /// Returns the length of the text without its terminator: in bytes for UTF-8, in 16-bit units
+    /// for UTF-16.
     fn len(&self) -> i32 {
         let len = match self {
             SqlText::Narrow(t) => t.len(),

@@ -1,5 +1,5 @@
-//! Finds the ODBC drivers of this machine: registered drivers, and driver files in the folders of
-//! Python packages.
+//! Finds the ODBC drivers of this machine: registered drivers, and driver files in the system's
+//! library folders and in Python packages.
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -12,8 +12,8 @@ use super::manager::Manager;
 use super::quirks::{self, Quirks};
 use super::url;
 
-/// The environment variable with folders, separated by `:`, in which drivers are searched for
-/// besides the folders of Python packages.
+/// The environment variable with additional folders, separated by `:`, in which drivers are
+/// searched for.
 pub(crate) const PATH_VARIABLE: &str = "ONECOPY_ODBC_DRIVERS";
 
 /// A driver that was found on this machine.
@@ -36,7 +36,7 @@ impl Found {
     }
 }
 
-/// The folders that the embedding program has added (Python's `site-packages`).
+/// The folders that the program has added by [`add_driver_folder`] (Python's `site-packages`).
 static SEARCH: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 /// Adds a folder that may contain drivers installed as Python packages (`site-packages`).
@@ -169,8 +169,8 @@ pub(crate) fn registered(manager: &Manager) -> Vec<Found> {
     all
 }
 
-/// Returns the path of a registered driver's file with symbolic links resolved. A file name without
-/// a directory is searched for in the folders of Python packages.
+/// Returns the path of a registered driver's file with symbolic links resolved. A relative path is
+/// searched for in the folders of [`PATH_VARIABLE`] and in the system's library folders.
 pub(super) fn resolved(file: &str) -> Option<PathBuf> {
     let file = Path::new(file);
     if file.is_absolute() {
@@ -181,7 +181,8 @@ pub(super) fn resolved(file: &str) -> Option<PathBuf> {
         .find_map(|folder| std::fs::canonicalize(folder.join(file)).ok())
 }
 
-/// Returns the files in the folders of Python packages that have the file name of a driver.
+/// Returns the files in library folders and Python packages that have the file name of a known
+/// driver.
 fn files() -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = Vec::new();
     let mut add = |path: PathBuf| {
@@ -291,7 +292,8 @@ fn is_driver_file(path: &Path) -> bool {
             .any(|d| d.files.iter().any(|f| name.contains(f)))
 }
 
-/// Returns `true` if a driver file in a wheel for several platforms is for this machine.
+/// Returns `true` if the path of a driver file, from a wheel with files for several platforms,
+/// names the platform of this machine.
 fn fits_this_machine(path: &Path) -> bool {
     let path = path.to_string_lossy();
     let os = if cfg!(target_os = "macos") {

@@ -40,7 +40,7 @@ pub(super) struct Execution {
     pub(super) lesson: Option<SizeObservation>,
 }
 
-/// Executes `sql`, with the cached statement for this text if there is one.
+/// Executes `sql`, by the cached statement for this text if the cache contains one.
 pub(super) fn run(
     shared: &SharedConnection,
     call: &mut Call<'_>,
@@ -68,9 +68,9 @@ fn run_text(
     sql: &str,
     parameters: &[Value],
 ) -> Result<Execution, Error> {
-    // Only a text without `?` is executed directly. With a parameter marker that has no value,
-    // SQLite's and MariaDB's drivers use NULL or any other value. psqlodbc describes the columns of
-    // a RETURNING without rows only for a prepared statement.
+    // A text with `?` is prepared, so that a missing value is an error: SQLite's and MariaDB's
+    // drivers would use NULL or an arbitrary value. psqlodbc describes the columns of a RETURNING
+    // without rows only for a prepared statement.
     let is_direct =
         parameters.is_empty() && !sql.contains('?') && !shared.hides_empty_returning(sql);
     let keeping = shared.cache_policy;
@@ -117,8 +117,8 @@ fn run_text(
         }
         ran
     };
-    // 25P02, "in failed SQL transaction": if the driver sets no savepoints, the stale statement's
-    // error has aborted the transaction, so that error is returned.
+    // 25P02, "in failed SQL transaction": without savepoints, the error of the stale statement has
+    // aborted the transaction. That error, which is the cause, is returned.
     if let (Some(first), Err(error)) = (stale, &mut ran.result)
         && error.sqlstate == "25P02"
     {
@@ -211,11 +211,11 @@ fn execute(
     if matches!(how, How::Prepared) {
         driver.prepare(sql)?;
     }
-    // If no row is changed, the driver manager describes no columns after the execution, so they
-    // are read before.
+    // If no row is changed, the driver manager describes no columns after the execution. The
+    // columns are therefore read before it.
     let of_returning = match &how {
         How::Direct => None,
-        // The columns of a handle that returns none cannot be read again.
+        // A cached handle without columns returns no rows, so there are no columns to read.
         How::Again(Some(columns)) if columns.planned.is_empty() => None,
         _ if shared.hides_empty_returning(sql) => Some(driver.columns(driver.n_columns()?)?),
         _ => None,
@@ -243,8 +243,8 @@ fn execute(
     })
 }
 
-/// Returns `true` if the handle of this SQL text may be executed again. A procedure call may not,
-/// because its results may differ each time.
+/// Returns `true` if the handle of this SQL text may be executed again. Returns `false` for a
+/// procedure call, because each call may return other columns.
 fn may_be_kept(shared: &SharedConnection, sql: &str) -> bool {
     let dialect = shared.quirks.dialect;
     let word = statements::first_word(sql, dialect);
@@ -304,10 +304,10 @@ impl SharedConnection {
 /// was prepared. Such an execution had no effect, so it may be repeated.
 ///
 /// PostgreSQL reports these errors before the plan is executed: `feature_not_supported` ("cached
-/// plan must not change result type"), `invalid_sql_statement_name` (after a DEALLOCATE), and class
-/// 42 (a name or type has a new meaning). In class 22, it is the error for a parameter that does
-/// not fit its former type. MariaDB reports `ER_UNKNOWN_STMT_HANDLER` and `ER_NEED_REPREPARE`, its
-/// client `CR_NO_PREPARE_STMT` and `CR_NEW_STMT_METADATA`.
+/// plan must not change result type"), `invalid_sql_statement_name` (after a DEALLOCATE), class 42
+/// (a name or type has a new meaning), and errors of class 22 (a parameter does not fit its former
+/// type). MariaDB's server reports `ER_UNKNOWN_STMT_HANDLER` and `ER_NEED_REPREPARE`, its client
+/// library `CR_NO_PREPARE_STMT` and `CR_NEW_STMT_METADATA`.
 fn is_stale(shared: &SharedConnection, error: &Error) -> bool {
     match shared.quirks.dialect {
         Dialect::Postgres => match error.sqlstate.as_str() {

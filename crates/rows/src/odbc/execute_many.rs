@@ -333,8 +333,8 @@ impl RowBatch<'_, '_, '_> {
             }
         });
         self.add(changed.map_err(|e| e.at_row(at))?, 1);
-        // A statement that returns rows (INSERT … RETURNING) has an open cursor, and the next
-        // execution would fail with it.
+        // A statement that returns rows (INSERT … RETURNING) has an open cursor, with which the
+        // next execution would fail.
         driver.close_cursor();
         Ok(())
     }

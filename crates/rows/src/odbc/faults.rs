@@ -1,5 +1,5 @@
-//! Known faults of drivers, by version. The command `doctor` reports them, and they are the reason
-//! for some rows of `quirks`.
+//! Known faults of drivers, by version. The command `doctor` reports them. Some settings in the
+//! module `quirks` are workarounds for them.
 //!
 //! Each fault was reproduced in this project, or its source is cited. Faults that are reported at
 //! every connect are in `quirks::Quirks::notices`.

@@ -2,8 +2,8 @@
 //!
 //! Source: the ODBC Programmer's Reference (Microsoft Learn, "ODBC API Reference"), and the header
 //! `msodbcsql.h` for Microsoft's own types. `SQLWCHAR` has 16 bits, as in unixODBC, Microsoft's
-//! drivers and Windows. In iODBC on macOS it has 32 bits, so only functions for 8-bit text are
-//! called there.
+//! drivers and Windows. In iODBC on macOS it has 32 bits, so iODBC is not one of the driver
+//! managers that are tried by default.
 #![allow(non_camel_case_types)]
 
 use std::ffi::c_void;
@@ -156,7 +156,7 @@ pub(crate) mod c {
     pub(crate) const SS_TIMESTAMPOFFSET: i16 = 0x4001;
 }
 
-/// `SQLGUID`: the first three fields are in native byte order.
+/// The C struct `SQLGUID`, which contains a UUID. The first three fields are in native byte order.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct GuidStruct {

@@ -1,9 +1,9 @@
 //! Probes a driver at its first connect. A round trip determines the text width for this driver and
 //! locale. For SQL Server, a second probe checks that each result belongs to its statement.
 //!
-//! In the first probe, the server creates a non-ASCII text from code points, and compares it with a
-//! parameter that contains the same text. Both directions are tested, so that two errors that
-//! cancel each other are detected.
+//! In the first probe, the server creates a non-ASCII text from code points, compares it with a
+//! literal of the same text in the SQL, and returns it. This tests the text to the server and the
+//! text from the server separately, so that two errors that cancel each other are detected.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -20,15 +20,16 @@ use crate::error::{Error, ErrorKind};
 use crate::source::{Block, Budget, Fetched, RowSink, Source};
 use crate::sql::dialect::Dialect;
 
-/// Characters of Latin-1, of CJK and outside the BMP, with 2, 3 and 4 bytes of UTF-8.
+/// The sample text: characters of Latin-1, of CJK and outside the BMP, with 2, 3 and 4 bytes in
+/// UTF-8.
 const SAMPLE: &str = "é日😀";
 
 /// The results of the width probe by driver, version and locale: `true` if the preferred width is
 /// correct.
 static FOUND: Mutex<Option<HashMap<String, bool>>> = Mutex::new(None);
 
-/// Returns a query whose parameter is the sample text. The query has two columns: the sample text
-/// as the server creates it, and 1 if the parameter equals that text.
+/// Returns a query that contains the sample text as a literal. The result has two columns: the
+/// sample text as the server creates it from code points, and 1 if the literal equals that text.
 fn statement(dialect: Dialect) -> String {
     let made = match dialect {
         Dialect::Postgres => "chr(233) || chr(26085) || chr(128512)",
@@ -87,8 +88,8 @@ fn check(connection: &Connection) -> Option<bool> {
     let [made, sent] = row.as_slice() else {
         return None;
     };
-    // An unrelated value (from a server that is a test double, or has an encoding without these
-    // characters) gives no information about the width.
+    // A value other than 0 and 1 gives no information about the width. A fake server of a test
+    // returns such a value, or a server whose encoding does not have these characters.
     match sent.as_str() {
         "1" => Some(made == SAMPLE),
         "0" => Some(false),
@@ -142,8 +143,9 @@ pub(crate) fn check_answers(connection: &Connection) -> Result<(), Error> {
 }
 
 /// Executes two statements outside a transaction, and two in a transaction; returns `true` if each
-/// result belongs to its statement. A server that returns unrelated rows outside a transaction (a
-/// test double) gives no information about the driver.
+/// result belongs to its statement. Also returns `true` if a result outside a transaction is
+/// unknown (from a fake server of a test), because such a result gives no information about the
+/// driver.
 fn answers_belong(connection: &Connection) -> Result<bool, Error> {
     let (outside, inside) = MARKS.split_at(2);
     for mark in outside {
@@ -156,7 +158,8 @@ fn answers_belong(connection: &Connection) -> Result<bool, Error> {
     if !connection.shared.facts.transactions {
         return Ok(true);
     }
-    // The user's way to set autocommit refuses a read-only connection; this call does not.
+    // `Connection::set_autocommit` refuses to set autocommit on a read-only connection; this
+    // function does not.
     connection.shared.enter()?.set_autocommit(false)?;
     for mark in inside {
         if answer(connection, mark)? != Answer::Own {
@@ -168,7 +171,8 @@ fn answers_belong(connection: &Connection) -> Result<bool, Error> {
     Ok(true)
 }
 
-/// The statement to which a returned result belongs: the executed statement, or another.
+/// The statement to which a returned result belongs: the executed one, another one of
+/// [`answers_belong`], or an unknown one.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Answer {
     Own,

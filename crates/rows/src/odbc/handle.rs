@@ -91,9 +91,9 @@ impl StatementHandle {
         self.cancelled.load(Ordering::SeqCst)
     }
 
-    /// Cancels the current driver call and all later calls on this handle. It neither blocks nor
-    /// panics. `SQLCancel` may block, because drivers open a second connection to the server for
-    /// it, so it is called on a separate thread.
+    /// Cancels the current driver call and all later calls on this handle. Never panics.
+    /// `SQLCancel` may block, because drivers open a second connection to the server for it. It is
+    /// therefore called on a separate thread, or on this thread if no thread can be started.
     pub(crate) fn cancel(self: &Arc<Self>) {
         self.cancelled.store(true, Ordering::SeqCst);
         if !self.busy.load(Ordering::SeqCst) {

@@ -1,9 +1,9 @@
 //! Checks whether the driver reports its connection as lost.
 //!
-//! The report of the driver is not sufficient. psqlodbc reports success for a rollback on a lost
-//! connection. MariaDB's driver implements `SQL_ATTR_CONNECTION_DEAD` by a round trip, which fails
-//! while a result is read. A loss that an error reported is therefore stored in
-//! [`crate::health::ConnectionHealth`].
+//! The driver's report is not sufficient to detect each loss. psqlodbc reports success for a
+//! rollback on a lost connection. MariaDB's driver implements `SQL_ATTR_CONNECTION_DEAD` by a round
+//! trip, which fails while a result is read. If the error of a statement reports that the
+//! connection is lost, [`crate::health::ConnectionHealth`] therefore stores this.
 
 use super::ffi::{self, Handle};
 use super::manager::Manager;

@@ -1,5 +1,5 @@
-//! The ODBC installation of this machine: driver manager, drivers, packages and load errors. The
-//! command `doctor` prints it; connections do not use it.
+//! A report of the ODBC installation of this machine: driver manager, drivers, packages and load
+//! errors. The command `doctor` prints the report; connections do not use it.
 
 use std::path::PathBuf;
 
@@ -27,8 +27,8 @@ pub struct InstalledManager {
 pub struct InstalledDriver {
     /// The value of `Driver=` in a connection string: a path, or a registered name.
     pub driver: String,
-    /// The names under which the driver is registered in `odbcinst.ini`; may be empty, because a
-    /// driver works by its path.
+    /// The names under which the driver is registered in `odbcinst.ini`; empty for a driver that is
+    /// not registered, which can be used by its path.
     pub registered: Vec<String>,
     /// The driver's name in the table of differences between drivers (`Quirks`); `None` for a
     /// driver that is not in the table. Such a driver is used as the ODBC reference requires.
@@ -55,7 +55,7 @@ pub struct InstalledDriver {
 pub struct Survey {
     /// The driver manager that this process uses.
     pub manager: InstalledManager,
-    /// The drivers, in the order in which a URL selects one; unknown drivers are last.
+    /// The drivers, in the order in which they are preferred for a URL; unknown drivers are last.
     pub drivers: Vec<InstalledDriver>,
 }
 
@@ -104,7 +104,8 @@ pub struct UrlScheme {
     pub to_install: &'static str,
 }
 
-/// Returns the URL schemes that require a driver, one for each kind of database.
+/// Returns the URL schemes that require an ODBC driver, one per database: `mysql` also for MariaDB,
+/// and `mssql` for SQL Server.
 #[must_use]
 pub fn url_schemes() -> Vec<UrlScheme> {
     ["mysql", "mssql"]
@@ -115,15 +116,15 @@ pub fn url_schemes() -> Vec<UrlScheme> {
         .to_vec()
 }
 
-/// Returns `true` if an environment variable names the driver manager; a missing file is then an
-/// error of the user's setting.
+/// Returns `true` if an environment variable names the file of the driver manager. If that file is
+/// missing, the user must correct the variable, not install a package.
 #[must_use]
 pub fn manager_is_chosen() -> bool {
     std::env::var_os(MANAGER_VARIABLE).is_some_and(|v| !v.is_empty())
 }
 
-/// Examines the ODBC installation of this machine. Each driver is loaded, as a connect would load
-/// it.
+/// Examines the ODBC installation of this machine. Each driver's library is loaded, as by a
+/// connect, to report why it cannot be loaded.
 ///
 /// # Errors
 /// [`crate::ErrorKind::Connect`] if no driver manager can be loaded; the message names the package
@@ -187,7 +188,7 @@ pub(super) fn of_version(quirks: &Quirks, version: Option<&str>) -> Vec<Fault> {
     faults.filter(|f| f.is_of(version)).copied().collect()
 }
 
-/// Returns the file of a registered driver, or else the value of `Driver=`.
+/// Returns the file of a registered driver; for any other driver, the value of `Driver=`.
 fn file_of(found: &Found) -> &str {
     found.file.as_deref().unwrap_or(&found.driver)
 }

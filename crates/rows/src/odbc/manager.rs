@@ -1,8 +1,8 @@
 //! `Manager`: the ODBC driver manager, loaded at run time.
 //!
-//! This crate links no system library. SQLite works without a driver manager, and a missing driver
-//! manager is an error that names the package to install. The environment variable
-//! `ONECOPY_ODBC_MANAGER` names a file to load instead of the default files.
+//! This crate does not link the driver manager, so SQLite works without it. If the driver manager
+//! is missing, an ODBC connect is an error that names the package to install. The environment
+//! variable `ONECOPY_ODBC_MANAGER` names a file to load instead of the default files.
 
 #[cfg(unix)]
 use std::ffi::CStr;
@@ -21,7 +21,8 @@ use crate::error::{Error, ErrorKind};
 /// The environment variable with the path of the driver manager.
 pub(crate) const MANAGER_VARIABLE: &str = "ONECOPY_ODBC_MANAGER";
 
-/// The file names that are tried, in order. unixODBC is first, because its 16-bit text is UTF-16.
+/// The file names that are tried, in order. On Unix all are names of unixODBC, whose 16-bit text is
+/// UTF-16.
 #[cfg(target_os = "macos")]
 const FILES: &[&str] = &[
     "libodbc.2.dylib",
@@ -42,7 +43,8 @@ pub(crate) struct Manager {
     pub(crate) environment: Handle,
     /// The file name by which the driver manager was loaded, for `describe`.
     pub(crate) file: String,
-    /// The lock for `SQLDrivers`, whose position is a state of the environment handle.
+    /// The lock for `SQLDrivers`. All threads share the environment handle, which contains the
+    /// position of `SQLDrivers` in its list.
     pub(crate) enumeration: Mutex<()>,
 }
 
@@ -81,8 +83,8 @@ impl Manager {
     }
 }
 
-/// Loads a driver as the driver manager would, to find the reason for which a connect fails. The
-/// driver stays loaded, because drivers start threads and register handlers.
+/// Loads a driver as the driver manager would, to find out why a connect fails. The driver is never
+/// unloaded, because it may have started threads or registered exit handlers.
 ///
 /// # Errors
 /// The loader's message: the driver, or a library that it requires, is missing.
@@ -95,9 +97,9 @@ pub(super) fn why_it_does_not_load(driver: &str) -> Result<(), String> {
         .map_err(|error| error.to_string())
 }
 
-/// The driver manager of this process. It is never unloaded, because drivers leave threads and exit
-/// handlers. After a failed load the next call tries again, so that a driver manager can be
-/// installed while a service runs.
+/// The driver manager of this process; `None` before it was loaded. It is never unloaded, because
+/// drivers may have started threads and registered exit handlers. After a failed load, the next
+/// call of [`manager`] tries again, so that a driver manager can be installed while a service runs.
 static LOADED: Mutex<Option<&'static Manager>> = Mutex::new(None);
 
 /// Returns the driver manager; the first call loads it.
@@ -150,8 +152,9 @@ fn open(file: &str) -> Result<Manager, String> {
 }
 
 /// Allocates an environment of ODBC 3.80, or of ODBC 3 if the driver manager does not support 3.80.
-/// (To a driver that does not support 3.80, the driver manager passes version 3; unixODBC then adds
-/// a meaningless warning 01000 to the connect.)
+///
+/// If only the driver does not support 3.80, the driver manager passes version 3 to the driver. At
+/// each connect, unixODBC then adds a warning 01000 that has no consequence.
 fn environment(call: &Functions) -> Result<Handle, String> {
     let mut environment: Handle = ptr::null_mut();
     // SAFETY: an environment needs no parent; the out pointer is a live local.

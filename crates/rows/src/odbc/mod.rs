@@ -1,11 +1,11 @@
-//! The ODBC database: any ODBC driver, through a driver manager loaded at run time.
+//! Databases that are accessed by an ODBC driver, through a driver manager loaded at run time.
 //!
 //! | module | contents |
 //! |---|---|
 //! | `ffi` | types, constants and the table of functions |
 //! | `manager` | the driver manager, loaded on first use |
 //! | `drivers` | finds the drivers on this machine |
-//! | `installation`, `packages`, `faults` | the report of `doctor`: packages of drivers, load errors, known faults |
+//! | `installation`, `packages`, `faults` | the report of the command `doctor`: packages of drivers, load errors, known faults |
 //! | `url`, `connection_string`, `secrets` | parsing of targets; values that are never shown |
 //! | `quirks` | differences between drivers: one table |
 //! | `open`, `first_connect` | opening a connection; the round trip that determines the text width |
@@ -16,25 +16,26 @@
 //! | `execute`, `statement`, `driver`, `parameters`, `parameter_binding`, `describe`, `reader`, `registers` | executing statements: driver calls, parameters, columns, rows |
 //! | `statement_cache` | prepared statements by SQL text, and the lengths of their last results |
 //! | `prefetch` | a thread that fetches the next block while the current block is emitted |
-//! | `block`, `column` | the buffers to which a driver writes rows; column kinds, which determine the buffer and the cell of a value |
+//! | `block`, `column` | the buffers to which a driver writes rows; for each type of column, its buffer and the conversion of its values to cells |
 //! | `execute_many` | one statement for many rows of parameters |
-//! | `unit` | the units of text in ODBC calls, narrow or wide |
+//! | `unit` | the units of text in ODBC calls: bytes, or 16-bit units |
 //! | `diag` | the driver's diagnostics as errors |
 //!
 //! # Several statements of one text
 //!
-//! A text with several statements is executed completely, or refused by the driver. `execute` skips
-//! results without rows, and so does the fetch that reaches the end of a result with rows.
-//! `next_set` returns a further result with rows if the reader has announced that call; otherwise
-//! such a result is an error ([`crate::ErrorKind::NotSupported`]).
+//! If the driver supports SQL texts with several statements, all statements of the text are
+//! executed. `execute` skips results without rows up to the first result with rows. The fetch that
+//! reaches the end of a result executes the statements after it, up to the next result with rows.
+//! `next_set` returns the rows of that result. If the caller has not announced that it will call
+//! `next_set`, a second result with rows is an error ([`crate::ErrorKind::NotSupported`]).
 //!
 //! # Read-only connections
 //!
 //! A read-only connection sets `SQL_ATTR_ACCESS_MODE`, executes one statement per `execute`, never
 //! commits, and rolls back at its end. In addition, PostgreSQL (`SET SESSION CHARACTERISTICS AS
 //! TRANSACTION READ ONLY`), MariaDB and MySQL (`SET SESSION TRANSACTION READ ONLY`) and SQLite
-//! (`PRAGMA query_only`) refuse writes. SQL Server has no such setting: a write runs and is rolled
-//! back, so the login should have no right to write.
+//! (`PRAGMA query_only`) refuse writes. SQL Server has no such setting: it executes a write, which
+//! is later rolled back. A read-only login should therefore have no permission to write.
 
 pub(crate) mod block;
 mod call;

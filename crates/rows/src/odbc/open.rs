@@ -1,4 +1,4 @@
-//! Opens an ODBC connection: chooses driver, keywords and text width; explains a failed connect.
+//! Opens an ODBC connection: chooses the driver, its keywords and the text width.
 
 use std::ffi::c_void;
 use std::path::PathBuf;
@@ -21,7 +21,7 @@ use crate::fork;
 use crate::odbc::block::buffer;
 use crate::sql::dialect::Dialect;
 
-/// Opens a URL, a connection string or `DSN=name`. Probes the text width if `width` is `None`.
+/// Opens a URL, a connection string or `DSN=name`. If `width` is `None`, a query determines it.
 pub(crate) fn open(
     target: &str,
     options: &ConnectOptions,
@@ -37,14 +37,14 @@ pub(crate) fn open(
     buffer::keep_freed_pages();
     fork::watch_forks();
     let (manager, mut string, hint) = resolve(target)?;
-    // A copy without the added keywords, in case the driver differs from the hint.
+    // A copy without the keywords added below, in case another driver is loaded than expected.
     let given = string.clone();
     let mut quirks = hint.unwrap_or(&quirks::UNKNOWN);
     add_defaults(&mut string, quirks, options)?;
     let mut dbc = connect(manager, &string, quirks, width, options)?;
     let driver = dbc.text_info(ffi::DRIVER_NAME, width.unwrap_or(quirks.width));
     if let Some(actual) = quirks::known(&driver).filter(|q| !ptr::eq(*q, quirks)) {
-        // The connect has revealed another driver: connect again, with that driver's keywords.
+        // Another driver was loaded than expected: connect again, with that driver's keywords.
         quirks = actual;
         string = given;
         add_defaults(&mut string, quirks, options)?;
@@ -72,7 +72,7 @@ pub(crate) fn open(
     Ok(connection)
 }
 
-/// Returns the connection string for `target`, and the quirks of the driver that it names.
+/// Returns the connection string for `target`, and the quirks of its driver if it is known.
 fn resolve(
     target: &str,
 ) -> Result<(&'static Manager, ConnectionString, Option<&'static Quirks>), Error> {
@@ -155,8 +155,8 @@ fn add_defaults(
     Ok(())
 }
 
-/// Returns the `Driver` entry of a data source in the user's or the system's `odbc.ini`. If it is
-/// `None`, a second connect may be necessary to identify the driver.
+/// Returns the `Driver` entry of a data source in the user's or the system's `odbc.ini`. Without
+/// this entry, the driver is known only after a connect, and a second connect may be necessary.
 fn dsn_driver(dsn: &str) -> Option<String> {
     let mut files: Vec<PathBuf> = Vec::new();
     files.extend(std::env::var_os("ODBCINI").map(PathBuf::from));
@@ -312,8 +312,8 @@ fn succeeded(rc: ffi::Return) -> bool {
     rc == ffi::SUCCESS || rc == ffi::SUCCESS_WITH_INFO
 }
 
-/// Adds the connection string, without secrets, to the error of a failed connect; also a list of
-/// the installed drivers if the driver is missing. An error with an unknown code is transient.
+/// Adds the connection string, without secrets, to the error of a failed connect. If the driver is
+/// missing, adds a list of the installed drivers. Marks an error with an unknown code as transient.
 fn explain(
     mut error: Error,
     manager: &Manager,

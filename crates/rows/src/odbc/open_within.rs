@@ -1,6 +1,6 @@
-//! Connects on a separate thread, within a time limit. The reason is that not every driver observes
-//! its login timeout: MariaDB's driver and FreeTDS wait without a limit for the greeting of a
-//! server. If the thread does not return in time, the caller stops waiting for it. See
+//! Connects on a separate thread, within a time limit. If that thread does not return in time, the
+//! caller stops waiting for it. The reason is that not every driver observes its login timeout:
+//! MariaDB's driver and FreeTDS wait without a limit for the first bytes of a server. See
 //! `docs/decisions/0107-stalled-calls.md`.
 
 use std::sync::{Arc, Condvar, Mutex};
@@ -46,7 +46,8 @@ impl std::fmt::Debug for Opening {
 }
 
 impl Opening {
-    /// Returns a handle that cancels the connect: the caller no longer waits for the driver.
+    /// Returns a handle that cancels the connect: [`Opening::open`] then returns without waiting
+    /// for the driver.
     pub(super) fn cancel_handle(&self) -> CancelHandle {
         let shared = Arc::clone(&self.0);
         CancelHandle::new(move || {
@@ -58,8 +59,8 @@ impl Opening {
         })
     }
 
-    /// Opens a connection as [`open::open`] does, but waits for it no longer than the login timeout
-    /// and [`GRACE`] together.
+    /// Opens a connection as [`open::open`] does, but waits at most for the sum of the login
+    /// timeout and [`GRACE`].
     ///
     /// # Errors
     /// The errors of [`open::open`]; [`ErrorKind::Timeout`] after the limit,

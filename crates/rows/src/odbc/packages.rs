@@ -83,8 +83,8 @@ fn debian_version(status: &str, name: &str) -> Option<String> {
         .map(str::to_owned)
 }
 
-/// Returns the Python package whose list of files (`RECORD`, PEP 376) contains the file; `None` if
-/// there is none.
+/// Returns the Python package whose list of files (`RECORD`, PEP 376) contains the file. Only
+/// packages with `mssql` in their name are examined; `None` for the file of any other package.
 fn wheel(file: &Path) -> Option<Package> {
     for folder in file.ancestors().skip(1) {
         let (Ok(inside), Ok(entries)) = (file.strip_prefix(folder), std::fs::read_dir(folder))

@@ -7,7 +7,7 @@ use crate::cell::{Date, Time, Timestamp};
 use crate::plain_text::{n_digits, time_text, timestamp_text, uuid_text};
 use crate::value::{Declared, DeclaredKind, Value};
 
-/// The form in which a parameter value, or each value of an array, is passed to the driver.
+/// The types and sizes with which a parameter value, or each value of an array, is bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ParameterBinding {
     pub(super) c_type: i16,
@@ -58,7 +58,7 @@ impl ParameterBinding {
             Value::Text(text) => of_text(text, width, quirks),
             Value::Cast(text, _) => ascii(text.len()),
             Value::Bytes(bytes) => of_bytes(bytes.len(), quirks),
-            // An early date is bound as text, which the server converts to a date.
+            // A date before `Quirks::first_right_year` is bound as text, which the server converts.
             Value::Date(d) if is_early(*d, quirks) => ascii(date_text(*d).len()),
             Value::Date(_) => form(c::TYPE_DATE, sql::TYPE_DATE, 10, 0, 6),
             Value::Time(t) if has_struct(*t) => form(c::TYPE_TIME, sql::TYPE_TIME, 8, 0, 6),
@@ -139,8 +139,8 @@ impl ParameterBinding {
     pub(super) fn merged(self, other: ParameterBinding) -> Option<ParameterBinding> {
         let ints = [c::SLONG, c::SBIGINT];
         let is_alike = (self.c_type, self.sql_type) == (other.c_type, other.sql_type)
-            // For SQL Server, a size of 0 means another type, and a decimal keeps its declared
-            // scale.
+            // For SQL Server, size 0 means another type (`nvarchar(max)`), and a decimal keeps its
+            // declared scale.
             && (self.size == 0) == (other.size == 0)
             && (self.sql_type != sql::DECIMAL || self.digits == other.digits);
         match (self, other) {
@@ -188,8 +188,8 @@ fn is_binary(sql_type: i16) -> bool {
     matches!(sql_type, sql::VARBINARY | sql::LONGVARBINARY)
 }
 
-/// Writes `value` at the start of `out`, which must have `form.bytes` bytes; returns the length, or
-/// the indicator of NULL.
+/// Writes `value` at the start of `out`, which must have `form.bytes` bytes. Returns the length of
+/// the value in bytes, or `SQL_NULL_DATA`.
 pub(super) fn put(value: &Value, form: &ParameterBinding, out: &mut [u8]) -> ffi::Len {
     let mut put = |bytes: &[u8]| {
         out[..bytes.len()].copy_from_slice(bytes);

@@ -1,7 +1,8 @@
 //! Adds casts to the parameters of a statement whose types the server would infer wrongly.
-//! MariaDB's driver sends decimals as text, and the server would compute with them as doubles. If
-//! an interval is an operand in PostgreSQL, the server would read its text as a value of the type
-//! of the other operand.
+//!
+//! MariaDB's driver sends decimals as text, and without a cast the server would compute with them
+//! as doubles. PostgreSQL would parse the text of an interval that is an operand as a value of the
+//! other operand's type.
 
 use std::borrow::Cow;
 
@@ -10,11 +11,12 @@ use crate::sql::named;
 use crate::sql::statements;
 use crate::value::Value;
 
-/// The largest number of digits of a decimal of MariaDB, in total and after the point.
+/// The largest total number of digits of MariaDB's type `decimal`.
 const MOST_DIGITS: usize = 65;
+/// The largest number of digits after the decimal point of MariaDB's type `decimal`.
 const MOST_SCALE: usize = 30;
 
-/// Returns the cast expression that replaces the `?` of a value; `None` if it needs no cast.
+/// Returns the cast expression that replaces the `?` of a value; `None` if the value needs no cast.
 fn cast_of(value: &Value, dialect: Dialect) -> Option<String> {
     match (value, dialect) {
         (Value::Cast(_, sql_type), Dialect::Postgres) => Some(format!("cast(? as {sql_type})")),
@@ -34,8 +36,8 @@ pub(super) fn are_needed(values: &[Value], dialect: Dialect) -> bool {
     values.iter().any(|value| cast_of(value, dialect).is_some())
 }
 
-/// Returns the statement of `executemany` with a cast for each parameter that needs one in at least
-/// one of `rows`.
+/// Returns a statement of PostgreSQL for `executemany`, with a cast for each parameter whose value
+/// needs a cast in at least one of `rows`.
 pub(super) fn of_rows<'s>(sql: &'s str, rows: &[Vec<Value>]) -> Cow<'s, str> {
     let n = rows.first().map_or(0, Vec::len);
     let is_cast = |value: &&Value| cast_of(value, Dialect::Postgres).is_some();
@@ -48,7 +50,7 @@ pub(super) fn of_rows<'s>(sql: &'s str, rows: &[Vec<Value>]) -> Cow<'s, str> {
 
 /// Returns the statement with a cast for each parameter whose value needs one.
 pub(super) fn with_casts<'s>(sql: &'s str, values: &[Value], dialect: Dialect) -> Cow<'s, str> {
-    // A parameter of a procedure may be an output, which cannot be cast.
+    // A parameter of a procedure may be an output parameter, which cannot be a cast expression.
     if !are_needed(values, dialect) || statements::first_word(sql, dialect) == "CALL" {
         return Cow::Borrowed(sql);
     }

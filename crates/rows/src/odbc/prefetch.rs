@@ -7,9 +7,9 @@
 //!             emit ◄─────────── blocks with rows ────┘
 //! ```
 //!
-//! One driver call is made at a time, inside the connection's lock, as without a thread. The thread
-//! makes only driver calls. It stops after the last row, after an error, and if its fetches would
-//! block other threads.
+//! The thread makes each driver call while it holds the connection's lock, so only one driver call
+//! of a connection is active at a time. The thread ends after the last row, after an error, and
+//! after a fetch that took so long that the next fetch could block other threads.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -22,18 +22,17 @@ use super::unblock::block_signals;
 use crate::odbc::block::CurrentBlock;
 use crate::source::Budget;
 
-/// The number of blocks that are fetched on request before a block is prefetched. For a short
-/// result, the cost of a thread exceeds its benefit.
+/// The number of blocks that are fetched without a prefetch thread at first. For a short result,
+/// the cost of a thread exceeds its benefit.
 pub(crate) const FIRST_BLOCKS: u64 = 2;
 
-/// Each time the prefetch thread of a statement stops before the last row, the number of blocks
-/// that are fetched on request before a thread is started (at first [`FIRST_BLOCKS`]) is multiplied
-/// by this factor.
+/// The factor that delays a restart. Each time the prefetch thread of a statement stops before the
+/// last row, the number of blocks that are fetched without a thread (at first [`FIRST_BLOCKS`]) is
+/// multiplied by this factor.
 pub(crate) const RESTART_BACKOFF: u64 = 8;
 
-/// The largest number of prefetched blocks in the queue. One block would suffice if the thread and
-/// the reader were always quick. With several blocks, the thread can continue while the reader
-/// waits for the GIL.
+/// The largest number of prefetched blocks in the queue. With several blocks, the thread can
+/// continue while the consumer of the blocks waits for the GIL.
 const WAITING_BLOCKS: usize = 3;
 
 /// A block that the prefetch thread has filled, with the outcome of the fetch.
@@ -53,7 +52,7 @@ pub(crate) struct Prefetcher {
 }
 
 impl Prefetcher {
-    /// Starts the thread. Its blocks have the layout of `block`, which was fetched before.
+    /// Starts the thread, with empty blocks that are created from `before`, the last block fetched.
     ///
     /// # Errors
     /// The reader, if the thread cannot be started.
@@ -67,7 +66,8 @@ impl Prefetcher {
         let (given, outcomes) = channel();
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
-        // If no thread can be started, the reader is returned through this channel.
+        // The thread receives the reader through this channel, not with its closure. The reader is
+        // therefore not lost if no thread can be started.
         let (owner, owned) = channel::<Box<BlockReader>>();
         let thread = std::thread::Builder::new().name("onecopy-fetch".to_owned());
         let started = thread.spawn(move || {
@@ -125,8 +125,8 @@ impl Prefetcher {
         Some(outcome.ended)
     }
 
-    /// Stops the thread after its current fetch. Returns two values: the reader (`None` if the
-    /// thread panicked), and the filled blocks that were not requested.
+    /// Stops the thread after its current fetch. Returns the reader (`None` if the thread
+    /// panicked), and the filled blocks that [`Prefetcher::next`] has not returned.
     pub(crate) fn end(self) -> (Option<Box<BlockReader>>, Vec<PrefetchedBlock>) {
         self.stop.store(true, Relaxed);
         drop(self.empty);

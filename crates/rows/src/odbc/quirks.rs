@@ -1,5 +1,5 @@
-//! `Quirks`: the table of all differences between ODBC drivers. A driver is identified by the name
-//! of its file; an unknown driver has [`UNKNOWN`], which follows the ODBC reference.
+//! `Quirks`: the table of all differences between ODBC drivers. A driver is identified by its file
+//! name or registered name. For any other driver [`UNKNOWN`] is used, which follows the reference.
 //!
 //! The user's keywords in a connection string override `Quirks::connect`.
 
@@ -8,10 +8,10 @@ use std::time::Duration;
 use super::faults::{self, Fault};
 use crate::sql::dialect::Dialect;
 
-/// The form of text between this crate and a driver: in calls, cells, parameters and messages. A
-/// driver stores text in one of the two forms. If the other form is requested, the driver converts
-/// each text. This takes 2 to 5 times as long as without a conversion, and some drivers then lose
-/// data.
+/// The encoding of text between this crate and a driver: in calls, cells, parameters and messages.
+/// A driver stores text in one of the two encodings. If the other one is requested, the driver
+/// converts each text. This takes 2 to 5 times as long as without a conversion, and some drivers
+/// then lose data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Width {
     /// UTF-8, with the C type `SQL_C_CHAR`.
@@ -48,10 +48,10 @@ pub(crate) enum CacheSupport {
 /// How a driver returns the rows of a result.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Streams {
-    /// The driver always returns rows as they are read, without a setting.
+    /// The driver always returns rows before it has read the whole result.
     ByItself,
-    /// The driver returns rows as they are read if a keyword of the connection string (one of
-    /// `Quirks::connect`) is set to a value other than `off`.
+    /// The driver returns rows before it has read the whole result if a keyword of the connection
+    /// string (one of `Quirks::connect`) is set to a value other than `off`.
     By {
         keyword: &'static str,
         off: &'static str,
@@ -93,7 +93,7 @@ pub(crate) struct Quirks {
     pub(crate) schemes: &'static [&'static str],
     /// The SQL dialect of the driver's database.
     pub(crate) dialect: Dialect,
-    /// The text width that the driver prefers: the form in which it stores text.
+    /// The text width that the driver prefers: the encoding in which it stores text.
     pub(crate) width: Width,
     /// `true` if the other width may be tried when the probe of `width` fails.
     pub(crate) other_width: bool,
@@ -108,9 +108,9 @@ pub(crate) struct Quirks {
     /// `true` if `SQLGetInfo` reports that `SQLGetData` may read any column, but the driver refuses
     /// a column before the last bound column.
     pub(crate) any_column_broken: bool,
-    /// `true` to bind `time(n)` and `datetimeoffset` as `SQL_C_BINARY`, the only form that FreeTDS
-    /// supports. Microsoft's reference recommends it to applications without Microsoft's C types.
-    /// `false` to bind them as Microsoft's C types.
+    /// `true` to bind `time(n)` and `datetimeoffset` as `SQL_C_BINARY`, the only C type for them
+    /// that FreeTDS supports. Microsoft's reference recommends it for applications without
+    /// Microsoft's C types. `false` to bind these columns as Microsoft's C types.
     pub(crate) ss_as_binary: bool,
     /// `true` if `SQL_ATTR_ROW_BIND_OFFSET_PTR` works with `SQLGetData` of a bound column.
     /// (SQLite's driver writes the indicator of a truncated value to the slot of the first row.) If
@@ -148,8 +148,8 @@ pub(crate) struct Quirks {
     /// an array of `SQL_C_FLOAT`, so it writes past the end of the buffer. Every 32-bit float is
     /// exact as a double, so unknown drivers are treated in the same way.
     pub(crate) real_as_double: bool,
-    /// The attribute for the number of rows per request; `None` if there is none. The number is
-    /// adapted to the size of rows: a thousand rows of a megabyte are not requested together.
+    /// The attribute for the number of rows per request; `None` if the driver has none. The number
+    /// is adapted to the size of rows: a thousand rows of a megabyte are not requested together.
     pub(crate) fetch_size: Option<FetchSize>,
     /// The duration that a driver call must have lasted before `SQLCancel` is called; between
     /// driver calls, the statement itself checks whether it was cancelled. In FreeTDS 1.3 a call
@@ -231,8 +231,8 @@ pub(crate) static UNKNOWN: Quirks = Quirks {
 
 /// The properties that both psqlodbc drivers share.
 ///
-/// * `UseDeclareFetch=1`: rows come in batches from a server-side cursor, as fast as without it.
-///   The whole result would need 224 MB for 400,000 rows. `Fetch` is the first batch.
+/// * `UseDeclareFetch=1`: rows are read in batches from a server-side cursor. Reading without it is
+///   as fast, but needs 224 MB for 400,000 rows. `Fetch` is the size of the first batch in rows.
 /// * `ConnSettings`: makes cells UTF-8 in every locale after a connect by `SQLDriverConnect`.
 ///   Otherwise the locale (`setlocale`) decides the encoding: under `LC_ALL=C` it is `SQL_ASCII`.
 ///   After a connect by `SQLDriverConnectW`, `SQL_C_CHAR` cells are then NULL.
@@ -304,7 +304,7 @@ pub(crate) static DRIVERS: &[Quirks] = &[
         name: "psqlodbc (Unicode)",
         files: &["psqlodbcw", "psqlodbc35w"],
         registered: &["postgresql unicode"],
-        // The wide form takes 1.2 times as long; it is for servers whose encoding is not UTF-8.
+        // UTF-16 takes 1.2 times as long; it is for servers whose encoding is not UTF-8.
         other_width: true,
         ..PSQLODBC
     },

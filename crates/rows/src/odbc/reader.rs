@@ -28,7 +28,7 @@ pub(crate) struct BlockReader {
     columns: Vec<Planned>,
     /// The layout of all rowsets of the statement; `None` before the first fetch.
     layout: Option<Layout>,
-    /// The address of the rowset that is bound at present; the driver writes to it.
+    /// The address of the rowset that is bound now, to which the driver writes; 0 if none is bound.
     bound: usize,
     pub(crate) long_values: LongValues,
     /// The number of rows that the driver requests at once, adapted to the size of earlier rows.
@@ -96,7 +96,7 @@ impl BlockReader {
         self.most_rows = most_rows;
     }
 
-    /// Defers the values of `columns` (from 0); rows are then fetched one by one. It must be called
+    /// Defers the values of `columns` (from 0); rows are then fetched one by one. Must be called
     /// before the first fetch.
     pub(crate) fn defer(&mut self, mut columns: Vec<usize>) -> Result<(), Error> {
         columns.sort_unstable();
@@ -330,7 +330,7 @@ impl BlockReader {
         })
     }
 
-    /// Allocates the buffers of a block, with the memory of an earlier statement if there is any.
+    /// Allocates the buffers of a block; reuses the memory of an earlier statement if available.
     fn make(&self, layout: &Layout, driver: &Driver<'_>) -> Result<Rowset, Error> {
         let spare = driver.shared.take_spare();
         Rowset::new(&layout.columns, layout.capacity, layout.by_row, spare)
@@ -432,8 +432,8 @@ impl FetchCalls for HandleCalls<'_> {
             // FreeTDS may report an error in the last rows as the end of the rows. A truncated
             // result must not look complete.
             ffi::NO_DATA => (0, self.driver.check_information("SQLFetch").err()),
-            // Usually the information is about values that did not fit. Most drivers mark a failed
-            // row in its status; FreeTDS reports missing rows after the block's rows only in its
+            // Usually the records report values that did not fit. Most drivers mark a failed row in
+            // its status. FreeTDS reports missing rows after the block's rows only in its
             // diagnostics.
             ffi::SUCCESS_WITH_INFO => match self.registers.row_error(n_rows) {
                 Some(good) => (good, Some(self.driver.error("SQLFetch"))),

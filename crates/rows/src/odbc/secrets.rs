@@ -1,4 +1,4 @@
-//! `Secrets`: the secret values of a connection string; removes them from messages and logs.
+//! `Secrets`: the secret values of a connection string, which are removed from messages and logs.
 
 use std::fmt;
 
@@ -20,8 +20,8 @@ impl fmt::Debug for Secrets {
 }
 
 impl Secrets {
-    /// Creates the list from the secret values. It contains each value also in the forms in which a
-    /// driver may repeat it (with doubled braces, percent-encoded).
+    /// Creates the list from the secret values. Each value is also added with doubled braces and
+    /// percent-encoded, because a driver may repeat the value in this way in a message.
     pub(crate) fn new<'a>(values: impl IntoIterator<Item = &'a str>) -> Secrets {
         let mut all = Vec::new();
         for value in values.into_iter().filter(|v| !v.is_empty()) {
@@ -78,7 +78,8 @@ fn is_field(before: &str, after: &str) -> bool {
     opened.ends_with(['=', ':']) && !after.starts_with(char::is_alphanumeric)
 }
 
-/// Returns `true` if the keyword's value is secret, by its name: passwords, tokens, keys.
+/// Returns `true` if the value of `keyword` is a secret (a password, token or key), according to
+/// the keyword's name.
 pub(crate) fn is_secret_keyword(keyword: &str) -> bool {
     let keyword: String = keyword
         .chars()

@@ -143,8 +143,8 @@ impl SharedConnection {
         state.statements.retain(|w| w.strong_count() > 0);
     }
 
-    /// Records the end of a driver call. If the connection was shut down during the call, the
-    /// connection is marked as lost.
+    /// Records the end of a driver call. If a socket of the connection was shut down during the
+    /// call, the connection is marked as lost.
     pub(super) fn leave(&self) {
         self.caller.leave();
         if self.caller.is_broken() {
@@ -152,7 +152,7 @@ impl SharedConnection {
         }
     }
 
-    /// Locks the session state, and returns it.
+    /// Locks the session state, and returns the guard of the lock.
     pub(super) fn state(&self) -> MutexGuard<'_, SessionState> {
         lock(&self.state)
     }
@@ -162,8 +162,8 @@ impl SharedConnection {
         lock(&self.spare).take()
     }
 
-    /// Keeps the memory of a block for the next statement, unless it is large. The statement handle
-    /// that wrote to it must have been freed.
+    /// Keeps the memory of a block for the next statement, unless the memory is larger than
+    /// [`LARGEST_SPARE`]. No statement handle may still be bound to the memory.
     pub(crate) fn keep_spare(&self, buffer: Buffer) {
         if buffer.len() <= LARGEST_SPARE && !self.is_foreign() {
             lock(&self.spare).replace(buffer);
@@ -227,7 +227,7 @@ impl SharedConnection {
 
 impl Drop for SharedConnection {
     fn drop(&mut self) {
-        // Nobody can receive the error of this close.
+        // A drop cannot return the error of `close`.
         let _ = self.close();
     }
 }

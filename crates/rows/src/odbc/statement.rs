@@ -23,15 +23,15 @@ use crate::value::Value;
 
 /// A statement that was executed through an ODBC driver.
 pub struct Statement {
-    // This field precedes `context`: the bound buffers must outlive every driver call on the
-    // handle, and `drop` frees the handle first.
+    // The driver may write to the bound buffers of the reader in each call on the handle. `drop`
+    // therefore frees or resets the handle before this field is dropped.
     /// The reader of the statement's rows; `None` while a prefetch thread owns it.
     reader: Option<Box<BlockReader>>,
     /// The block whose rows are emitted.
     current: CurrentBlock,
     prefetcher: Option<Box<Prefetcher>>,
-    /// The number of blocks to fetch on request before a prefetch thread is started. The field
-    /// `n_asked` counts the blocks that were already fetched on request.
+    /// The number of blocks that are fetched by the caller's thread before a prefetch thread is
+    /// started. The field `n_asked` counts the blocks that this thread has fetched so far.
     n_wanted: u64,
     n_asked: u64,
     context: StatementContext,
@@ -216,7 +216,8 @@ impl Statement {
         Ok(next)
     }
 
-    /// Fetches the next block on request, and starts a prefetch thread after enough blocks.
+    /// Fetches the next block on this thread. After `n_wanted` such blocks, starts a prefetch
+    /// thread.
     fn next_asked(&mut self, budget: Budget) -> Result<FetchOutcome, Error> {
         let context = self.context.clone();
         let Some(mut reader) = self.reader.take() else {

@@ -23,9 +23,9 @@ use crate::value::Value;
 /// The largest number of prepared statements in the cache of a connection.
 const MOST_STATEMENTS: usize = 16;
 
-/// The number of SQL texts whose result sizes are recorded; `MOST_TEXT_BYTES` is the largest length
-/// of such a text in bytes.
+/// The largest number of SQL texts whose result sizes are recorded.
 const MOST_TEXTS: usize = 64;
+/// The largest length in bytes of a SQL text whose result sizes are recorded.
 const MOST_TEXT_BYTES: usize = 16 << 10;
 
 /// The number of consecutive short results of a SQL text after which its next result is expected to
@@ -36,8 +36,8 @@ pub(super) const MOST_SHORT_ROWS: u64 = 31;
 /// If a result that was read without a cursor has more rows than this, its SQL text is executed
 /// only with cursors from then on.
 const MOST_WHOLE_ROWS: u64 = 1000;
-/// The value of a text's counter of short results which marks the text as executed only with
-/// cursors.
+/// The value of a SQL text's counter of short results that marks the text as one that is executed
+/// only with cursors.
 const NEVER: u8 = u8::MAX;
 
 /// The choice of the statements that a connection caches.
@@ -302,7 +302,7 @@ pub(super) enum SizeObservation {
     Whole,
 }
 
-/// The extent to which the rows of a result were read: how many, and if all.
+/// The number of rows of a result that were read, and whether they are all rows.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct RowsRead {
     pub(super) n_rows: u64,

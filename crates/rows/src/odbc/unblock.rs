@@ -19,7 +19,8 @@ use crate::fork;
 /// before it responds.
 pub(crate) const GRACE: Duration = Duration::from_secs(3);
 
-/// The thread that is in a driver call of a connection; at most one thread is.
+/// The thread that is in a driver call of a connection. At most one thread is in such a call at a
+/// time.
 #[derive(Debug, Default)]
 pub(crate) struct Caller {
     /// The system's id of the thread in a driver call; 0 if there is none.

@@ -1,5 +1,6 @@
-//! `SqlUnit`: the unit of text in an ODBC call. Calls such as `SQLExecDirect` use bytes, calls such
-//! as `SQLExecDirectW` use 16-bit units. The trait makes the code for both generic.
+//! `SqlUnit`: the unit of text in an ODBC call. Functions such as `SQLExecDirect` use bytes,
+//! functions such as `SQLExecDirectW` use 16-bit units. Code that is generic over this trait calls
+//! either.
 
 use std::cell::Cell;
 use std::thread::LocalKey;
@@ -39,7 +40,7 @@ impl SqlUnit for u16 {
     }
 }
 
-/// Returns the text in `units` before the first NUL; the whole text if it has none.
+/// Returns the text in `units` before the first NUL; all of the text if `units` contains no NUL.
 pub(super) fn until_nul<U: SqlUnit>(units: &[U]) -> String {
     let nul = units.iter().position(|u| *u == U::default());
     U::text_lossy(&units[..nul.unwrap_or(units.len())])

@@ -27,7 +27,7 @@ pub(crate) struct DatabaseUrl {
 /// has a client of its own for the database.
 const ODBC: &str = "odbc+";
 
-/// Returns the scheme of `target` without the prefix [`ODBC`]; `None` if it is not a URL.
+/// Returns the scheme of `target` without the prefix [`ODBC`]; `None` if `target` is not a URL.
 pub(crate) fn scheme(target: &str) -> Option<&str> {
     let (scheme, _) = target.split_once("://")?;
     let scheme = scheme.strip_prefix(ODBC).unwrap_or(scheme);
@@ -70,8 +70,8 @@ impl DatabaseUrl {
         for pair in query.split('&').filter(|p| !p.is_empty()) {
             let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
             let key = decode(key)?;
-            // The connection string would parse a name with one of these characters as several
-            // pairs, or as part of a value.
+            // In a connection string, a driver would parse a name with one of these characters as
+            // several keywords, or as part of a value.
             if key.trim() != key || key.is_empty() || key.contains([';', '=', '{', '}', '\0']) {
                 return Err(malformed("the name of an option is no keyword"));
             }

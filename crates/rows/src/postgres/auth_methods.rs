@@ -6,7 +6,7 @@ pub(super) enum Method {
     Password,
     Md5,
     Scram,
-    /// No method: the server accepts the user without a proof of identity.
+    /// No authentication: the server accepts the user without a proof of identity.
     None,
 }
 
@@ -39,10 +39,11 @@ impl Methods {
         self.0.contains(&method)
     }
 
-    /// Parses the value of `require_auth`: a list of accepted methods, or a list of refused
-    /// methods, each with a `!` before it.
+    /// Parses the value of `require_auth`: a comma-separated list of accepted methods, or of
+    /// refused methods, each with a `!` before its name.
     ///
-    /// Returns `None` for a list that has an unknown method, a method twice, or both forms.
+    /// Returns `None` for a list that contains an unknown method, a method twice, or both accepted
+    /// and refused methods.
     pub(super) fn parse(value: &str) -> Option<Methods> {
         let items: Vec<&str> = value.split(',').map(str::trim).collect();
         let excludes = items[0].starts_with('!');

@@ -13,8 +13,9 @@ use super::wire::{Event, Wire};
 use crate::error::Error;
 use crate::value::Value;
 
-/// Executes `sql` once for each of `rows`; `first_row` is the index (from 0) of the batch's first
-/// row.
+/// Executes `sql` once for each row of parameters in `rows`, and returns the number of changed rows
+/// if the server reports it. `first_row` is the index (from 0) of the first row of `rows` among all
+/// rows of the caller; errors contain the index of their row.
 pub(super) fn run_batch(
     shared: &Shared,
     wire: &mut Wire,
@@ -23,7 +24,8 @@ pub(super) fn run_batch(
     first_row: u64,
 ) -> Result<Option<u64>, Error> {
     let (translated, _) = wire.cache.translated(sql);
-    // If a row cannot be sent, only the rows before it are executed.
+    // If a row of parameters cannot be sent, only the rows before it are executed, and then its
+    // error is returned.
     let (mut rows, mut refused) = (rows, None);
     for (i, values) in rows.iter().enumerate() {
         if let Err(error) = parameters::check(translated.n_parameters, values)
@@ -49,8 +51,9 @@ pub(super) fn run_batch(
     ended.and(refused.map_or(Ok(changed), Err))
 }
 
-/// Returns a prepared statement for many executions of `sql`, which is in the cache or is prepared
-/// now. If a transaction must be started, sends BEGIN first.
+/// Returns a prepared statement for many executions of `sql`: from the statement cache, or prepared
+/// now. `declared` are the parameter types (object identifiers). If a transaction must be started,
+/// sends BEGIN first.
 pub(super) fn prepare_many(
     shared: &Shared,
     wire: &mut Wire,
@@ -71,11 +74,13 @@ pub(super) fn prepare_many(
     Ok(new)
 }
 
-/// Reads the server's responses to `n` executions, the first of which is for row `first_row`.
-/// Returns the first error, or the number of rows that the executions changed.
+/// Reads the server's responses to `n` executions, up to ReadyForQuery; the first execution is for
+/// the row of parameters with the index `first_row`. Returns the result of all executions (the
+/// first error, if any), and the number of rows that they changed.
 ///
 /// # Errors
-/// The connection was lost, or the server violated the protocol.
+/// The connection was lost, or the server violated the protocol. An error of an execution is in the
+/// returned value instead.
 pub(super) fn read_completions(
     wire: &mut Wire,
     sql: &str,

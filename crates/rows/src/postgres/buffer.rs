@@ -1,7 +1,7 @@
 //! `Buffer`: memory for received bytes. A buffer is first the inbox of the connection, into which
-//! bytes are received. It is then the block of the statement to which the received rows belong. Two
-//! buffers alternate, so rows are never copied; only an incomplete message at the end of a buffer
-//! is moved to the next buffer.
+//! bytes are received. It then becomes the block of the statement to which the received rows
+//! belong, while the connection receives into a second buffer. Rows are therefore never copied;
+//! only an incomplete message at the end of a buffer is moved to the next buffer.
 
 use std::io;
 
@@ -12,7 +12,8 @@ use crate::pages::Pages;
 /// The size of a new buffer in bytes.
 const NEW_BYTES: usize = 256 << 10;
 
-/// The largest size in bytes of a buffer that is kept for another result; a larger buffer is freed.
+/// The largest size in bytes of a buffer that is reused for another result; a larger buffer is
+/// freed.
 const LARGEST_KEPT: usize = 1 << 20;
 
 /// A buffer of received bytes; the bytes before `start` were consumed.
@@ -78,8 +79,8 @@ impl Buffer {
         self.pages.bytes().len() <= LARGEST_KEPT
     }
 
-    /// Returns the frame of the message at the start of the unconsumed bytes; `None` if the message
-    /// is incomplete.
+    /// Returns the tag and the length of the message at the start of the unconsumed bytes; `None`
+    /// if the message is incomplete.
     ///
     /// # Errors
     /// The message has an invalid length.
@@ -91,9 +92,9 @@ impl Buffer {
         }
     }
 
-    /// Returns the unused memory after the received bytes. The buffer grows if a message needs more
-    /// memory, but at most by the number of received bytes, so that a false length in a message
-    /// cannot cause a large allocation.
+    /// Returns the unused memory after the received bytes. If less than a quarter of the buffer is
+    /// unused, its size is doubled first. The growth depends only on received bytes, so a false
+    /// length in a message cannot cause a large allocation.
     pub(super) fn free(&mut self) -> Result<&mut [u8], Error> {
         let capacity = self.pages.bytes().len();
         let len = self.end - self.start;
@@ -112,8 +113,9 @@ impl Buffer {
         self.end = (self.end + n).min(self.pages.bytes().len());
     }
 
-    /// Keeps the first `n` unconsumed bytes, and moves the bytes after them to `next`, which must
-    /// be empty. Returns the number of moved bytes if they are the start of a row, else 0.
+    /// Moves all unconsumed bytes after the first `n` to the buffer `next`, whose contents are
+    /// replaced. Returns the number of moved bytes if they begin with a DataRow message, otherwise
+    /// 0.
     pub(super) fn split_into(&mut self, n: usize, next: &mut Buffer) -> Result<usize, Error> {
         let at = (self.start + n).min(self.end);
         let rest = &self.pages.bytes()[at..self.end];

@@ -1,5 +1,6 @@
-//! `Activity`: cancels a statement by a CancelRequest on a second connection, from a separate
-//! thread. If the statement does not end, its connection is shut down.
+//! `Activity`: the statement that runs on a connection, and its cancellation. A separate thread
+//! sends a CancelRequest on a second connection. If the statement does not end, its own connection
+//! is shut down.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
@@ -15,24 +16,25 @@ use super::socket::Socket;
 use crate::error::{Error, ErrorKind};
 use crate::task;
 
-/// The time that a statement may last after its first cancel. The server may have to roll back
-/// before it responds.
+/// The time for which a statement may continue after its first cancel, because the server may have
+/// to roll back before it responds. A cancel after this time shuts the connection down.
 const GRACE: Duration = Duration::from_secs(3);
 
-/// The time limit of a CancelRequest.
+/// The time limit for sending one CancelRequest, including the opening of its connection.
 const REQUEST_LIMIT: Duration = Duration::from_secs(3);
 
-/// The time after which a CancelRequest is repeated; it doubles each time. The server ignores a
-/// request that arrives while it waits for the next message, also between the messages of one
-/// statement.
+/// The time after which a CancelRequest is repeated; it doubles with each repetition. A request may
+/// have no effect: the server ignores it while it waits for the next message, even between the
+/// messages of one statement.
 const REPEAT_AFTER: Duration = Duration::from_millis(100);
 
-/// The interval in which a task checks if pending CancelRequests are finished.
+/// The interval at which a task checks if pending CancelRequests are finished.
 const REQUEST_INTERVAL: Duration = Duration::from_millis(1);
 
 #[derive(Debug, Default)]
 struct ActivityState {
-    /// The number (from 1) of the statement whose response is being received; 0 if there is none.
+    /// The number (from 1) of the statement whose response is being received; 0 if no statement
+    /// runs.
     running: u64,
     last: u64,
     /// The number of the statement that was cancelled last, and the time of its first cancel;
@@ -76,11 +78,11 @@ impl Activity {
         &self.breaker
     }
 
-    /// Records that a new statement runs; returns the statement's number. Waits until pending
-    /// CancelRequests are finished, because they could otherwise cancel this statement.
+    /// Records that a new statement runs, and returns the statement's number. Waits first until
+    /// pending CancelRequests are finished, because they could otherwise cancel this statement.
     pub(super) fn begin(&self) -> u64 {
         let deadline = Instant::now() + REQUEST_LIMIT;
-        // A task must not block, and has no descriptor to wait for.
+        // A task must not block, and no file descriptor signals the end of a request.
         while task::is_running()
             && self.state().n_requests > 0
             && Instant::now() < deadline
@@ -117,8 +119,9 @@ impl Activity {
             .is_some_and(|(cancelled, _)| cancelled == id)
     }
 
-    /// Cancels statement `id`, or any statement if `id` is `None`, if it is running. Does not
-    /// block. If the statement does not end, a call after [`GRACE`] shuts the connection down.
+    /// Cancels the running statement if its number is `id`, or whatever its number is if `id` is
+    /// `None`. Does not block. If the statement was cancelled more than [`GRACE`] ago and still
+    /// runs, this call shuts the connection down.
     pub(super) fn cancel(self: &Arc<Self>, id: Option<u64>) {
         let mut state = self.state();
         let running = state.running;
@@ -151,13 +154,13 @@ impl Activity {
         self.changed.notify_all();
     }
 
-    /// Sends CancelRequests, of which the caller has counted the first, until statement `id` ends
-    /// or [`GRACE`] is over.
+    /// Sends CancelRequests repeatedly until statement `id` ends or [`GRACE`] is over. The caller
+    /// has already counted the first request in `n_requests`.
     fn request_until_end(&self, id: u64) {
         let deadline = Instant::now() + GRACE;
         let mut interval = REPEAT_AFTER;
         loop {
-            // If this fails, the statement continues until the connection is shut down.
+            // If the request fails, the statement continues until the connection is shut down.
             let _ = self.request();
             self.end_request();
             let state = self.state();

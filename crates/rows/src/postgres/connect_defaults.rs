@@ -42,7 +42,8 @@ const VARIABLES: &[(&str, &str)] = &[
     ("PGUSER", "user"),
 ];
 
-/// An environment: that of this process, or one that a test defines.
+/// The environment variables, the user and the home directory from which defaults are read. Tests
+/// implement this trait with their own values.
 pub(super) trait Environment {
     /// Returns the value of an environment variable; `None` if it is empty or not UTF-8.
     fn variable(&self, name: &str) -> Option<String>;
@@ -66,8 +67,8 @@ impl Environment for OfProcess {
         std::env::var(name).ok().filter(|value| !value.is_empty())
     }
 
-    /// Returns the user's name by the user id, as libpq does; the variable `USER` if the system has
-    /// no name for the id.
+    /// Returns the name that the system has for the process's user id, as libpq does. If the system
+    /// has no name for the id, returns the variable `USER`.
     fn user(&self) -> Option<String> {
         use std::os::unix::fs::MetadataExt;
 
@@ -87,8 +88,8 @@ pub(super) fn user_name(uid: u32) -> Option<String> {
     })
 }
 
-/// Adds defaults for keywords that are not set. The connection string has precedence over the
-/// service file, and the service file over the environment.
+/// Adds defaults for the keywords that the connection string does not set: from the service file
+/// first, then from environment variables.
 ///
 /// # Errors
 /// [`ErrorKind::Connect`] if a service is not found, or a service file is malformed.
@@ -138,7 +139,8 @@ fn read_service(
     Err(Error::new(ErrorKind::Connect, message))
 }
 
-/// Returns the keywords of a service in the text of a service file; `None` without the service.
+/// Returns the keywords of the section `[service]` in `text`, the contents of the service file
+/// `path`. Returns `None` if the file has no such section.
 fn service_of(text: &str, service: &str, path: &Path) -> Result<Option<Keywords>, Error> {
     let mut found: Option<Keywords> = None;
     let mut is_inside = false;
@@ -192,8 +194,8 @@ pub(super) struct PasswordFile {
 }
 
 impl PasswordFile {
-    /// Reads the file that the keyword `passfile` names, or `~/.pgpass`. A file that other users
-    /// can access is ignored, as in libpq.
+    /// Reads the file that the keyword `passfile` names, otherwise `~/.pgpass`. As in libpq, a file
+    /// that other users can access is ignored; `hint` then contains the reason.
     pub(super) fn read(keywords: &Keywords, environment: &dyn Environment) -> PasswordFile {
         use std::os::unix::fs::PermissionsExt;
 
@@ -240,8 +242,8 @@ fn password_of_line(line: &str, key: &PasswordKey<'_>) -> Option<String> {
     Some(field(rest).0)
 }
 
-/// Returns the text up to the next colon, with `\:` and `\\` unescaped, and the text after the
-/// colon; `None` if there is no colon.
+/// Splits a line of the password file at its first colon. Returns the text before the colon, with
+/// `\:` and `\\` unescaped, and the text after it. The second value is `None` if there is no colon.
 fn field(text: &str) -> (String, Option<&str>) {
     let mut value = String::new();
     let mut chars = text.char_indices();

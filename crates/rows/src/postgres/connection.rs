@@ -25,7 +25,8 @@ use crate::sql::dialect::Dialect;
 use crate::sql::insert::TableInsert;
 use crate::value::Value;
 
-/// The start of a target, before the `//` of a URL or the `key=value` pairs.
+/// The prefixes that a target of PostgreSQL may have. The `//` of a URL or `key=value` pairs
+/// follow.
 const SCHEMES: [&str; 2] = ["postgresql:", "postgres:"];
 
 /// A connection to PostgreSQL.
@@ -46,8 +47,9 @@ fn without_scheme(target: &str) -> Option<&str> {
         .find_map(|scheme| target.strip_prefix(scheme))
 }
 
-/// Cancels the statement whose result is being received, before a rollback: its remaining rows are
-/// not needed.
+/// Cancels the statement whose result is being received, and discards its remaining rows. It is
+/// called before a rollback, after which the rows are not needed. The next fetch of the statement
+/// then returns an error.
 fn stop_reader(shared: &Shared, wire: &mut Wire) -> Result<(), Error> {
     let Some(reader) = wire.reader.clone() else {
         return Ok(());
@@ -159,12 +161,12 @@ impl DatabaseConnection for Connection {
         CancelHandle::new(move || activity.cancel(None))
     }
 
-    /// Commits the transaction; has no effect if none is open. If a result is being received, its
-    /// remaining rows are received first and stored in memory.
+    /// Commits the transaction; has no effect if no transaction is open. If a result is being
+    /// received, its remaining rows are received first and stored.
     ///
     /// # Errors
-    /// The error of the server; SQLSTATE 25P02 for a transaction in which a statement failed, which
-    /// is rolled back.
+    /// The error of the server. If a statement in the transaction has failed, the transaction is
+    /// rolled back, and the error has the SQLSTATE 25P02.
     fn commit(&self) -> Result<(), Error> {
         self.shared.call(|wire| match wire.server.status() {
             TransactionStatus::Idle => Ok(()),

@@ -124,7 +124,8 @@ impl CopyOut {
         CancelHandle::new(move || activity.cancel(Some(id)))
     }
 
-    /// Ends the COPY early: cancels it on the server, and discards the received data.
+    /// Ends the COPY if it is not at its end: cancels it on the server, and discards the data that
+    /// still arrives.
     pub fn close(&mut self) {
         if !std::mem::replace(&mut self.is_at_end, true) && self.shared.is_ours() {
             let _ = self.shared.activity.request();
@@ -185,8 +186,8 @@ impl Connection {
         })
     }
 
-    /// Executes a `COPY … FROM STDIN` with these chunks of data; returns the number of copied rows.
-    /// An error of `chunks` aborts the COPY, and no row is stored.
+    /// Executes a `COPY … FROM STDIN` with the data in `chunks`; returns the number of copied rows.
+    /// If `chunks` returns an error, the COPY is aborted and no row is stored.
     ///
     /// # Errors
     /// The error of the server; the first error of `chunks`; [`ErrorKind::Programming`] if `sql` is
@@ -213,7 +214,8 @@ impl Connection {
         copy.finish(failure)
     }
 
-    /// Returns the notifications that were received; waits up to `wait` for the first one.
+    /// Returns the notifications that were received since the last call. If there are none, waits
+    /// up to `wait` for the first one.
     ///
     /// # Errors
     /// The connection was lost.
@@ -226,7 +228,8 @@ impl Connection {
     }
 }
 
-/// A `COPY … FROM STDIN` in progress. The caller must call `finish` at its end.
+/// A `COPY … FROM STDIN` in progress. The caller must call `finish` after the last data or after a
+/// failure; until then, the connection executes no other statement.
 #[derive(Debug)]
 pub(super) struct CopyIn {
     shared: Arc<Shared>,
@@ -266,9 +269,9 @@ impl CopyIn {
         })
     }
 
-    /// Sends data; returns `false` if the server has reported an error and discards further data.
-    /// Each time data was sent, receives the messages that have arrived: a cancelled COPY ends
-    /// although the server accepts its data.
+    /// Sends data. Returns `false` if the server has reported an error; it then discards further
+    /// data. Each time data was sent, the messages that have arrived are received, because a server
+    /// that has cancelled the COPY still accepts its data.
     ///
     /// # Errors
     /// The connection was lost.
@@ -281,7 +284,7 @@ impl CopyIn {
                 wire.out.put_u8(b'd');
                 wire.out.put_i32(len);
                 wire.out.put_slice(part);
-                // Small messages are collected and sent together.
+                // Small messages are collected in `out` and sent together.
                 if wire.out.len() >= CHUNK_BYTES {
                     wire.send()?;
                     is_sent = true;
@@ -294,8 +297,8 @@ impl CopyIn {
         })
     }
 
-    /// Ends the data. If `failure` is set, the COPY is aborted, and no row is stored. Returns the
-    /// number of copied rows; `None` if the server does not report it.
+    /// Ends the COPY after its last data. If `failure` is set, the COPY is aborted and no row is
+    /// stored. Returns the number of copied rows; `None` if the server does not report it.
     ///
     /// # Errors
     /// `failure`, or the error of the server.
@@ -318,7 +321,7 @@ impl CopyIn {
         });
         match (failure, ended) {
             // If data could not be sent because the connection was lost, the error that the server
-            // sent before is returned.
+            // sent before the loss is returned.
             (Some(error), Err(of_server)) if error.sqlstate == "08006" => Err(of_server),
             (Some(error), _) | (None, Err(error)) => Err(shared.error_of(self.id, error)),
             (None, Ok(completion)) => Ok(completion.n_changed),

@@ -29,20 +29,22 @@ const TRAILER: i16 = -1;
 /// The smallest size of a CopyData message in bytes, except for the last message.
 const MESSAGE_BYTES: usize = 64 << 10;
 
-/// The state of inserting rows into the table of an INSERT by COPY. A COPY is started for rows that
-/// have a binary encoding, and ended before rows that have none.
+/// The state of the insertion of rows into a table by COPY. A COPY is started for rows whose values
+/// all have a binary encoding. It is ended before rows with another value, which are inserted by
+/// INSERT.
 struct TableCopy<'a> {
     shared: &'a Arc<Shared>,
     insert: &'a TableInsert,
-    /// The types of the table's columns; `None` if COPY into the table is not equivalent to INSERT.
+    /// The types of the table's columns (object identifiers); `None` if COPY into the table does
+    /// not have the same effect as INSERT.
     types: Option<Vec<u32>>,
     open: Option<CopyIn>,
     /// The number of rows that were inserted before the current COPY began.
     n_before: u64,
 }
 
-/// Inserts rows into a table by COPY; rows with a value that has no binary encoding are inserted by
-/// INSERT.
+/// Inserts rows into a table by COPY; returns the number of inserted rows. A batch of rows with a
+/// value that has no binary encoding is inserted by INSERT.
 ///
 /// # Errors
 /// The error of the server, with the index of the row.
@@ -87,8 +89,8 @@ fn accepts_copy(table: &str) -> String {
 }
 
 impl<'a> TableCopy<'a> {
-    /// Prepares the INSERT, which checks that the table and its columns exist, and reads the types
-    /// of the columns.
+    /// Reads the types of the columns by preparing the INSERT. The server then also checks that the
+    /// table and its columns exist.
     fn new(shared: &'a Arc<Shared>, insert: &'a TableInsert) -> Result<TableCopy<'a>, Error> {
         let sql = insert.sql();
         let types = shared.call(|wire| {
@@ -107,8 +109,8 @@ impl<'a> TableCopy<'a> {
         })
     }
 
-    /// Returns the types of the table's columns; `None` if COPY into the table is not equivalent to
-    /// INSERT.
+    /// Returns the types of the table's columns (object identifiers); `None` if COPY into the table
+    /// does not have the same effect as INSERT.
     fn types(
         shared: &Arc<Shared>,
         insert: &TableInsert,
@@ -121,14 +123,16 @@ impl<'a> TableCopy<'a> {
         frontend::sync(&mut wire.out);
         wire.send()?;
         wire.read_to_ready(sql)?;
-        // A backslash could be an escape in the string of the query, so such a table is excluded.
+        // In the query's string literal, a backslash could be an escape. A table with a backslash
+        // in its name is therefore not filled by COPY.
         let accepts =
             !insert.table.contains('\\') && wire.value(&accepts_copy(&insert.table))?.is_some();
         Ok(accepts.then_some(prepared.parameters))
     }
 
-    /// Sends `rows` by COPY; `first_row` is the index (from 0) of the first of them. Returns
-    /// `false` if the server has reported an error and discards further data.
+    /// Inserts `rows` by COPY, or by INSERT if a value has no binary encoding. `first_row` is the
+    /// index (from 0) of the first of these rows among all rows. Returns `false` if the server has
+    /// reported an error; it then discards further data.
     fn put(&mut self, rows: &[Vec<Value>], first_row: u64) -> Result<bool, Error> {
         let mut data = BytesMut::with_capacity(MESSAGE_BYTES * 2);
         if !self.encode(rows, first_row, &mut data)? {
@@ -156,8 +160,8 @@ impl<'a> TableCopy<'a> {
         }
     }
 
-    /// Encodes `rows` in the binary COPY format; returns `false` if a value has no binary encoding
-    /// for its column.
+    /// Encodes `rows` in the binary COPY format, and appends them to `data`. Returns `false` if a
+    /// value has no binary encoding for the type of its column.
     fn encode(
         &self,
         rows: &[Vec<Value>],
@@ -191,8 +195,8 @@ impl<'a> TableCopy<'a> {
             .map_err(|error| at_line(error, n_before))
     }
 
-    /// Aborts the COPY after `error`. Returns `error`; if the connection was lost, returns the
-    /// error that the server sent before the loss.
+    /// Aborts the COPY because of `error`, and returns the error to report: `error` itself, or, if
+    /// the connection was lost, the error that the server sent before the loss.
     fn abort(&mut self, error: Error) -> Error {
         let Some(open) = self.open.take() else {
             return error;
@@ -204,8 +208,9 @@ impl<'a> TableCopy<'a> {
     }
 }
 
-/// Adds the index of the failed row to the error. The server reports the line within the COPY in
-/// the error's context (`COPY t, line 7, column a`); `n_before` rows were inserted before the COPY.
+/// Adds the index (from 0) of the failed row to an error of a COPY. The error's context contains
+/// the line within the COPY, from 1 (`COPY t, line 7, column a`). `n_before` is the number of rows
+/// that were inserted before this COPY.
 fn at_line(error: Error, n_before: u64) -> Error {
     let context = error.details.iter().find(|(name, _)| *name == "context");
     let line = context.and_then(|(_, text)| text.split(", line ").nth(1));

@@ -1,4 +1,4 @@
-//! Encodes values in the binary format of COPY, each with its length before it.
+//! Encodes values in the binary format of COPY, in which each value follows its length.
 
 use bytes::{BufMut, BytesMut};
 
@@ -53,8 +53,8 @@ pub(super) fn put(value: &Value, column: u32, out: &mut BytesMut) -> bool {
     set_len(at, out)
 }
 
-/// Writes the length of the bytes after the four bytes at `at` into these four bytes. Returns
-/// `false` if the length exceeds 32 bits.
+/// Writes the length of a value into the four bytes at offset `at` of `out`; the value consists of
+/// all bytes after these four. Returns `false` if the length exceeds a signed 32-bit integer.
 fn set_len(at: usize, out: &mut BytesMut) -> bool {
     match i32::try_from(out.len() - at - 4) {
         Ok(len) => {
@@ -65,10 +65,11 @@ fn set_len(at: usize, out: &mut BytesMut) -> bool {
     }
 }
 
-/// Writes a `numeric` as the server's `numeric_recv` reads it. Its digits are divided into groups
-/// of four. Five fields are written: the number of groups, the exponent of the first group, the
-/// sign, the number of digits after the point, and the groups. Its length is written at `at`.
-/// Returns `false` if `digits` is not a decimal that this encoding can represent.
+/// Writes a decimal in the binary format of `numeric`, as the server's function `numeric_recv`
+/// reads it. The digits are divided into groups of four. The fields are the number of groups, the
+/// exponent of the first group, the sign, the number of digits after the point, and the groups. The
+/// length of the value is written at offset `at` of `out`. Returns `false` if `digits` is not a
+/// decimal that this format can represent.
 fn put_numeric(digits: &str, at: usize, out: &mut BytesMut) -> bool {
     let (sign, digits) = match digits.strip_prefix('-') {
         Some(rest) => (0x4000, rest),

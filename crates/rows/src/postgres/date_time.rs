@@ -8,7 +8,7 @@ const DAYS_TO_2000: i64 = 10_957;
 /// The number of microseconds of a day.
 pub(super) const DAY: i64 = 86_400_000_000;
 
-/// Returns the date that is `days` days after 2000-01-01; the year 0 is 1 BC.
+/// Returns the date that is `days` days after 2000-01-01. A year of 0 stands for 1 BC.
 #[inline]
 pub(super) fn date_of_days(days: i32) -> Date {
     Date::of_unix_days_in_any_year(i64::from(days) + DAYS_TO_2000)
@@ -30,7 +30,8 @@ pub(super) fn time_of_micros(micros: i64) -> Time {
     Time::of_seconds(seconds as u32, micros as u32 * 1000)
 }
 
-/// Returns the number of microseconds since midnight; a finer fraction is rounded.
+/// Returns the number of microseconds from midnight to a time of day; nanoseconds are rounded to
+/// the nearest microsecond.
 pub(super) fn micros_of_time(time: &Time) -> i64 {
     let seconds =
         (i64::from(time.hour) * 60 + i64::from(time.minute)) * 60 + i64::from(time.second);
@@ -50,8 +51,9 @@ pub(super) fn timestamp_of_micros(micros: i64, offset_minutes: Option<i16>) -> T
     }
 }
 
-/// Returns the number of microseconds from 2000-01-01 00:00:00 to a timestamp; `None` if the number
-/// exceeds 64 bits. A timestamp with an offset is converted to UTC before.
+/// Returns the number of microseconds from 2000-01-01 00:00:00 to a timestamp. A timestamp with an
+/// offset is first converted to UTC. Returns `None` if the date is invalid or the number exceeds 64
+/// bits.
 pub(super) fn micros_of_timestamp(stamp: &Timestamp) -> Option<i64> {
     let days = i64::from(days_of_date(stamp.date)?);
     let offset = i64::from(stamp.offset_minutes.unwrap_or(0)) * 60_000_000;
@@ -101,7 +103,8 @@ pub(super) fn far_text(cell: Cell<'_>) -> Option<String> {
     Some(with_era(&date, &rest))
 }
 
-/// Returns a date in ISO form followed by `rest`, and by ` BC` if the year is before 1.
+/// Returns a date as `yyyy-mm-dd`, followed by `rest` (such as a time), and by ` BC` if the year is
+/// before 1.
 pub(super) fn with_era(date: &Date, rest: &str) -> String {
     let (year, era) = match date.year {
         year @ 1.. => (i64::from(year), ""),

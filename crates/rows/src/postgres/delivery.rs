@@ -1,4 +1,5 @@
-//! `Delivery`: passes the rows and the end of a result from the connection to its statement.
+//! `Delivery`: the object by which a connection passes received rows and the end of a result to the
+//! statement that reads them.
 
 use std::sync::{Mutex, MutexGuard};
 
@@ -7,7 +8,7 @@ use onecopy_wire::lock::lock;
 use super::row_queue::RowQueue;
 use crate::error::Error;
 
-/// The completion of a SQL command, as the server reported it.
+/// The server's report that a SQL command was completed (CommandComplete).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Completion {
     /// The number of inserted, changed or deleted rows; `None` if the command does not count rows.
@@ -27,7 +28,8 @@ impl Completion {
 /// The end of a result: the completion of its command, or the error.
 pub(super) type ResultEnd = Result<Completion, Error>;
 
-/// The rows and the end of a result that were received and that the statement has not read yet.
+/// The rows of a result, and its end, that the connection has received and the statement has not
+/// read yet.
 #[derive(Debug, Default)]
 pub(super) struct Delivery {
     state: Mutex<Delivered>,
@@ -37,7 +39,7 @@ pub(super) struct Delivery {
 
 #[derive(Debug, Default)]
 pub(super) struct Delivered {
-    /// Rows that were received before the statement requested them, because another statement had
+    /// Rows that were received before their statement requested them, because another statement had
     /// to be executed on the connection.
     pub(super) rows: RowQueue,
     pub(super) end: Option<ResultEnd>,

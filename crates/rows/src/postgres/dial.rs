@@ -33,7 +33,8 @@ use crate::task;
 /// The time between two attempts to connect to a unix socket whose queue is full.
 const UNIX_RETRY: Duration = Duration::from_millis(10);
 
-/// A second handle of the socket, with which another thread ends a blocking read or write.
+/// A duplicate of the socket's file descriptor, with which another thread ends a blocking read or
+/// write.
 #[derive(Debug, Default)]
 pub(super) struct Breaker {
     socket: Mutex<Option<OwnedFd>>,
@@ -45,7 +46,8 @@ impl Breaker {
         lock(&self.socket)
     }
 
-    /// Stores the handle of a new socket, and drops that of an earlier socket.
+    /// Stores the descriptor of a new socket, and closes the descriptor of an earlier socket. If
+    /// [`Breaker::break_off`] was called before, shuts the new socket down.
     fn set(&self, fd: OwnedFd) {
         *self.socket() = Some(fd);
         if self.is_broken() {
@@ -104,7 +106,7 @@ fn connect_error(endpoint: &Endpoint, error: &io::Error) -> Error {
     connect_error
 }
 
-/// Returns the text of a system error without its number.
+/// Describes a system error for an error message.
 fn describe(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::TimedOut => "the time to connect has passed".to_owned(),
@@ -113,7 +115,8 @@ fn describe(error: &io::Error) -> String {
     }
 }
 
-/// Resolves the addresses of a host, until the time limit for connecting.
+/// Resolves the host name of `address`; returns its endpoints in the order of the resolver. Stops
+/// waiting for the resolver at `deadline`.
 pub(super) fn endpoints(address: &Address, deadline: Instant) -> Result<Vec<Endpoint>, Error> {
     let (name, port) = match address {
         Address::Unix(path) => return Ok(vec![Endpoint::Unix(path.clone())]),
@@ -143,11 +146,12 @@ pub(super) fn endpoints(address: &Address, deadline: Instant) -> Result<Vec<Endp
     Ok(found.into_iter().map(Endpoint::Tcp).collect())
 }
 
-/// Runs `lookup` in a thread, and returns its result. The lookup of the C library has no time
-/// limit, and cannot suspend, so this function stops waiting for it at the deadline.
+/// Runs `lookup` in a new thread, and returns its result. The name lookup of the C library has no
+/// time limit and cannot be suspended, so this function stops waiting for the thread at the
+/// deadline.
 ///
 /// # Errors
-/// [`io::ErrorKind::TimedOut`] after the deadline; no thread can be started.
+/// [`io::ErrorKind::TimedOut`] after the deadline; the system's error if no thread can be started.
 fn lookup_until<T: Send + 'static>(
     deadline: Instant,
     lookup: impl FnOnce() -> io::Result<T> + Send + 'static,
@@ -156,7 +160,7 @@ fn lookup_until<T: Send + 'static>(
     let (sender, receiver) = channel();
     let thread = std::thread::Builder::new().name("onecopy-lookup".to_owned());
     thread.spawn(move || {
-        // Nobody receives the result after the deadline.
+        // After the deadline the receiver no longer exists, so the send may fail.
         let _ = sender.send(lookup());
         drop(wake_writer); // The other end becomes readable.
     })?;
@@ -165,7 +169,8 @@ fn lookup_until<T: Send + 'static>(
     Ok(found.unwrap_or_else(|_| Err(io::Error::other("the lookup failed"))))
 }
 
-/// Opens a socket to an endpoint, with the settings `keepalives` if it is a TCP socket.
+/// Connects a socket to an endpoint, and stores a descriptor of it in `breaker`. A TCP socket gets
+/// the settings `keepalives`.
 pub(super) fn open_stream(
     endpoint: &Endpoint,
     keepalives: Option<&Keepalives>,
@@ -201,7 +206,8 @@ fn open_unix(path: &Path, deadline: Instant) -> io::Result<UnixStream> {
     loop {
         match connect(&socket, &address) {
             Ok(()) => break,
-            // The queue of the server is full, and the system does not signal when it has space.
+            // The server's queue of connections is full, and the system does not signal when it has
+            // space.
             Err(Errno::AGAIN) if Instant::now() < deadline => task::sleep(UNIX_RETRY)?,
             Err(Errno::AGAIN) => return Err(io::ErrorKind::TimedOut.into()),
             Err(error) => return Err(error.into()),
@@ -252,7 +258,7 @@ fn set_keepalives(tcp: &TcpStream, keepalives: &Keepalives) -> io::Result<()> {
     Ok(())
 }
 
-/// Opens a socket to an endpoint, and starts TLS as the `sslmode` requires.
+/// Connects a socket to an endpoint, and starts TLS if `mode` requires or prefers it.
 ///
 /// # Errors
 /// [`ErrorKind::Connect`]; [`ErrorKind::Timeout`] after the time limit.
@@ -281,7 +287,8 @@ pub(super) fn open_socket(
     Ok(socket)
 }
 
-/// Returns an error if the server runs as another system user than `requirepeer` names.
+/// Returns an error unless the server at the other end of the unix socket runs as the system user
+/// `required` (the keyword `requirepeer`).
 fn check_peer(required: &str, unix: &UnixStream, endpoint: &Endpoint) -> Result<(), Error> {
     let peer = sockopt::socket_peercred(unix).map_err(|e| connect_error(endpoint, &e.into()))?;
     let name = user_name(peer.uid.as_raw());
@@ -296,8 +303,8 @@ fn check_peer(required: &str, unix: &UnixStream, endpoint: &Endpoint) -> Result<
     }
 }
 
-/// Requests TLS and performs the handshake. A server without TLS is accepted if `sslmode` allows
-/// it.
+/// Requests TLS and performs the handshake. If the server does not support TLS, the connection
+/// stays unencrypted if `sslmode` is `prefer` or weaker; otherwise an error is returned.
 pub(super) fn start_tls(
     socket: &mut Socket,
     settings: &TlsSettings,

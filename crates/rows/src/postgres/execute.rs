@@ -24,7 +24,8 @@ use crate::value::Value;
 /// The names of time zones whose offset from UTC is always zero.
 const UTC: [&str; 6] = ["UTC", "Etc/UTC", "GMT", "Etc/GMT", "Etc/UCT", "Zulu"];
 
-/// Creates the error for text that cannot be encoded in a message.
+/// Creates the error for text that cannot be encoded in a message, for example because it contains
+/// a NUL.
 fn unfit(error: impl std::fmt::Display) -> Error {
     Error::new(crate::error::ErrorKind::Programming, error.to_string())
 }
@@ -43,7 +44,8 @@ pub(super) fn describe(prepared: &PreparedStatement, wire: &Wire) -> (Arc<[Kind]
     (kinds.into(), Schema::new(columns))
 }
 
-/// Writes BEGIN if a transaction must be started before `sql`. BEGIN is sent with the next message.
+/// Writes BEGIN to the output buffer if a transaction must be started before `sql`. BEGIN is sent
+/// together with the next message.
 pub(super) fn begin(shared: &Shared, wire: &mut Wire, sql: &str) -> Result<Preamble, Error> {
     if shared.autocommit() || wire.server.status() != TransactionStatus::Idle {
         return Ok(Preamble::default());
@@ -53,8 +55,10 @@ pub(super) fn begin(shared: &Shared, wire: &mut Wire, sql: &str) -> Result<Pream
     wire.write_preamble(!ends)
 }
 
-/// Prepares and describes the statement `sql`. `preamble` contains the commands that were written
-/// before the statement; their responses arrive first.
+/// Prepares the statement `sql` under `name`, and reads the descriptions of its parameters and
+/// result columns. `declared` are the types of the parameters (object identifiers; 0 to let the
+/// server infer the type). `preamble` contains the commands that were written before the statement,
+/// whose responses arrive first.
 pub(super) fn prepare(
     wire: &mut Wire,
     sql: &str,
@@ -91,7 +95,8 @@ pub(super) fn prepare(
         Err(error) => {
             frontend::sync(&mut wire.out);
             wire.send()?;
-            // The error of the statement takes precedence over an error of the later messages.
+            // An error of the following messages is ignored, because the error of the statement is
+            // the cause.
             let _ = wire.read_to_ready(sql);
             Err(error)
         }
@@ -105,7 +110,7 @@ pub(super) fn write_execution<'v>(
     values: impl Iterator<Item = &'v Value> + Clone,
     kinds: &[Kind],
 ) -> Result<(), Error> {
-    // For a parameter without a declared type (0), the server has inferred the type.
+    // 0 for a parameter whose type the server has inferred: its value is sent as text.
     let oid = |i: usize| {
         let declared = prepared.declared.get(i).copied().filter(|oid| *oid != 0);
         declared.unwrap_or(0)
@@ -132,8 +137,9 @@ fn is_stale(error: &Error) -> bool {
     is_plan || matches!(error.sqlstate.as_str(), "26000" | "42P05")
 }
 
-/// Returns an error for a SQL text that must not be executed. The protocol cannot represent a text
-/// with a NUL, and there are separate functions for a COPY between a table and the client.
+/// Returns an error for a SQL text that `execute` does not accept: a text with a NUL character,
+/// which the protocol cannot represent, or a COPY between a table and the client, for which there
+/// are separate functions.
 pub(super) fn check_text(sql: &str) -> Result<(), Error> {
     if sql.contains('\0') {
         return Err(unfit("the statement contains a NUL character"));
@@ -152,13 +158,14 @@ struct Execution<'a> {
     translated: &'a Translated,
     n_uses: u32,
     values: &'a [Value],
-    /// The types of the parameter values; 0 for a type that the server infers.
+    /// The types of the parameter values (object identifiers); 0 for a type that the server infers.
     declared: Vec<u32>,
     id: u64,
 }
 
-/// Executes the first statement of a SQL text until its first rows arrive, or until it ends. If it
-/// returns no rows, the following statements are executed too, up to one that returns rows.
+/// Executes the first statement of a SQL text until its first rows arrive, or until it ends. If
+/// that statement returns no rows, the following statements are executed too, up to the first one
+/// that returns rows.
 pub(super) fn execute(
     shared: &Arc<Shared>,
     sql: &str,
@@ -176,7 +183,7 @@ pub(super) fn execute(
             Some(first) => first?,
             None => return Err(violation("a text has no statement")),
         };
-        // The next statements are executed now, while a result has no rows that would have to be
+        // The next statements are executed now, as long as no result has rows that would have to be
         // stored.
         while first.is_at_end() && further.run_ahead(shared, wire) {}
         wire.further = Some(further.waiting());
@@ -185,8 +192,9 @@ pub(super) fn execute(
     })
 }
 
-/// Executes one statement, with the prepared statement for its SQL text and parameter types if the
-/// cache has one.
+/// Executes one statement. Uses the prepared statement for its SQL text and parameter types if the
+/// statement cache contains one. `n_uses` is the number of executions of the text, including this
+/// one.
 pub(super) fn execute_one(
     shared: &Arc<Shared>,
     wire: &mut Wire,
@@ -211,7 +219,8 @@ pub(super) fn execute_one(
 }
 
 impl Execution<'_> {
-    /// Executes the statement; executes it again if its prepared statement was stale.
+    /// Executes the statement. If its prepared statement was stale (see [`is_stale`]), executes it
+    /// once more without it, unless the error has aborted a transaction of the caller.
     fn run(&self, wire: &mut Wire) -> Result<Statement, Error> {
         if self.n_uses >= 2 {
             wire.check_for_pooler()?;
@@ -232,7 +241,8 @@ impl Execution<'_> {
                 );
                 return Err(error);
             }
-            // The transaction contains only the failed attempt, so it can be rolled back.
+            // The transaction was begun for this statement, so it contains only the failed attempt
+            // and can be rolled back.
             is_repeated = true;
             if wire.server.status() != TransactionStatus::Idle {
                 wire.command("ROLLBACK")?;

@@ -10,7 +10,8 @@ use super::shared::Shared;
 use crate::error::Error;
 use crate::value::{Value, batch};
 
-/// Calls `f` in a transaction of its own if the connection is in autocommit mode.
+/// Calls `f`. In autocommit mode, begins a transaction before the call and commits it afterwards,
+/// or rolls it back if `f` fails. A transaction that is already open is used unchanged.
 pub(super) fn in_transaction<T>(
     shared: &Arc<Shared>,
     f: impl FnOnce() -> Result<T, Error>,
@@ -24,11 +25,12 @@ pub(super) fn in_transaction<T>(
     let done = f();
     let end = if done.is_ok() { "COMMIT" } else { "ROLLBACK" };
     let ended = shared.call(|wire| wire.command(end));
-    // The error of a row takes precedence over an error of the rollback.
+    // If `f` and the rollback have failed, the error of `f` is returned.
     done.and_then(|done| ended.map(|_| done))
 }
 
-/// Executes a statement for each row of parameters, many rows in one round trip.
+/// Executes a statement for each row of parameters, many rows in one round trip. Returns the total
+/// number of changed rows; `None` if the server does not report it.
 pub(super) fn execute_many(
     shared: &Arc<Shared>,
     sql: &str,

@@ -76,7 +76,8 @@ impl Fields {
         matches!(self.severity.as_str(), "FATAL" | "PANIC")
     }
 
-    /// Returns the message, and the detail, the hint and the position in `sql` on separate lines.
+    /// Returns the message, followed by separate lines for the position in `sql`, the detail, the
+    /// hint and the context, as far as the server sent them.
     fn text(&self, sql: &str) -> String {
         let mut text = self.message.clone();
         if let Some(place) = self.position.and_then(|at| place(sql, at)) {
@@ -135,8 +136,9 @@ impl Fields {
     }
 }
 
-/// Returns the line of `sql` that contains the character `position` (from 1), and below it a caret
-/// at the character, as psql prints it; `None` if `sql` has no such character.
+/// Returns the line of `sql` that contains the character at `position` (in characters, from 1), and
+/// below it a line with a caret under that character, as psql prints it. Returns `None` if `sql`
+/// has no such character.
 fn place(sql: &str, position: u32) -> Option<String> {
     let before = usize::try_from(position).ok()?.checked_sub(1)?;
     let at = sql.char_indices().nth(before).map(|(at, _)| at)?;
@@ -145,7 +147,7 @@ fn place(sql: &str, position: u32) -> Option<String> {
     let number = sql[..at].matches('\n').count() + 1;
     let label = format!("LINE {number}: ");
     let n_chars = label.len() + sql[start..at].chars().count();
-    // In a very long line, the caret would not be visible.
+    // In a very long line, the caret would not be visible, so only the position is reported.
     if n_chars > 200 || line.len() > 1000 {
         return Some(format!("at character {position} of the statement"));
     }

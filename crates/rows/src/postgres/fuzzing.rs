@@ -48,10 +48,10 @@ pub fn target(text: &str) -> Result<Vec<(String, String)>, Error> {
     Ok(parse(text)?.into_iter().collect())
 }
 
-/// Reads the body of a DataRow message twice: as a whole, and in pieces as if it were received
-/// `step` bytes at a time. Returns two flags, which are `true` if the body was accepted as a whole
-/// and in pieces. `types` are the column types, as in [`ReceivedRows::new`]; `part_bytes` is the
-/// largest size of a part of a long value.
+/// Reads the body of a DataRow message twice: first as a whole, then in pieces, as if it were
+/// received `step` bytes at a time. The first returned flag is `true` if the whole body was
+/// accepted, the second one if the body was accepted in pieces. `types` are the column types, as in
+/// [`ReceivedRows::new`]; `part_bytes` is the largest size of a part of a long value.
 #[must_use]
 pub fn accepts_row(
     types: &[(u32, i32)],
@@ -73,7 +73,7 @@ pub fn accepts_row(
     while !split.is_at_end() {
         match split.next_piece(&mut bytes[at..n_received]) {
             Ok(Some((_, n))) => at += n,
-            // An error follows if everything was received.
+            // If all bytes were received already, the next call returns an error.
             Ok(None) => n_received = (n_received + step.max(1)).min(bytes.len()),
             Err(_) => return (whole, false),
         }
@@ -81,8 +81,8 @@ pub fn accepts_row(
     (whole, true)
 }
 
-/// Returns the kind and the description of columns of these types (object identifier and type
-/// modifier).
+/// Returns the [`Kind`] and the [`Column`] of each type in `types`, a pair of an object identifier
+/// and a type modifier.
 fn describe_all(types: &[(u32, i32)], is_utc: bool) -> impl Iterator<Item = (Kind, Column)> {
     types.iter().map(move |&(type_oid, type_modifier)| {
         let field = FieldDescription {

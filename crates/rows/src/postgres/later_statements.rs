@@ -25,8 +25,8 @@ pub(super) struct Further {
     results: Mutex<VecDeque<Result<Statement, Error>>>,
 }
 
-/// Executes the next statement of the SQL text. If it fails, the statements after it are not
-/// executed. Returns `None` if no statement is left.
+/// Executes the next statement of the SQL text and returns its result; `None` if no statement is
+/// left. If the statement fails, the statements after it are discarded.
 fn run(
     pieces: &Mutex<Pieces>,
     shared: &Arc<Shared>,
@@ -44,8 +44,9 @@ fn run(
     Some(result)
 }
 
-/// Executes all remaining statements of the SQL text, because the connection has to execute another
-/// text. Stores their results, unless the `Statement` that would read them was dropped.
+/// Executes all remaining statements of the SQL text. It is called before the connection executes
+/// another SQL text. The results are stored, unless the `Statement` that would read them was
+/// dropped.
 fn run_all(waiting: Waiting, shared: &Arc<Shared>, wire: &mut Wire) -> Result<(), Error> {
     while let Some(result) = run(&waiting.pieces, shared, wire) {
         let further = waiting.results.upgrade();
@@ -65,8 +66,8 @@ impl Waiting {
 }
 
 impl Further {
-    /// Creates the list of the statements `texts` of a SQL text; `values` are the values of the
-    /// parameters of all these statements.
+    /// Creates the remaining work of a SQL text that consists of the statements `texts`, none of
+    /// which was executed. `values` are the parameter values of all these statements, in order.
     pub(super) fn new(texts: &[String], values: &[Value]) -> Arc<Further> {
         Arc::new(Further {
             pieces: Arc::new(Mutex::new(Pieces {
@@ -92,8 +93,8 @@ impl Further {
         !lock(&self.results).is_empty() || !lock(&self.pieces).texts.is_empty()
     }
 
-    /// Returns the next result: a stored result, otherwise the result of executing the next
-    /// statement.
+    /// Returns the next stored result. If no result is stored, executes the next statement and
+    /// returns its result; `None` if no statement is left.
     pub(super) fn run_next(
         &self,
         shared: &Arc<Shared>,
@@ -103,8 +104,9 @@ impl Further {
         kept.or_else(|| run(&self.pieces, shared, wire))
     }
 
-    /// Executes the next statement and stores its result; returns `true` if the result is complete,
-    /// so that another statement can be executed.
+    /// Executes the next statement before the caller requests it, and stores its result. Returns
+    /// `true` if that result is complete, so that another statement can be executed; `false` also
+    /// if no statement was left or the statement failed.
     pub(super) fn run_ahead(&self, shared: &Arc<Shared>, wire: &mut Wire) -> bool {
         let Some(result) = run(&self.pieces, shared, wire) else {
             return false;

@@ -2,8 +2,8 @@
 //! `BackendMessage::read` parses its fields.
 //!
 //! Source: PostgreSQL's documentation, "Message Formats". Each length is checked before it is used.
-//! A length shorter than its own field, a field beyond the end of its message, trailing data, and a
-//! message too long for its kind are errors.
+//! Four faults are errors: a message length below the size of the length field, a field beyond the
+//! end of its message, trailing data, and a message that exceeds the size limit of its tag.
 
 use super::fields::Fields;
 use crate::error::{Error, ErrorKind};
@@ -11,8 +11,8 @@ use crate::error::{Error, ErrorKind};
 /// The size in bytes of a message's header: a tag and a length.
 pub(super) const HEADER_BYTES: usize = 5;
 
-/// The largest size in bytes of a message other than a row or COPY data. It is large because an
-/// error message may quote a statement.
+/// The largest size in bytes of a message other than DataRow and CopyData. The limit is large
+/// because an error message may quote a whole statement.
 const LONGEST_CONTROL: usize = 64 << 20;
 
 /// The largest size of a message in bytes: the server's own limit.
@@ -28,8 +28,8 @@ pub(super) fn violation(what: impl std::fmt::Display) -> Error {
     error
 }
 
-/// Creates the error for a COPY between a table and the client that is passed to `execute`, which
-/// does not transfer its data.
+/// Creates the error for a COPY between a table and the client that was passed to `execute`. Only
+/// `copy_in` and `copy_out` transfer the data of such a COPY.
 pub(super) fn no_copy() -> Error {
     Error::new(
         ErrorKind::NotSupported,
@@ -57,14 +57,15 @@ impl Frame {
 /// The result of [`frame`]: a complete or an incomplete message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Framed {
-    /// The message is complete; contains its tag and length.
+    /// The message is complete; the field contains its tag and length.
     Complete(Frame),
-    /// The message is incomplete. Contains its total length in bytes, or 0 if its header is
+    /// The message is incomplete. The field is its total length in bytes, or 0 if its header is
     /// incomplete.
     Partial(usize),
 }
 
-/// Reads the header of the message at the start of `bytes`.
+/// Reads the header of the message at the start of `bytes`, and checks if `bytes` contains the
+/// whole message.
 ///
 /// # Errors
 /// The length is invalid.
@@ -73,7 +74,7 @@ pub(super) fn frame(bytes: &[u8]) -> Result<Framed, Error> {
     let Some((&[tag, a, b, c, d], _)) = bytes.split_first_chunk::<HEADER_BYTES>() else {
         return Ok(Framed::Partial(0));
     };
-    // The length counts its own four bytes, but not the tag.
+    // The length includes the four bytes of the length field, but not the tag.
     let length = i32::from_be_bytes([a, b, c, d]);
     let len = match usize::try_from(length) {
         Ok(n) if (4..LONGEST).contains(&n) => n + 1,
@@ -129,7 +130,7 @@ impl<'a> FieldReader<'a> {
 
     /// Reads a 16-bit integer that is a number of items, such as the number of columns.
     pub(super) fn count(&mut self) -> Result<usize, Error> {
-        // The number is unsigned, up to 65,535.
+        // The number is unsigned, so that it can be up to 65,535.
         self.array().map(|two| usize::from(u16::from_be_bytes(two)))
     }
 
@@ -233,7 +234,7 @@ pub(super) enum BackendMessage<'a> {
 }
 
 impl<'a> BackendMessage<'a> {
-    /// Parses the message of `frame` at the start of `bytes`.
+    /// Parses the message at the start of `bytes`, whose tag and length are in `frame`.
     ///
     /// # Errors
     /// The tag is unknown, or the fields do not fill the body exactly.

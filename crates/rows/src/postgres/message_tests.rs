@@ -180,7 +180,8 @@ fn messages_that_are_cut_or_too_long_are_errors() {
         let longer = [body, b"x"].concat();
         assert!(read(&message(tag, &longer)).is_err(), "{}", char::from(tag));
     }
-    // The message announces columns that it does not contain; no memory is allocated for them.
+    // The message declares 65,535 columns and contains none; no memory may be allocated for the
+    // missing columns.
     assert!(read(&message(b'T', &[0xff, 0xff])).is_err());
     assert!(read(&message(b'?', b"")).is_err());
 }

@@ -11,12 +11,12 @@
 //! | `startup`, `auth_methods`, `server` | authentication, accepted methods; the session's reported state |
 //! | `dial`, `open` | opens a session: hosts in order, with or without TLS, login, kind of session |
 //! | `wire` | a session: its socket, received bytes, bytes to send |
-//! | `delivery` | passes the rows and the end of a result from the connection to its statement |
+//! | `delivery` | passes the rows and the end of a result from the connection to the statement that reads them |
 //! | `types`, `date_time`, `parameters` | types and formats of columns; dates and times in binary format; parameters |
 //! | `rows` | a block of rows in the receive buffer, of which a cell is a slice |
 //! | `row_check` | the checks of a row's lengths and values |
 //! | `row_queue` | rows received before they are requested, in memory and in a temporary file |
-//! | `split_row` | a row that is longer than the receive buffer, read in pieces |
+//! | `split_row` | a row of 512 KiB or more, read in pieces while it arrives |
 //! | `shared`, `statement_cache` | the state that a connection and its statements share; statements by SQL text |
 //! | `copy`, `copy_rows`, `copy_values` | COPY between a table and the client; inserts rows of values by binary COPY |
 //! | `preamble` | BEGIN and the check for a pooler, sent before a statement |

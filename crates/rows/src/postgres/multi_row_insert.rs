@@ -15,21 +15,21 @@ use crate::error::Error;
 use crate::sql::insert::RowInsert;
 use crate::value::Value;
 
-/// The largest number of rows of one statement: a statement with more rows takes more time per row.
+/// The largest number of rows of one INSERT: an INSERT of more rows takes more time per row.
 const MOST_ROWS: usize = 32;
 
 /// The largest number of parameters of one INSERT of several rows.
 const MOST_PARAMETERS: usize = 512;
 
-/// The smallest number of rows of parameters for which an INSERT of several rows is faster,
-/// although the table has to be examined by an extra query.
+/// The smallest number of rows of parameters for which an INSERT of several rows is faster than
+/// INSERTs of one row, although it requires an extra query that examines the table.
 const LEAST_ROWS: usize = 128;
 
-/// An INSERT of several rows, made from an INSERT of one row.
+/// An INSERT of several rows that was derived from the caller's INSERT of one row.
 #[derive(Debug)]
 pub(super) struct RepeatedInsert {
     sql: String,
-    /// The number of parameters in one row of the statement.
+    /// The number of parameters of one row.
     n_parameters: usize,
     n_rows: usize,
 }
@@ -47,8 +47,8 @@ fn is_plain_table(table: &str) -> String {
 }
 
 impl RepeatedInsert {
-    /// Converts an INSERT of one row to an INSERT of several rows, for the insertion of `n_rows`
-    /// rows of parameters. Returns `None` if each row must be inserted by a statement of its own.
+    /// Converts `sql`, an INSERT of one row, to an INSERT of several rows. `n_rows` is the number
+    /// of rows of parameters. Returns `None` if each row must be inserted by a separate statement.
     ///
     /// # Errors
     /// The connection was lost.
@@ -62,7 +62,8 @@ impl RepeatedInsert {
         };
         let n_parameters = translate(sql).n_parameters;
         let n_rows = MOST_ROWS.min(MOST_PARAMETERS / n_parameters.max(1));
-        // A backslash could be an escape in the string of the query, so such a table is excluded.
+        // In the query's string literal, a backslash could be an escape. A table with a backslash
+        // in its name is therefore excluded.
         if n_parameters == 0 || n_rows < 2 || insert.table.contains('\\') {
             return Ok(None);
         }
@@ -77,8 +78,9 @@ impl RepeatedInsert {
         }))
     }
 
-    /// Inserts `rows`, whose first row has the index `first_row` (from 0); `single` is the INSERT
-    /// of one row. If a row fails, all rows are inserted one by one to find it.
+    /// Inserts `rows`, whose first row has the index `first_row` (from 0) among all rows; `single`
+    /// is the INSERT of one row. If a row fails, all rows are inserted again one by one, so that
+    /// the error contains the index of the failed row.
     ///
     /// # Errors
     /// The errors of [`run_batch`].
@@ -117,8 +119,8 @@ impl RepeatedInsert {
         }
     }
 
-    /// Returns `true` if the values of every row can be sent, and no parameter is binary in some
-    /// rows and not in others.
+    /// Returns `true` if the values of every row can be sent, and no parameter has binary values in
+    /// some rows and other values in others.
     fn are_alike(&self, rows: &[Vec<Value>]) -> bool {
         rows.iter().enumerate().all(|(i, values)| {
             check(self.n_parameters, values).is_ok() && check_types(&rows[..i], values).is_ok()
@@ -149,8 +151,8 @@ impl RepeatedInsert {
     }
 }
 
-/// Returns `true` if an error may be caused by one row: by its values, a constraint, a trigger or a
-/// limit.
+/// Returns `true` if the values of one row may have caused an error, for example by a constraint, a
+/// trigger or a limit.
 fn is_of_a_row(error: &Error) -> bool {
     let classes = ["0A", "22", "23", "27", "42", "44", "54", "P0"];
     classes

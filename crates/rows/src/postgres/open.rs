@@ -1,5 +1,5 @@
 //! Opens a session: tries the hosts in order, with or without TLS, logs in, and checks that the
-//! session has the required kind.
+//! session is of the kind that `target_session_attrs` requires.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -20,7 +20,8 @@ use super::tls_settings::{SslMode, TlsSettings};
 use super::wire::Wire;
 use crate::error::{Error, ErrorKind};
 
-/// Opens a session on the first server that accepts one.
+/// Opens a session on the first server that accepts the login and whose session has the required
+/// kind.
 ///
 /// `connect_timeout` limits the time for each host, `timeout` the time for all hosts. Without
 /// `connect_timeout`, the remaining hosts share the remaining time, so that a host that does not
@@ -38,7 +39,8 @@ pub(super) fn open(
     if settings.balances {
         shuffle(&mut hosts);
     }
-    // `prefer-standby` accepts any server if no host is a standby.
+    // With `prefer-standby`, the hosts are tried a second time, without this requirement, if none
+    // of them is a standby.
     let rounds: &[SessionAttributes] = match settings.session {
         SessionAttributes::PreferStandby => &[SessionAttributes::Standby, SessionAttributes::Any],
         ref other => std::slice::from_ref(other),
@@ -73,7 +75,8 @@ pub(super) fn open(
     Err(joined(failures))
 }
 
-/// Returns the last error. Its message begins with the messages of the earlier errors.
+/// Returns one error for several failed attempts: the last error, with the messages of all errors,
+/// one per line.
 fn joined(failures: Vec<Error>) -> Error {
     let messages: Vec<&str> = failures.iter().map(|e| e.message.as_str()).collect();
     let message = messages.join("\n");
@@ -124,7 +127,7 @@ struct Attempt<'a> {
 }
 
 impl Attempt<'_> {
-    /// Opens a session on the first address of the host that accepts a session.
+    /// Opens a session on the first address of the host that accepts the login.
     fn open_host(&self) -> Result<Wire, Error> {
         let mut found = endpoints(&self.host.address, self.deadline)?;
         if self.settings.balances {
@@ -152,8 +155,9 @@ impl Attempt<'_> {
                     wire.socket.set_deadline(None);
                     return Ok(wire);
                 }
-                // Another attempt, with or without TLS, is useful only if the server refused the
-                // kind of connection, not if it refused the password.
+                // An attempt with the next TLS mode is useful only if the server refused a
+                // connection with or without TLS (28000), or if the error has no SQLSTATE, such as
+                // a failed TLS handshake. It is useless after a wrong password.
                 Err(error) if error.sqlstate == "28000" || error.sqlstate.is_empty() => {
                     failure.get_or_insert(error);
                 }
@@ -202,7 +206,8 @@ impl Attempt<'_> {
     }
 }
 
-/// Logs in, and reads messages up to the first ReadyForQuery.
+/// Logs in, and reads messages up to the first ReadyForQuery. Returns the state that the server has
+/// reported, and the buffer into which bytes were received.
 fn start_session(
     socket: &mut Socket,
     login: Login,
@@ -268,7 +273,8 @@ fn session_parameters(settings: &Settings, read_only: bool) -> Vec<(String, Stri
     parameters
 }
 
-/// Returns an error if the session is not of the kind that `target_session_attrs` requires.
+/// Returns an error if the session is not of the kind `wanted` (the keyword
+/// `target_session_attrs`).
 fn check_session(wire: &mut Wire, wanted: SessionAttributes) -> Result<(), Error> {
     let mut is_on = |parameter: &str, query: &str| -> Result<bool, Error> {
         // Servers from version 14 on report this parameter at the start of a session.

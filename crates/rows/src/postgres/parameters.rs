@@ -17,7 +17,7 @@ use crate::value::{DeclaredKind, Value};
 /// The largest number of parameters of a statement: the protocol counts them in 16 bits.
 const MOST: usize = 65_535;
 
-/// A SQL text in the form that the server accepts: `$1` for the first `?`.
+/// A SQL text in which the parameters are `$1`, `$2`, … instead of `?`, as the server requires.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Translated {
     pub(super) sql: String,
@@ -27,8 +27,8 @@ pub(super) struct Translated {
     pub(super) pieces: Vec<String>,
 }
 
-/// Replaces the parameters of a SQL text by `$1`, `$2`, …. Each `?` outside strings, names and
-/// comments is a parameter, and `??` is the character `?` of an operator.
+/// Replaces the parameters of a SQL text by `$1`, `$2`, …. Each `?` outside strings, quoted names
+/// and comments is a parameter. `??` is replaced by `?`, for operators that contain this character.
 pub(super) fn translate(sql: &str) -> Translated {
     let mut translated = Translated {
         sql: String::with_capacity(sql.len() + 16),
@@ -96,9 +96,9 @@ pub(super) fn check(n_parameters: usize, values: &[Value]) -> Result<(), Error> 
     Ok(())
 }
 
-/// Returns an error if a parameter has a binary value in the row `values` but not in the rows
-/// `before`, or the reverse. All rows of a statement have the same parameter types, so the server
-/// would store such a binary value as text.
+/// Returns an error if a parameter has a binary value in the row `values` and another value (not
+/// NULL) in the rows `before`, or the reverse. All rows of a statement have the same parameter
+/// types, so the server would store such a binary value as text.
 ///
 /// # Errors
 /// [`ErrorKind::Data`].
@@ -119,7 +119,8 @@ pub(super) fn check_types(before: &[Vec<Value>], values: &[Value]) -> Result<(),
     Ok(())
 }
 
-/// Returns the value without the type that the caller declared for it ([`Value::Declared`]).
+/// Returns the value inside a [`Value::Declared`], without the declared type. Any other value is
+/// returned unchanged.
 pub(super) fn own(value: &Value) -> &Value {
     match value {
         Value::Declared(inner, _) => own(inner),
@@ -127,14 +128,14 @@ pub(super) fn own(value: &Value) -> &Value {
     }
 }
 
-/// Returns the object identifier of the type that is declared for a value; 0 to let the server
-/// infer the type, as it does for a quoted literal.
+/// Returns the object identifier of the type that Parse declares for a parameter with this value.
+/// Returns 0 to let the server infer the type, as it does for a quoted literal.
 pub(super) fn type_of(value: &Value) -> u32 {
     match value {
         Value::Null | Value::Text(_) => 0,
         Value::Bool(_) => oid::BOOL,
-        // The type of an integer is the type that PostgreSQL gives to an integer in the text of a
-        // statement.
+        // An integer gets the type that PostgreSQL gives to an integer literal: `int4` if it fits,
+        // otherwise `int8`.
         Value::I64(n) if i32::try_from(*n).is_ok() => oid::INT4,
         Value::I64(_) => oid::INT8,
         Value::F64(_) => oid::FLOAT8,
@@ -170,8 +171,9 @@ pub(super) fn type_of(value: &Value) -> u32 {
     }
 }
 
-/// Returns the type of each parameter for several rows of values. If the values of a parameter have
-/// different types, the type is `int8` for integers, otherwise 0: the server infers the type.
+/// Returns the type (object identifier) of each parameter for several rows of values; NULLs are
+/// ignored. If the values of a parameter have different types, the type is `int8` if all are
+/// integers, otherwise 0, so that the server infers the type.
 pub(super) fn types_of_rows(rows: &[Vec<Value>], n_parameters: usize) -> Vec<u32> {
     let mut types: Vec<Option<u32>> = vec![None; n_parameters];
     for row in rows {
@@ -193,7 +195,8 @@ pub(super) fn types_of_rows(rows: &[Vec<Value>], n_parameters: usize) -> Vec<u32
     types.into_iter().map(|t| t.unwrap_or(0)).collect()
 }
 
-/// Returns `true` if a value is sent in binary format for a parameter of type `as_oid`.
+/// Returns `true` if a value is sent in binary format for a parameter of the type `as_oid` (an
+/// object identifier); `false` if it is sent as text.
 pub(super) fn is_binary(value: &Value, as_oid: u32) -> bool {
     match (own(value), as_oid) {
         (Value::Bool(_), oid::BOOL)
@@ -214,7 +217,8 @@ pub(super) fn is_binary(value: &Value, as_oid: u32) -> bool {
     }
 }
 
-/// Writes a value in the format that [`is_binary`] selects.
+/// Writes a value to `out`, in the format that [`is_binary`] selects for the type `as_oid`. Writes
+/// nothing for NULL.
 pub(super) fn encode(value: &Value, as_oid: u32, out: &mut BytesMut) -> IsNull {
     let value = own(value);
     if *value == Value::Null {
@@ -247,7 +251,7 @@ fn put_text(value: &Value, out: &mut BytesMut) {
     }
 }
 
-/// Returns the text that PostgreSQL would read as this value, without quotes; `None` for NULL.
+/// Returns the text that PostgreSQL parses to this value, without quotes; `None` for NULL.
 #[must_use]
 pub fn text_of_value(value: &Value) -> Option<Cow<'_, str>> {
     Some(Cow::Owned(match value {

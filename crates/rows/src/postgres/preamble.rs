@@ -19,9 +19,9 @@ pub(super) struct Preamble {
 }
 
 impl Wire {
-    /// Writes the commands that must precede a statement. Before the session's first statement,
-    /// this is the check for a pooler. If `begins` is `true`, BEGIN follows. The check is outside
-    /// the transaction, because its error would abort the transaction.
+    /// Writes BEGIN to the output buffer if `begins` is `true`, otherwise nothing. Before the
+    /// session's first BEGIN, also writes the query that detects a pooler. That query precedes
+    /// BEGIN, because an error of it would abort the transaction.
     pub(super) fn write_preamble(&mut self, begins: bool) -> Result<Preamble, Error> {
         let checks_pooler = begins && self.cache.is_unchecked();
         let mut write = |sql| {
@@ -55,9 +55,9 @@ impl Wire {
         }
     }
 
-    /// Checks for a pooler, and allows named prepared statements if the session belongs to this
-    /// connection. A pooler that gives one session to several clients invents its own cancel keys,
-    /// so the process id in the key differs from that of the session.
+    /// Checks for a pooler, and permits named prepared statements if the session belongs only to
+    /// this connection. A pooler that gives one session to several clients generates its own cancel
+    /// keys. The process id in the cancel key then differs from the process id of the session.
     ///
     /// # Errors
     /// The connection was lost.

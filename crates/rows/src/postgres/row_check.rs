@@ -1,4 +1,5 @@
-//! Checks the values of a row, so that reading them cannot fail.
+//! Checks the lengths and the values of a row once, so that the code that later reads the values
+//! needs no checks.
 
 use super::date_time;
 use super::message::violation;
@@ -8,7 +9,8 @@ use crate::error::Error;
 /// The size in bytes of the field at the start of a row that contains the number of columns.
 pub(super) const COUNT_BYTES: usize = 2;
 
-/// Returns the four bytes at `at`, which are a length or a number.
+/// Returns the four bytes at offset `at`, such as a length or a 32-bit number. Panics if `bytes` is
+/// too short.
 #[inline]
 pub(super) fn four(bytes: &[u8], at: usize) -> [u8; 4] {
     let mut four = [0; 4];
@@ -22,8 +24,8 @@ pub(super) fn eight(value: &[u8]) -> [u8; 8] {
     eight
 }
 
-/// The fault of a row that violates the protocol: the text after "a row". It fits into registers,
-/// unlike an [`Error`], so that the checks of values can be inlined.
+/// The fault of a row that violates the protocol: the text that follows "a row" in the error
+/// message. Unlike an [`Error`] it fits into registers, so the checks of values can be inlined.
 pub(super) type Fault = &'static str;
 
 /// Creates the error of a row with a fault.
@@ -32,8 +34,8 @@ pub(super) fn wrong(fault: Fault) -> Error {
     violation(format_args!("a row {fault}"))
 }
 
-/// Returns an error unless `body`, the body of a DataRow message, begins with the number
-/// `n_columns`.
+/// Returns an error unless `n_columns` is the number of columns at the start of `body`, the body of
+/// a DataRow message.
 #[inline(always)]
 pub(super) fn check_count(body: &[u8], n_columns: usize) -> Result<(), Fault> {
     match body.len() >= COUNT_BYTES
@@ -68,8 +70,8 @@ pub(super) fn value_len(
     Ok(Some(len))
 }
 
-/// Returns an error for a value that has the right length but is invalid: a time of day outside of
-/// the day. Rewrites an amount of money to its digits.
+/// Returns an error for a time of day that is not within a day. Rewrites an amount of money to its
+/// digits, in place. Values of other kinds need no check besides that of their length.
 #[inline(always)]
 pub(super) fn check_value(kind: Kind, value: &mut [u8]) -> Result<(), Fault> {
     match kind {
@@ -85,8 +87,8 @@ pub(super) fn check_value(kind: Kind, value: &mut [u8]) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Checks the body of a row: it must contain one value for each column, and each value must have a
-/// size that the type of its column permits.
+/// Checks the body of a row. It must contain one value for each column, and each value must have a
+/// size that the type of its column permits. Amounts of money are rewritten in place.
 #[inline]
 pub(super) fn check(body: &mut [u8], kinds: &[Kind]) -> Result<(), Fault> {
     check_count(body, kinds.len())?;
@@ -109,8 +111,9 @@ pub(super) fn check(body: &mut [u8], kinds: &[Kind]) -> Result<(), Fault> {
     }
 }
 
-/// Rewrites an amount of money such as `-$1,234.50` to its digits, in place, with leading spaces
-/// for the removed characters. An amount in another form (by `lc_monetary`) is unchanged.
+/// Rewrites an amount of money such as `-$1,234.50` to its digits (`-1234.50`), in place. The
+/// removed characters become leading spaces, so the length stays the same. An amount that another
+/// `lc_monetary` has formatted differently is not changed.
 pub(super) fn plain_money(amount: &mut [u8]) {
     let is_expected = |b: &u8| b.is_ascii_digit() || matches!(b, b'-' | b'$' | b',' | b'.');
     let n_points = amount.iter().filter(|b| **b == b'.').count();

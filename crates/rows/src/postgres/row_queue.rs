@@ -1,5 +1,5 @@
-//! [`RowQueue`]: rows that were received before their statement requested them, in memory up to a
-//! limit, and further ones in a temporary file.
+//! [`RowQueue`]: rows that were received before their statement requested them. The first rows are
+//! stored in memory, up to a limit, and all further rows in a temporary file.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -19,7 +19,8 @@ pub(super) struct RowQueue {
     /// The buffers of rows that are stored in memory. They precede the buffers in `file`.
     buffers: VecDeque<Buffer>,
     n_bytes: usize,
-    /// The buffers of rows that are stored in a temporary file; `None` if all are in memory.
+    /// The buffers of rows that are stored in a temporary file; `None` if all buffers are in
+    /// memory.
     file: Option<BufferFile>,
     /// The error of storing rows in the temporary file. The rows after this error were discarded.
     failure: Option<Error>,
@@ -38,7 +39,7 @@ struct BufferFile {
 
 impl RowQueue {
     /// Adds a buffer of rows. If the buffer cannot be stored, this buffer and all later buffers are
-    /// discarded, and [`RowQueue::pop`] returns the error instead of them.
+    /// discarded. [`RowQueue::pop`] then returns the error after the buffers that were stored.
     pub(super) fn push(&mut self, rows: Buffer) {
         if self.failure.is_some() {
             return;
@@ -89,7 +90,7 @@ impl RowQueue {
             stored.start += len as u64;
             return rows?.map_err(|source| not_stored(&source)).map(Some);
         }
-        // All rows were read, so the space of the file is freed.
+        // All rows were read, so the file is closed, which frees its space.
         self.file = None;
         self.failure.clone().map_or(Ok(None), Err)
     }

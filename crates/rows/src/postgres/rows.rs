@@ -1,5 +1,5 @@
-//! `Rows`: a block of rows in the receive buffer itself. A cell is a slice of the buffer; its
-//! position follows from the lengths of the values before it in the row.
+//! `Rows`: a block of rows in the buffer into which they were received. A cell is a slice of this
+//! buffer. Its position follows from the lengths of the preceding values in the row.
 
 use std::cell::Cell as MutCell;
 use std::ops::Range;
@@ -18,10 +18,11 @@ use crate::cell::Cell;
 use crate::error::Error;
 use crate::source::{Block, Emitted, RowSink};
 
-/// The largest part, in bytes, of a deferred value in a long row.
+/// The largest size in bytes of the parts in which a deferred value of a long row is read.
 const DEFERRED_PART_BYTES: usize = 64 << 10;
 
-/// The received bytes of a deferred value; returned by [`Rows::deferred_value`].
+/// The result of [`Rows::deferred_value`]: the received bytes of a value that was left out of its
+/// row.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum DeferredValue<'a> {
     Null,
@@ -34,8 +35,8 @@ pub(super) enum DeferredValue<'a> {
 /// A block of rows of a result, in the bytes that the server sent.
 #[derive(Debug, Default)]
 pub struct Rows {
-    /// The buffer with consecutive DataRow messages, of which only a long row may be incomplete;
-    /// `None` without rows.
+    /// The buffer with consecutive DataRow messages; only a long row may be incomplete. `None` if
+    /// no rows were received.
     buffer: Option<Buffer>,
     kinds: Arc<[Kind]>,
     /// The number of bytes at the start of the buffer that belong to this block and to earlier
@@ -45,10 +46,11 @@ pub struct Rows {
     rows: Vec<u32>,
     /// The index of the row of this block that was emitted last.
     last_emitted: MutCell<usize>,
-    /// The position in the long row that is being read in pieces; `None` if no row is.
+    /// The position in the long row that is being read while it arrives; `None` if no such row is
+    /// being read.
     split: Option<SplitRow>,
-    /// The piece of a long row that is the current block, and the offset of the piece in the
-    /// buffer; `None` if the block consists of complete rows.
+    /// The [`Piece`] of a long row (some values, or a part of one value) that is the current block,
+    /// and its offset in the buffer. `None` if the block consists of complete rows.
     piece: Option<(Piece, usize)>,
     /// If `piece` is a part of a value, the offset of this part in the value.
     part_offset: u64,
@@ -71,8 +73,8 @@ impl Rows {
         }
     }
 
-    /// Replaces the buffer of rows by `buffer`, of whose rows no block was made yet. Returns the
-    /// old buffer.
+    /// Replaces the current buffer by `buffer`, whose rows were not read yet. Returns the previous
+    /// buffer.
     pub(super) fn replace(&mut self, buffer: Buffer) -> Option<Buffer> {
         let old = self.take_buffer();
         self.buffer = Some(buffer);
@@ -97,16 +99,17 @@ impl Rows {
         self.parts.as_ref()
     }
 
-    /// Reads the long values of all columns in parts of at most `part_bytes` bytes; `None` to read
-    /// rows whole.
+    /// Sets the largest size in bytes of the parts in which long values of all columns are read;
+    /// `None` to read every value whole.
     pub(super) fn set_part_bytes(&mut self, part_bytes: Option<usize>) {
         self.part_bytes = part_bytes;
         self.update_parts();
     }
 
-    /// Omits the values of deferred columns from the rows. `deferred` has an item for each column,
-    /// which is `true` for a deferred column; it is empty if no column is deferred. Deferred values
-    /// are read in parts if all columns after the first deferred column are deferred too.
+    /// Sets the deferred columns, whose values are left out of the rows. `deferred` has an item for
+    /// each column, which is `true` for a deferred column; it is empty if no column is deferred.
+    /// Deferred values are read in parts only if all columns after the first deferred column are
+    /// deferred too.
     pub(super) fn set_deferred(&mut self, deferred: Vec<bool>) {
         self.deferred = deferred;
         self.update_parts();
@@ -144,8 +147,8 @@ impl Rows {
     /// number. Each length is checked here, so emitting the block cannot fail.
     ///
     /// # Errors
-    /// A row does not have the described columns, or the lengths of its values do not add up to its
-    /// length.
+    /// A row does not have the columns that the server described, or the lengths of its values do
+    /// not add up to its length.
     pub(super) fn advance(&mut self, most_rows: usize) -> Result<usize, Error> {
         self.rows.clear();
         self.piece = None;
@@ -158,8 +161,8 @@ impl Rows {
             && !self.deferred.is_empty()
             && !split.is_at_start()
         {
-            // The caller has not read all deferred values of the last row, so the rest of the row
-            // is skipped.
+            // The caller may not have read all deferred values of the last row, so its remaining
+            // bytes are skipped.
             self.n_read += split.skip_pieces(&mut bytes[self.n_read..])?;
             if !split.is_at_end() {
                 return Ok(0);
@@ -181,7 +184,7 @@ impl Rows {
             let row = &mut bytes[self.n_read..self.n_read + len];
             match check(&mut row[HEADER_BYTES..], &self.kinds) {
                 Ok(()) => {}
-                // The rows before the wrong one are returned first; the next call returns the
+                // The rows before the invalid row are returned first; the next call returns the
                 // error.
                 Err(_) if !self.rows.is_empty() => break,
                 Err(fault) => return Err(wrong(fault)),
@@ -209,8 +212,8 @@ impl Rows {
         }
     }
 
-    /// Makes the next piece of the long row the current block; returns `false` if that piece was
-    /// not received yet.
+    /// Makes the next [`Piece`] of the long row (some values, or a part of one value) the current
+    /// block. Returns `false` if that piece was not received completely.
     fn next_piece(&mut self) -> Result<bool, Error> {
         match self.piece.take() {
             Some((Piece::Part { bytes, .. }, _)) => self.part_offset += bytes.len() as u64,
@@ -284,8 +287,9 @@ impl Rows {
         }
     }
 
-    /// Returns the bytes, from byte `offset` on, of a value that was received completely. It is the
-    /// value after the `n_before` values whose first one is at offset `at` of the buffer.
+    /// Returns the bytes, from byte `offset` on, of a value that was received completely.
+    /// `n_before` other values precede it; the length field of the first of them is at offset `at`
+    /// of the buffer.
     fn complete_value(&self, mut at: usize, n_before: usize, offset: u64) -> DeferredValue<'_> {
         let bytes = self.bytes();
         for _ in 0..n_before {
@@ -298,8 +302,8 @@ impl Rows {
         }
     }
 
-    /// Returns the text of a date or timestamp outside the years 1 to 9999, if the option
-    /// `far_dates_as_text` is set; otherwise `None`.
+    /// Returns the text of a date or timestamp outside the years 1 to 9999, or of a range with such
+    /// a bound, if the option `far_dates_as_text` is set. Otherwise returns `None`.
     #[inline]
     fn far_date(&self, cell: Cell<'_>) -> Option<String> {
         match self.far_dates_as_text {
@@ -308,8 +312,8 @@ impl Rows {
         }
     }
 
-    /// Emits the values of `columns`. The first of these values is at offset `at` of `bytes`, the
-    /// contents of the buffer.
+    /// Emits the values of `columns` to `sink`. The length field of the first value is at offset
+    /// `at` of `bytes`, the contents of the buffer. Deferred values are emitted as NULL.
     #[inline(always)]
     fn cells<S: RowSink>(
         &self,
@@ -379,7 +383,8 @@ impl Rows {
                 *ends_row
             }
         };
-        // The block is at its end, whether the sink accepts another row or not.
+        // The return value of `end_row` is not needed, because a piece is a whole block, which ends
+        // here.
         if ends_row {
             sink.end_row()?;
         }
@@ -441,8 +446,8 @@ impl Block for Rows {
             }
             for (row, at) in places.iter_mut().enumerate() {
                 let (value, next) = Self::value(bytes, *at as usize);
-                // The length was read when the row was checked, and no row extends past the end of
-                // the buffer.
+                // The offset fits into 32 bits: the length was checked before, and no row extends
+                // past the end of the buffer.
                 *at = next as u32;
                 match value {
                     Some(value) if !self.is_deferred(column) => {

@@ -90,8 +90,8 @@ impl ServerState {
         self.notices.drain(..).collect()
     }
 
-    /// Records a message of a kind that the server may send at any time; returns `false` for any
-    /// other message.
+    /// Records a parameter report, a notice or a notification, which the server may send at any
+    /// time. Returns `false` for any other message.
     pub(super) fn note_asynchronous(&mut self, message: &BackendMessage<'_>) -> bool {
         match message {
             BackendMessage::ParameterStatus { name, value } => {

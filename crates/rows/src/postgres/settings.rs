@@ -10,7 +10,8 @@ use super::tls_settings::TlsSettings;
 use crate::database::ConnectOptions;
 use crate::error::{Error, ErrorKind};
 
-/// The address of a server, as the connection string names it.
+/// The address of a server, as the connection string contains it: its host name is not resolved
+/// yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Address {
     /// A host name or IP address, which is resolved at the connect, and a port.
@@ -19,7 +20,7 @@ pub(super) enum Address {
     Unix(PathBuf),
 }
 
-/// A server of the connection string, which may name several.
+/// One of the servers that the connection string lists.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Host {
     /// The host name in the server's certificate, which is also sent in the TLS handshake.
@@ -28,7 +29,8 @@ pub(super) struct Host {
     pub(super) password: Option<Vec<u8>>,
 }
 
-/// `channel_binding`: whether SCRAM authentication is bound to the TLS connection.
+/// The value of the keyword `channel_binding`: if SCRAM authentication is bound to the TLS
+/// connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ChannelBinding {
     Disable,
@@ -36,7 +38,7 @@ pub(super) enum ChannelBinding {
     Require,
 }
 
-/// `target_session_attrs`: the kind of session that is accepted.
+/// The value of the keyword `target_session_attrs`: the kind of session that is accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SessionAttributes {
     Any,
@@ -47,7 +49,7 @@ pub(super) enum SessionAttributes {
     PreferStandby,
 }
 
-/// The settings of TCP that detect a lost network.
+/// The settings of TCP by which a lost network connection is detected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Keepalives {
     pub(super) is_on: bool,
@@ -65,7 +67,7 @@ pub(super) struct Settings {
     pub(super) user: String,
     pub(super) database: String,
     pub(super) application_name: String,
-    /// The command-line options that the session is started with (`options`).
+    /// The command-line options for the server process of the session (keyword `options`).
     pub(super) options: Option<String>,
     /// The time limit for connecting to each host; `None` if the hosts share `timeout`.
     pub(super) connect_timeout: Option<Duration>,
@@ -74,9 +76,11 @@ pub(super) struct Settings {
     pub(super) tls: TlsSettings,
     pub(super) channel_binding: ChannelBinding,
     pub(super) accepted: Methods,
-    /// The system user as which the server of a unix socket must run; `None` for any user.
+    /// The system user as which a server behind a unix socket must run (keyword `requirepeer`);
+    /// `None` for any user.
     pub(super) required_peer: Option<String>,
-    /// The reason for which the password file was ignored, for messages; otherwise empty.
+    /// The reason for which the password file was ignored, for error messages; empty if it was not
+    /// ignored.
     pub(super) password_hint: String,
     pub(super) session: SessionAttributes,
     pub(super) keepalives: Keepalives,
@@ -87,7 +91,7 @@ pub(super) struct Settings {
 const REQUIRE_AUTH: &str =
     "it is a list of password, md5, scram-sha-256 and none, all with or all without `!`";
 
-/// Creates the error of a wrong value.
+/// Creates the error for a wrong value of a keyword. `what` describes the valid values.
 pub(super) fn wrong(keyword: &str, what: &str) -> Error {
     Error::new(
         ErrorKind::Connect,
@@ -236,7 +240,8 @@ impl Settings {
     }
 }
 
-/// Returns host and port for the password file; `localhost` for a socket in a default directory.
+/// Returns the host and the port by which a unix socket is found in the password file. The host is
+/// the socket's directory, or `localhost` for a default directory.
 fn password_host(socket: &Path) -> (&str, u16) {
     let name = socket.file_name().and_then(|name| name.to_str());
     let port = name.and_then(|name| name.rsplit('.').next()?.parse().ok());

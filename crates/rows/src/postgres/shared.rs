@@ -25,9 +25,9 @@ use crate::task;
 #[derive(Debug)]
 pub(super) struct Shared {
     wire: Mutex<Wire>,
-    /// If a task holds the session's lock, the number of the thread on which that task runs;
-    /// otherwise 0. Other code on that thread must not wait for the lock, because the suspended
-    /// task could then not continue.
+    /// The number of the thread on which the task runs that holds the session's lock; 0 if no task
+    /// holds it. Other code on that thread must not wait for the lock, because the suspended task
+    /// could then not continue and release it.
     task_thread: AtomicU64,
     pub(super) activity: Arc<Activity>,
     pub(super) health: ConnectionHealth,
@@ -36,8 +36,8 @@ pub(super) struct Shared {
     pub(super) read_only: bool,
     pub(super) text_policy: Policy,
     pub(super) far_dates_as_text: bool,
-    /// The memory of the last statement's rows, for the next statement; `None` while a statement
-    /// uses it.
+    /// A buffer from an earlier statement, for the rows of the next statement; `None` if no buffer
+    /// is stored.
     spare: Mutex<Option<Buffer>>,
     pub(super) names: Names,
 }
@@ -65,7 +65,7 @@ impl Shared {
         self.fork_generation == fork::generation()
     }
 
-    /// Locks the session; an error if a suspended task of this thread holds the lock.
+    /// Locks the session; waits if another thread holds the lock.
     ///
     /// # Errors
     /// [`ErrorKind::Interface`] if a suspended task of this thread holds the lock.
@@ -124,8 +124,9 @@ impl Shared {
         self.health.check()
     }
 
-    /// Calls `f` with exclusive access to the session. Before that, receives the remaining rows of
-    /// the current result, and executes the remaining statements of its SQL text.
+    /// Calls `f` with exclusive access to the session. Before the call, receives the remaining rows
+    /// of the current result, and executes the remaining statements of that result's SQL text.
+    /// Returns an error while a COPY is in progress.
     pub(super) fn call<T>(
         self: &Arc<Self>,
         f: impl FnOnce(&mut Wire) -> Result<T, Error>,
@@ -144,7 +145,7 @@ impl Shared {
         })
     }
 
-    /// Executes `sql`, a command without parameters. A cancel can end it.
+    /// Executes `sql`, a command without parameters and without rows. Another thread can cancel it.
     pub(super) fn command(&self, wire: &mut Wire, sql: &str) -> Result<(), Error> {
         let id = self.activity.begin();
         let done = wire.command(sql);
@@ -152,7 +153,7 @@ impl Shared {
         done.map(drop).map_err(|error| self.error_of(id, error))
     }
 
-    /// Calls `f` with the locked session, and records a loss of the connection.
+    /// Locks the session and calls `f` with it. If the connection was lost, records the loss.
     pub(super) fn with<T>(
         &self,
         f: impl FnOnce(&mut Wire) -> Result<T, Error>,
@@ -169,7 +170,7 @@ impl Shared {
             self.task_thread.store(0, SeqCst);
         }
         if done.is_err() {
-            // If a message could not be encoded completely, no part of it must be sent.
+            // If `f` failed while it encoded a message, the incomplete message must not be sent.
             wire.out.clear();
         }
         self.noted(&wire, done)
@@ -189,8 +190,8 @@ impl Shared {
         })
     }
 
-    /// Returns the error to report for the statement `id`: the cancel or close that ended it,
-    /// otherwise `error`.
+    /// Returns the error to report for the statement `id`: the error of a cancelled statement if a
+    /// cancel has caused `error`, otherwise `error` itself.
     pub(super) fn error_of(&self, id: u64, error: Error) -> Error {
         let was_cancelled = self.activity.was_cancelled(id);
         match was_cancelled && (error.sqlstate == "57014" || self.activity.breaker().is_broken()) {
@@ -199,12 +200,14 @@ impl Shared {
         }
     }
 
-    /// Returns the memory of an earlier statement's rows, if any was kept.
+    /// Returns the buffer that [`Shared::keep_spare`] stored, and removes it; `None` if no buffer
+    /// is stored.
     pub(super) fn take_spare(&self) -> Option<Buffer> {
         lock(&self.spare).take()
     }
 
-    /// Keeps the memory of a result's rows for the next statement, unless it is large.
+    /// Stores the buffer of a result's rows for the next statement. A buffer that is too large to
+    /// be kept is freed.
     pub(super) fn keep_spare(&self, mut buffer: Buffer) {
         if buffer.is_kept() {
             buffer.clear();

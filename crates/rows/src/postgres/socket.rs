@@ -15,26 +15,26 @@ use super::buffer::Buffer;
 use crate::error::Error;
 use crate::task::{self, Wait};
 
-/// The number of bytes that are encrypted in one step before they are sent.
+/// The number of bytes that are encrypted together before they are sent.
 const TLS_PART: usize = 64 << 10;
 
-/// The default time that sent bytes may stay unacknowledged. If the server is gone, the connection
-/// fails after this time instead of after about 15 minutes, the default of TCP in Linux.
+/// The default time for which sent bytes may stay unacknowledged. If the server is gone, the
+/// connection fails after this time instead of after about 15 minutes, the default of TCP in Linux.
 pub(super) const USER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The number of bytes that fit into the receive buffer of any server.
 const RECEIVE_BUFFER_BYTES: usize = 16 << 10;
 
-/// The number of bytes from which a read shows that the server sends faster than this client is
-/// woken: two of the parts that PostgreSQL sends.
+/// The smallest number of bytes in a read that shows that the server sends faster than this client
+/// is woken: two of the parts of 8 KiB that PostgreSQL sends.
 const FAST_BYTES: usize = 16 << 10;
 
-/// The number of bytes of an answer that are received without pauses: for a short answer, a pause at
-/// its end would cost more than the pauses save.
+/// The number of bytes of a response that are received without pauses. In a short response, a pause
+/// at its end would cost more time than the pauses save.
 const UNPACED_BYTES: usize = 512 << 10;
 
-/// The pause before the next read if the server is fast. Linux makes it about 60 µs longer (the
-/// timer slack of a thread).
+/// The pause before the next read if the server is fast. Linux lengthens it by about 60 µs, because
+/// of the timer slack of a thread.
 const PAUSE: Duration = Duration::from_micros(1);
 
 /// A connected socket: TCP or a unix socket.
@@ -53,7 +53,7 @@ impl AsFd for Stream {
     }
 }
 
-/// A reader of a [`Stream`] whose reads fail after a deadline.
+/// A reader of a [`Stream`]. Its reads fail after `deadline`; `None` for no limit.
 struct Reader<'a> {
     stream: &'a Stream,
     deadline: Option<Instant>,
@@ -83,7 +83,7 @@ impl Stream {
                     if deadline.is_some_and(|deadline| deadline <= Instant::now()) {
                         return Err(ErrorKind::TimedOut.into());
                     }
-                    // The next `recv` finds out whether the event has occurred.
+                    // A task may be resumed early; the next `recv` shows if bytes have arrived.
                     let is_suspended = task::wait(Wait {
                         fd: self.as_fd().as_raw_fd(),
                         is_for_write: false,
@@ -154,11 +154,13 @@ pub(super) struct Socket {
     /// The time after which reads and writes fail; `None` for no limit. It is set while a session
     /// is opened or closed, and during a wait for notifications.
     deadline: Option<Instant>,
-    /// The number of bytes that were sent since the server last had responded to all messages.
+    /// The number of bytes that were sent since the time at which the server had last responded to
+    /// all messages.
     unanswered_bytes: usize,
-    /// `true` while the limit [`USER_TIMEOUT`] does not apply.
+    /// `true` while the limit [`USER_TIMEOUT`] is removed from the socket (see
+    /// [`Socket::count_sent`]).
     is_unlimited: bool,
-    /// The number of bytes that were received without TLS since the server last had responded to
+    /// The number of bytes that were received without TLS since the server had last responded to
     /// all messages.
     received_bytes: usize,
     /// `true` if the last read received everything that had arrived, and at least [`FAST_BYTES`].
@@ -179,13 +181,14 @@ impl Socket {
         }
     }
 
-    /// Records that the server has responded to all messages.
+    /// Records that the server has responded to all messages: resets the counters, and sets
+    /// [`USER_TIMEOUT`] again if it was removed.
     #[inline]
     pub(super) fn reset_sent(&mut self) {
         self.unanswered_bytes = 0;
         self.received_bytes = 0;
         if self.is_unlimited {
-            // On an error, a lost connection is detected later.
+            // An error is ignored: it only has the effect that a lost connection is detected later.
             let _ = self.replace_user_timeout(Duration::ZERO, USER_TIMEOUT);
             self.is_unlimited = false;
         }
@@ -193,10 +196,10 @@ impl Socket {
 
     /// Records that `n_bytes` are sent.
     ///
-    /// A server that waits for a lock does not receive. Once its receive buffer is full, TCP's
-    /// limit for acknowledgements would end the connection although the server responds to probes
-    /// (`tcp_probe_timer` in Linux). The limit therefore only applies while the unanswered bytes fit
-    /// into any receive buffer. A limit that the user has set is not changed.
+    /// A server that waits for a lock does not receive. Once the server's receive buffer is full,
+    /// TCP's limit for acknowledgements would end the connection, although the server responds to
+    /// probes (`tcp_probe_timer` in Linux). The limit therefore only applies while the unanswered
+    /// bytes fit into any receive buffer. A limit that the user has set is not changed.
     fn count_sent(&mut self, n_bytes: usize) -> io::Result<()> {
         self.unanswered_bytes = self.unanswered_bytes.saturating_add(n_bytes);
         if self.unanswered_bytes > RECEIVE_BUFFER_BYTES && !self.is_unlimited {
@@ -294,9 +297,9 @@ impl Socket {
     /// Reads the available bytes without TLS. If the server is fast, pauses first, so that more
     /// bytes arrive.
     ///
-    /// PostgreSQL sends rows in parts of 8 KiB. A client that waits for each part has to be woken by
-    /// the server, which costs the server more than the part itself: a client that does nothing else
-    /// receives rows 1.3 times as fast if it sleeps meanwhile.
+    /// PostgreSQL sends rows in parts of 8 KiB. A client that waits for each part has to be woken
+    /// by the server, which costs the server more time than sending the part. A client that only
+    /// receives rows receives them 1.3 times as fast if it pauses before each read.
     #[expect(
         clippy::disallowed_methods,
         reason = "the event would cost the server more than it sends"

@@ -2,9 +2,10 @@
 //! long text and binary values of such a row are read in parts while the row arrives, so that
 //! memory does not grow with the length of the row.
 //!
-//! The connection and the statement's block of rows each have a `SplitRow` for the same row. With
-//! its position, the connection determines how many of the received bytes it can pass to the block.
-//! With its own position, the block divides these bytes into [`Piece`]s, one for each fetch.
+//! The connection and the statement's block of rows each have a `SplitRow` for the same row. The
+//! connection uses its `SplitRow` to determine how many of the received bytes it can pass to the
+//! block. The block uses the other `SplitRow` to divide these bytes into [`Piece`]s, one for each
+//! fetch.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,10 +16,10 @@ use super::types::Kind;
 use crate::cell::LongKind;
 use crate::error::Error;
 
-/// The smallest length in bytes of a DataRow message that is read in pieces. If a value is written
-/// in parts depends only on the length of the value and the length of its row, not on the number of
-/// bytes that were received, so the output does not depend on the network. (CSV quotes each value
-/// that is written in parts.)
+/// The smallest length in bytes of a DataRow message that is read in pieces. The lengths of a value
+/// and of its row alone decide if the value is written in parts. The output therefore does not
+/// depend on how many bytes arrive at a time, although CSV quotes each value that is written in
+/// parts.
 pub(super) const LONG_ROW_BYTES: usize = 512 << 10;
 
 /// How a long row that was not received completely is returned to its reader.
@@ -26,8 +27,7 @@ pub(super) const LONG_ROW_BYTES: usize = 512 << 10;
 pub(super) enum LongRows<'a> {
     /// The row is returned after it was received completely.
     Whole,
-    /// The row is not received yet, because the reader has not chosen between the other two
-    /// variants.
+    /// The row is not received yet, because the reader has not chosen between `Whole` and `Pieces`.
     Wait,
     /// The row is returned in pieces, in which the values that [`Parts`] defines are divided into
     /// parts.
@@ -65,12 +65,13 @@ impl Parts {
 #[derive(Clone, Debug)]
 pub(super) struct SplitRow {
     parts: Parts,
-    /// The number of bytes of the row's message after this position.
+    /// The number of bytes of the row's message that follow this position.
     row_left: usize,
     /// The index (from 0) of the column at this position; `None` before the field at the start of
     /// the row that contains the number of columns.
     column: Option<usize>,
-    /// The number of bytes that are left of the value of `column`; 0 between two values.
+    /// The number of bytes of the value of `column` that follow this position; 0 between two
+    /// values.
     value_left: usize,
 }
 
@@ -109,7 +110,7 @@ impl SplitRow {
         }
     }
 
-    /// Returns `true` if no piece of the row was read.
+    /// Returns `true` if the position is at the start of the row.
     pub(super) fn is_at_start(&self) -> bool {
         self.column.is_none()
     }
@@ -120,12 +121,12 @@ impl SplitRow {
     }
 
     /// Returns the next piece of the row and the length of the piece in bytes, and moves the
-    /// position after the piece. `received` are the received bytes from this position on. Returns
-    /// `None` if `received` does not contain the whole piece.
+    /// position to the end of the piece. `received` are the received bytes from the current
+    /// position on. Returns `None` if `received` does not contain the whole piece.
     ///
     /// # Errors
-    /// The row does not have the described columns, or the lengths of its values do not add up to
-    /// its length.
+    /// The row does not have the columns that the server described, or the lengths of its values do
+    /// not add up to its length.
     pub(super) fn next_piece(
         &mut self,
         received: &mut [u8],
@@ -146,8 +147,8 @@ impl SplitRow {
         }
     }
 
-    /// Returns the number of bytes of `received` that [`SplitRow::next_piece`] can read, and moves
-    /// the position after them.
+    /// Moves the position past all pieces that `received` contains completely; returns the number
+    /// of their bytes. `received` are the received bytes from the current position on.
     pub(super) fn skip_pieces(&mut self, received: &mut [u8]) -> Result<usize, Error> {
         let mut at = 0;
         while !self.is_at_end() {

@@ -1,6 +1,6 @@
-//! `Startup`: the state machine of the login: the startup message, the authentication, and the
-//! server's reports up to ReadyForQuery. It performs no I/O: it receives the server's messages, and
-//! returns the bytes to send.
+//! `Startup`: the state machine of the login. It covers the startup message, the authentication,
+//! and the server's reports up to ReadyForQuery. It performs no I/O: it receives parsed messages of
+//! the server, and returns the bytes to send.
 
 use bytes::BytesMut;
 use postgres_protocol::authentication::{md5_hash, sasl};
@@ -54,7 +54,7 @@ pub(super) struct Startup {
     stage: Stage,
 }
 
-/// The next step of the login after a message was handled.
+/// The state of the login after a message was handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Progress {
     /// More messages are expected; the caller must send the bytes in `out` first.
@@ -85,8 +85,8 @@ impl Startup {
     /// Handles a message of the server; writes the response, if any, to `out`.
     ///
     /// # Errors
-    /// [`ErrorKind::Connect`] if the server refuses the login, or requests a method that is not
-    /// supported; a protocol violation for an unexpected message.
+    /// [`ErrorKind::Connect`] if the server refuses the login, or requests an authentication method
+    /// that is not supported; a protocol violation for an unexpected message.
     pub(super) fn take(
         &mut self,
         message: &BackendMessage<'_>,
@@ -118,7 +118,8 @@ impl Startup {
         self.check_method(request)?;
         let stage = std::mem::replace(&mut self.stage, Stage::Accepted);
         self.stage = match (request, stage) {
-            // A server that does not prove that it has the verifier may be an impostor.
+            // A server that does not prove that it stores the user's SCRAM verifier may be an
+            // impostor.
             (Authentication::Ok, Stage::Scram(_)) => {
                 return Err(violation(
                     "the login was accepted before SCRAM was complete",
@@ -153,8 +154,8 @@ impl Startup {
         Ok(())
     }
 
-    /// Returns an error for a method that `require_auth` or `channel_binding` excludes, before a
-    /// password is sent.
+    /// Returns an error if the server requests an authentication method that `require_auth` or
+    /// `channel_binding` excludes. It is called before a password is sent.
     fn check_method(&self, request: &Authentication<'_>) -> Result<(), Error> {
         let method = match request {
             Authentication::Ok if matches!(self.stage, Stage::Started) => Method::None,

@@ -1,4 +1,5 @@
-//! `Statement`: a statement whose rows are received from the socket when they are requested.
+//! `Statement`: an executed statement. Its rows are received from the socket only when the caller
+//! requests them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
@@ -35,7 +36,8 @@ enum State {
 #[derive(Debug)]
 pub struct Statement {
     shared: Arc<Shared>,
-    /// The number of the current execution, by which a cancel identifies it.
+    /// The number of the current execution, which `Activity::begin` returned. A cancel handle uses
+    /// it to cancel only this execution.
     id: Arc<AtomicU64>,
     schema: Schema,
     rows: Rows,
@@ -44,13 +46,13 @@ pub struct Statement {
     row_count: Option<u64>,
     messages: Vec<Message>,
     is_cancelled: Arc<AtomicBool>,
-    /// The statements of the SQL text after this one; `None` if there are none.
+    /// The statements of the SQL text that follow this one; `None` if no statement follows.
     further: Option<Arc<Further>>,
     takes_more: bool,
     /// The index (from 0) of the deferred column that was read last in the current row; `None` if
-    /// none was.
+    /// no column was read.
     last_read: Option<usize>,
-    /// The bytes for `take_moved_bytes`.
+    /// The number of bytes that were moved in memory since the last call of `take_moved_bytes`.
     moved_bytes: usize,
 }
 
@@ -72,7 +74,8 @@ impl Statement {
         self.messages.append(&mut from.messages);
     }
 
-    /// Replaces the result by that of `next`, a later statement of the same SQL text.
+    /// Replaces this statement's result by the result of `next`, a later statement of the same SQL
+    /// text.
     pub(super) fn replace_result(&mut self, mut next: Statement) {
         self.id.store(next.id.load(SeqCst), SeqCst);
         std::mem::swap(&mut self.schema, &mut next.schema);
@@ -83,8 +86,8 @@ impl Statement {
         self.row_count = next.row_count;
     }
 
-    /// Executes the remaining statements of the SQL text, if the caller does not use `next_set`. If
-    /// one of these statements returns rows, this function returns an error.
+    /// Executes the remaining statements of the SQL text, for a caller that does not use
+    /// `next_set`. Returns an error if one of these statements returns rows.
     fn run_rest(&mut self) -> Result<(), Error> {
         let Some(further) = self.further.take() else {
             return Ok(());
@@ -159,8 +162,8 @@ impl Statement {
     }
 
     /// Reads the first rows, or the end of the result, from the session. If the first row is long,
-    /// only waits until it begins to arrive, because the caller has not called `set_long_values`
-    /// yet, which determines how the row is read.
+    /// only waits until it begins to arrive: the caller will decide later, by `set_long_values`,
+    /// how the row is read.
     pub(super) fn pull_first(&mut self, wire: &mut Wire) -> Result<(), Error> {
         let pulled = wire.pull(self.shared.take_spare(), LongRows::Wait);
         self.take(pulled, wire)
@@ -192,8 +195,8 @@ impl Statement {
         Ok(())
     }
 
-    /// Moves rows that were received because of another statement into the block; returns `true` if
-    /// there were any.
+    /// Makes rows, or the end of the result, available to `fetch` if they were received early
+    /// because of another statement. Returns `true` if there were any.
     fn take_delivered(&mut self) -> Result<bool, Error> {
         let Some(delivery) = self.delivery.clone() else {
             return Ok(false);
@@ -229,8 +232,8 @@ impl Statement {
                 };
                 match is_reader {
                     true => self.pull(wire),
-                    // Another statement was executed in the meantime, so the remaining rows of this one
-                    // were received before it.
+                    // Another statement was executed in the meantime. The remaining rows of this
+                    // statement were received and stored before that.
                     false if self.take_delivered()? => Ok(()),
                     false => Err(Error::new(ErrorKind::Interface, "the result was closed")),
                 }
@@ -243,7 +246,8 @@ impl Statement {
         })
     }
 
-    /// Creates the error of a deferred value that is read after a value of a later column.
+    /// Creates the error for reading a deferred value of `column` after a value of a later column
+    /// was read.
     fn skipped(&self, column: usize) -> Error {
         let message = "the server sends values in the order of their columns, and a later one was read\n\
                        Open them from left to right.";

@@ -1,9 +1,9 @@
 //! `StatementCache`: the statements of a connection, keyed by SQL text, each with the translated
 //! text and the prepared statements on the server.
 //!
-//! A text is prepared under a name at its second execution, unless the option `prepare` changes
+//! A SQL text is prepared under a name at its second execution, unless the option `prepare` changes
 //! that. A command that changes the schema or the session's settings may make prepared statements
-//! stale; all of them are then dropped.
+//! stale; all prepared statements are then dropped.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -41,16 +41,16 @@ struct Entry {
     prepared: Vec<Arc<PreparedStatement>>,
 }
 
-/// The use of names for prepared statements on the server: permitted, not permitted, or not yet
-/// known.
+/// The state of named prepared statements: permitted, not permitted, or not yet known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum UseOfNames {
     /// Names are not used yet, because the check for a pooler was not made.
     #[default]
     Unchecked,
     On,
-    /// Names are not used: a pooler changes sessions, or the server has lost a name for an unknown
-    /// reason.
+    /// Names are not used, for one of three reasons: the option `prepare` forbids them, a pooler
+    /// gives the session to several clients, or the server did not know a name that was prepared
+    /// before.
     Off,
 }
 
@@ -65,7 +65,8 @@ pub(super) struct StatementCache {
     /// A SQL text is prepared under a name from its `first_named`-th execution on; see
     /// [`PrepareMode`].
     first_named: u32,
-    /// The names of prepared statements to close on the server with the next message.
+    /// The names of prepared statements that will be closed on the server together with the next
+    /// Parse.
     closing: Vec<String>,
 }
 
@@ -86,8 +87,8 @@ impl StatementCache {
         }
     }
 
-    /// Returns the translated SQL text, and the number of its executions, including the one that
-    /// begins.
+    /// Returns the translation of a SQL text, and the number of executions of the text, including
+    /// the one that begins.
     pub(super) fn translated(&mut self, sql: &str) -> (Arc<Translated>, u32) {
         self.clock += 1;
         if let Some(entry) = self.entries.get_mut(sql) {
@@ -122,8 +123,8 @@ impl StatementCache {
         }
     }
 
-    /// Returns the prepared statement of a SQL text for these parameter types; `None` if there is
-    /// none.
+    /// Returns the prepared statement of a SQL text for the parameter types `types` (object
+    /// identifiers); `None` if the cache does not contain it.
     pub(super) fn prepared(&self, sql: &str, types: &[u32]) -> Option<Arc<PreparedStatement>> {
         let entry = self.entries.get(sql)?;
         entry.prepared.iter().find(|p| p.declared == types).cloned()
@@ -154,8 +155,8 @@ impl StatementCache {
         entry.prepared.push(Arc::clone(prepared));
     }
 
-    /// Removes all prepared statements from the cache, and closes them on the server with the next
-    /// message.
+    /// Removes all prepared statements from the cache. They are closed on the server together with
+    /// the next Parse.
     pub(super) fn invalidate(&mut self) {
         for entry in self.entries.values_mut() {
             let names = entry.prepared.drain(..).map(|p| p.name.clone());
@@ -163,8 +164,8 @@ impl StatementCache {
         }
     }
 
-    /// Forgets all prepared statements without closing them on the server, and prepares no more
-    /// statements under a name.
+    /// Removes all prepared statements from the cache without closing them on the server. From now
+    /// on, statements are prepared without a name.
     pub(super) fn turn_off(&mut self) {
         self.invalidate();
         self.closing.clear();
@@ -182,7 +183,8 @@ impl StatementCache {
         self.use_of_names == UseOfNames::Unchecked
     }
 
-    /// Returns the names of the prepared statements to close with the next message.
+    /// Returns the names of the prepared statements to close on the server, and removes them from
+    /// the list.
     pub(super) fn take_closing(&mut self) -> Vec<String> {
         std::mem::take(&mut self.closing)
     }

@@ -8,8 +8,8 @@ use percent_encoding::percent_decode_str;
 
 use crate::error::{Error, ErrorKind};
 
-/// The keywords of libpq that are accepted. A keyword that has no effect in this client is accepted
-/// if it is safe to ignore it.
+/// The accepted keywords of libpq. Some of them have no effect in this client; they are accepted
+/// because it is safe to ignore them.
 const KEYWORDS: &[&str] = &[
     "application_name",
     "channel_binding",
@@ -67,8 +67,7 @@ fn malformed(what: &str) -> Error {
     )
 }
 
-/// Returns an error for a keyword that libpq does not have, or that libpq has and this client does
-/// not support.
+/// Returns an error for a keyword that is not in [`KEYWORDS`].
 pub(super) fn check(keyword: &str) -> Result<(), Error> {
     if KEYWORDS.contains(&keyword) {
         return Ok(());
@@ -149,7 +148,7 @@ fn parse_url(rest: &str) -> Result<Keywords, Error> {
             .ok_or_else(|| malformed("an option of the URL has no `=`"))?;
         let (key, value) = (decode(key)?, decode(value)?);
         match (key.as_str(), value.as_str()) {
-            // JDBC's form of `sslmode=require`.
+            // JDBC's spelling of `sslmode=require`.
             ("ssl", "true") => set("sslmode", "require".to_owned()),
             _ => set(&key, value),
         };
@@ -157,8 +156,9 @@ fn parse_url(rest: &str) -> Result<Keywords, Error> {
     Ok(keywords)
 }
 
-/// Splits a URL at the `@` after the user and password; returns both sides. As in libpq, a `?`
-/// before the `@` belongs to the password. Unlike in libpq, a password may contain `@`.
+/// Splits a URL at the `@` after the user and password; returns the text before and after it. The
+/// text before is empty if the URL has no user. As in libpq, a `?` before the `@` belongs to the
+/// password. Unlike in libpq, a password may contain `@`.
 fn split_user_info(rest: &str) -> (&str, &str) {
     let authority = rest.split('/').next().unwrap_or_default();
     let Some(first) = authority.find('@') else {
@@ -169,7 +169,8 @@ fn split_user_info(rest: &str) -> (&str, &str) {
     (&rest[..at], &rest[at + 1..])
 }
 
-/// Splits `host:port`; an IPv6 address is in brackets.
+/// Splits `host:port` into the host and the port; the port is empty if it is missing. An IPv6
+/// address is in brackets, which are removed.
 fn split_port(text: &str) -> Result<(&str, &str), Error> {
     if let Some(rest) = text.strip_prefix('[') {
         let (address, after) = rest
@@ -189,8 +190,8 @@ fn is_space(c: char) -> bool {
     matches!(c, ' ' | '\t'..='\r')
 }
 
-/// Parses `key = value` pairs. A value with spaces is in single quotes, and a backslash is an
-/// escape.
+/// Parses `key = value` pairs that are separated by white space. A value with spaces is in single
+/// quotes. A backslash escapes the next character.
 fn parse_pairs(text: &str) -> Result<Keywords, Error> {
     let mut keywords = Keywords::new();
     let mut chars = text.chars().peekable();

@@ -38,7 +38,8 @@ fn failed(what: impl std::fmt::Display) -> Error {
 /// Creates a TLS session with the server named `host`, before its handshake.
 ///
 /// # Errors
-/// [`ErrorKind::Connect`]: a file cannot be read, or the host name cannot occur in a certificate.
+/// [`ErrorKind::Connect`] if a file of the settings cannot be used, or if `sslmode` requires the
+/// verification of the name and `host` is not a valid host name.
 pub(super) fn session(settings: &TlsSettings, host: &str) -> Result<ClientConnection, Error> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let versions = [&rustls::version::TLS12, &rustls::version::TLS13];
@@ -73,7 +74,8 @@ pub(super) fn session(settings: &TlsSettings, host: &str) -> Result<ClientConnec
     };
     let name = match ServerName::try_from(host.to_owned()) {
         Ok(name) => name,
-        // The name is not verified in this mode, so any name is accepted, and no name is sent.
+        // This `sslmode` does not verify the name, so an invalid name is accepted, and no name is
+        // sent.
         Err(_) if settings.mode < SslMode::VerifyFull => {
             config.enable_sni = false;
             ServerName::from(std::net::IpAddr::from([127, 0, 0, 1]))
@@ -150,7 +152,7 @@ fn read_key(path: &Path, password: Option<&Password>) -> Result<PrivateKeyDer<'s
     })
 }
 
-/// Decrypts a key in the form of PKCS #8 (RFC 5958).
+/// Decrypts a private key that is encrypted as PKCS #8 defines (RFC 5958).
 fn decrypt(pem: &[u8], password: &[u8]) -> Result<PrivateKeyDer<'static>, pkcs8::Error> {
     let text = String::from_utf8_lossy(pem);
     // Text before the key, such as a description of it, is not part of the key.
@@ -267,9 +269,9 @@ impl ServerCertVerifier for Verifier {
         };
         let mut verified =
             chain.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
-        // The server's certificate is self-signed and in `sslrootcert`, which is usual for
-        // PostgreSQL. The verifier makes this check after all others except the name, which is
-        // verified here.
+        // `CaUsedAsEndEntity`: the server's certificate is self-signed, which is usual for
+        // PostgreSQL. It is accepted if it is in `sslrootcert`. The verifier makes this check after
+        // all others except that of the name, which is therefore verified here.
         if let Err(rustls::Error::InvalidCertificate(CertificateError::Other(other))) = &verified
             && other.0.to_string() == "CaUsedAsEndEntity"
             && self.trusted.contains(end_entity)

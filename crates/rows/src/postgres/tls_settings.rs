@@ -7,7 +7,8 @@ use super::settings::{choice, wrong};
 use super::target::Keywords;
 use crate::error::Error;
 
-/// `sslmode`: whether TLS is used, and how the server's certificate is verified.
+/// The value of the keyword `sslmode`: if TLS is used, and how the server's certificate is
+/// verified. The variants are ordered by the protection that they give.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum SslMode {
     Disable,
@@ -18,7 +19,7 @@ pub(super) enum SslMode {
     VerifyFull,
 }
 
-/// A password, which is never shown.
+/// A password. Its `Debug` output is `***`.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Password(pub(super) Vec<u8>);
 
@@ -42,7 +43,7 @@ pub(super) struct TlsSettings {
     pub(super) revocation_directory: Option<PathBuf>,
     pub(super) certificate: Option<PathBuf>,
     pub(super) key: Option<PathBuf>,
-    /// The password of an encrypted `key`.
+    /// The password that decrypts the file `key`; `None` if the key is not encrypted.
     pub(super) key_password: Option<Password>,
     /// `true` to send the server's name in the handshake (SNI).
     pub(super) sends_name: bool,
@@ -65,7 +66,8 @@ impl TlsSettings {
             path.exists().then_some(path)
         };
         let root = of("sslrootcert").or_else(|| Some(in_home("root.crt")?.to_str()?.to_owned()));
-        // `sslrootcert=system` gives no protection unless the server's name is verified.
+        // With `sslrootcert=system`, any public authority can sign a certificate, so the connection
+        // is protected only if the server's name is verified.
         let default = match root.as_deref() {
             Some("system") => SslMode::VerifyFull,
             _ => SslMode::Prefer,

@@ -213,12 +213,14 @@ pub(super) enum Kind {
     Bytes,
     Uuid,
     Date,
-    /// A time in binary format; contains the number of stored digits of the fraction.
+    /// A time in binary format; the field is the number of stored digits of the fraction of a
+    /// second.
     Time(u8),
     Timestamp(u8),
-    /// A timestamp with time zone in binary format, which is in UTC.
+    /// A timestamp with time zone in binary format, for a session whose time zone is UTC.
     TimestampUtc(u8),
-    /// A timestamp with time zone in text format, which has the offset of the session's time zone.
+    /// A timestamp with time zone in text format, for a session with another time zone. The text
+    /// contains that zone's offset, which the binary format omits.
     TimestampText(u8),
     /// A time of day with an offset from UTC, in text format.
     TimeTz,
@@ -303,8 +305,8 @@ pub(super) fn oid_of_name(name: &str) -> u32 {
     }
 }
 
-/// Returns the number of digits of the fraction of a second from a type modifier; 6 if the modifier
-/// declares none.
+/// Returns the number of digits of the fraction of a second that a type modifier declares; 6,
+/// PostgreSQL's default, if it declares none.
 fn digits(type_modifier: i32) -> u8 {
     u8::try_from(type_modifier)
         .ok()
@@ -327,8 +329,8 @@ fn precision_and_scale(type_modifier: i32) -> (u8, i8) {
     }
 }
 
-/// Returns the kind and the schema of a described column. `is_utc` is `true` if the session's time
-/// zone is UTC.
+/// Returns the [`Kind`] and the [`Column`] of a result column that the server described. `is_utc`
+/// is `true` if the session's time zone is UTC.
 pub(super) fn describe(field: &FieldDescription, is_utc: bool) -> (Kind, Column) {
     let modifier = field.type_modifier;
     let integer = |bits, unsigned| ColumnType::Integer { bits, unsigned };

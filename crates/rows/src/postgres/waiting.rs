@@ -17,11 +17,12 @@ pub(super) struct Pieces {
     pub(super) values: VecDeque<Value>,
 }
 
-/// The type of the function that executes the remaining statements of a SQL text.
+/// The type of the function that executes the remaining statements of a SQL text. A function
+/// pointer is used because this module is below the module that executes statements.
 pub(super) type RunAll = fn(Waiting, &Arc<Shared>, &mut Wire) -> Result<(), Error>;
 
-/// The session's reference to the remaining statements of a SQL text. Their results belong to the
-/// `Statement` that reads them.
+/// The session's reference to the remaining statements of a SQL text. `results` is a weak reference
+/// to the storage for their results, which the `Statement` that reads them owns.
 #[derive(Debug)]
 pub(super) struct Waiting {
     pub(super) pieces: Arc<Mutex<Pieces>>,

@@ -1,4 +1,4 @@
-//! `Wire`: the socket, received bytes and bytes to send of a session, used under a lock.
+//! `Wire`: a session's socket, its received bytes and its bytes to send. A lock protects it.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -50,7 +50,7 @@ pub(super) struct Wire {
     pub(super) out: BytesMut,
     pub(super) server: ServerState,
     pub(super) cache: StatementCache,
-    /// The delivery to the statement whose result is being received; `None` if there is none.
+    /// The delivery to the statement whose result is being received; `None` between results.
     pub(super) reader: Option<Arc<Delivery>>,
     /// The completion of the current result's command. Every response without an error has one.
     completion: Option<Completion>,
@@ -58,13 +58,13 @@ pub(super) struct Wire {
     pub(super) activity: Arc<Activity>,
     /// The remaining statements of a SQL text, which must be executed before any other statement.
     pub(super) further: Option<Waiting>,
-    /// The position in a row whose first pieces were passed to the reader.
+    /// The position in a long row of which a part was already passed to the reader.
     split: Option<SplitRow>,
-    /// The number of bytes of incomplete rows that were moved and that no statement has counted.
+    /// The number of moved bytes of incomplete rows that no statement has counted yet.
     pub(super) moved_bytes: usize,
     /// `true` while the data of a COPY is transferred, so that nothing else can run.
     pub(super) is_copying: bool,
-    /// `true` if the session has ended, or a message boundary was lost.
+    /// `true` if the session cannot be used any more: it has ended, or the protocol was violated.
     pub(super) is_lost: bool,
 }
 
@@ -141,8 +141,7 @@ impl Wire {
     /// Waits for the next event and returns it.
     ///
     /// # Errors
-    /// The connection was lost, the server violated the protocol, or the server's error that ended
-    /// the session.
+    /// The connection was lost, the server violated the protocol, or the server ended the session.
     pub(super) fn event(&mut self) -> Result<Event, Error> {
         loop {
             if self.inbox.bytes().first() == Some(&b'D') {
@@ -205,8 +204,8 @@ impl Wire {
         Ok(self.read_answer(sql)?.unwrap_or_default())
     }
 
-    /// Reads the response as [`Wire::read_to_ready`] does; returns `None` if no command was
-    /// completed.
+    /// Reads the response as [`Wire::read_to_ready`] does; returns `None` if it completes no
+    /// command.
     fn read_answer(&mut self, sql: &str) -> Result<Option<Completion>, Error> {
         let (mut completion, mut failure) = (None, None);
         loop {
@@ -248,22 +247,22 @@ impl Wire {
         Ok(())
     }
 
-    /// Aborts a COPY for which the server requests data. The server treats a Sync that was sent
-    /// before as part of the data, so another Sync is sent.
+    /// Aborts a COPY for which the server requests data. The server ignores a Sync that was sent
+    /// during the COPY, so another Sync is sent.
     pub(super) fn refuse_copy(&mut self) -> Result<(), Error> {
         self.fail_copy("COPY FROM STDIN is not supported here")?;
         frontend::sync(&mut self.out);
         self.send()
     }
 
-    /// Aborts a COPY for which the server requests data, in the simple query protocol.
+    /// Aborts a COPY that the simple query protocol started and for which the server requests data.
     pub(super) fn fail_copy(&mut self, why: &str) -> Result<(), Error> {
         frontend::copy_fail(why, &mut self.out).map_err(|e| violation(e.to_string()))?;
         self.send()
     }
 
-    /// Handles messages of kinds that may arrive at any time; waits for a notification until
-    /// `deadline`.
+    /// Waits for a notification until `deadline`. Handles the notices and reports that arrive
+    /// meanwhile.
     pub(super) fn receive_pending(&mut self, deadline: Instant) -> Result<(), Error> {
         loop {
             while let Some(frame) = self.inbox.frame()? {
@@ -278,8 +277,7 @@ impl Wire {
         }
     }
 
-    /// Handles the message at the start of the inbox, which must be of a kind that may arrive at
-    /// any time.
+    /// Handles the message at the start of the inbox: a notice, notification or parameter report.
     pub(super) fn note(&mut self, frame: Frame) -> Result<(), Error> {
         if let Some(_event) = self.read(frame).inspect_err(|_| self.is_lost = true)? {
             self.is_lost = true;
@@ -342,15 +340,15 @@ impl Wire {
         }
     }
 
-    /// Makes `delivery` the receiver of the following rows.
+    /// Makes `delivery` the receiver of the rows that arrive from now on.
     pub(super) fn begin_result(&mut self, delivery: &Arc<Delivery>) {
         self.completion = None;
         self.failure = None;
         self.reader = Some(Arc::clone(delivery));
     }
 
-    /// Returns the number of bytes at the start of the inbox (the received bytes) that are complete
-    /// rows or pieces of a row.
+    /// Returns the number of bytes at the start of the inbox that can be passed to the reader:
+    /// complete rows, or the received values and parts of values of a long row.
     fn rows_received(&mut self, long_rows: LongRows<'_>) -> Result<usize, Error> {
         let bytes = self.inbox.bytes_mut();
         let mut n = 0;
@@ -380,8 +378,8 @@ impl Wire {
         }
     }
 
-    /// Returns the next rows of the current result, in the buffer into which they were received, or
-    /// the end of the result, or both. Further bytes are received into `spare`.
+    /// Returns the next rows of the current result, the end of the result, or both. The rows are in
+    /// the buffer into which they were received; further bytes are received into `spare`.
     ///
     /// # Errors
     /// The errors of [`Wire::event`]. An error of the statement itself is returned as the end of
@@ -467,14 +465,14 @@ impl Wire {
         Ok(None)
     }
 
-    /// Receives the rest of the current result, so that another statement can be executed. The rows
-    /// are stored if their statement still exists, otherwise discarded.
+    /// Receives the remaining rows of the current result, so that another statement can be
+    /// executed. The rows are stored if their statement still exists, otherwise discarded.
     ///
     /// # Errors
     /// The connection was lost.
     pub(super) fn settle(&mut self) -> Result<(), Error> {
         while let Some(reader) = self.reader.clone() {
-            // The session and this function have a reference each; a third one is that of the
+            // The session and this function each have a reference; a third is that of the
             // statement.
             let is_wanted = Arc::strong_count(&reader) > 2;
             let pulled = self.pull(None, LongRows::Whole);

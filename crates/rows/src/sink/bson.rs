@@ -19,8 +19,8 @@ pub struct BsonOptions {
     pub decimals: Decimals,
     /// The BSON type of dates and timestamps.
     pub datetimes: DateTimes,
-    /// The largest size of a document in bytes, at most [`MOST_BYTES`]. Each document is built in
-    /// memory.
+    /// The largest size of a document in bytes, at most [`MOST_BYTES`]. A larger document is an
+    /// error. The limit bounds the memory, because each document is built in memory.
     pub max_bytes: usize,
 }
 
@@ -37,11 +37,12 @@ pub enum Decimals {
 /// The BSON type of dates and timestamps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DateTimes {
-    /// Datetime: milliseconds since 1970 in UTC. A date is converted to its midnight, a timestamp
-    /// without an offset is taken as UTC, and a finer fraction is rounded down.
+    /// Datetime: milliseconds since 1970 in UTC. A date is converted to its midnight. A timestamp
+    /// without an offset is interpreted as UTC. A fraction finer than a millisecond is rounded
+    /// down.
     #[default]
     DateTime,
-    /// A string as in JSON, with the stored precision and offset.
+    /// The string that the JSON format writes, with the stored precision and offset.
     Text,
 }
 
@@ -55,16 +56,16 @@ impl Default for BsonOptions {
     }
 }
 
-/// The capacity in bytes that is reserved in a chunk if a part of a long value does not fit. A
-/// chunk of this capacity grows by remapping its pages instead of copying its bytes. Unwritten
-/// capacity uses only address space.
+/// The capacity in bytes that is reserved in a chunk if a part of a long value does not fit. It is
+/// so large because a chunk of this capacity grows by remapping its pages instead of copying its
+/// bytes. Unwritten capacity uses only address space.
 const LONG_ROOM_BYTES: usize = 2 * MOVED_BY_PAGES_BYTES;
 
 /// Writes one document for each row, as mongodump does. The output of a result without rows is
 /// empty.
 ///
-/// A document begins with its length, so a row stays in one chunk, whatever the length of its
-/// values.
+/// A BSON document begins with its length, which is written last. A row therefore stays in one
+/// chunk, even if its values are long.
 #[derive(Debug)]
 pub struct BsonRows {
     keys: KeySegments,
@@ -123,8 +124,8 @@ impl BsonRows {
 
     #[inline]
     fn text<S: ByteSink>(&mut self, units: Units<'_>, out: &mut S) -> Result<(), WriteError> {
-        // Each unit becomes at least one byte, so a text that cannot fit is refused before it is
-        // converted.
+        // Each code unit becomes at least one byte, so a text that exceeds the limit is refused
+        // before it is converted.
         self.check(units.len_units(), out)?;
         planted::extra_work_on_text(units);
         bson::write_text(units, self.policy, out)?;
@@ -167,7 +168,8 @@ impl BsonRows {
                 keys.put_into(column, Tag::Double, &mut w);
                 bson::put_f64(value, &mut w);
             }
-            // The double nearest to the shortest decimal text of the 32-bit float, as in Python.
+            // The 32-bit float is written as the double nearest to its shortest decimal text, as
+            // Python returns it.
             Cell::F32(value) => {
                 keys.put_into(column, Tag::Double, &mut w);
                 bson::put_f64(number::widen(value), &mut w);
@@ -194,7 +196,8 @@ impl BsonRows {
         Ok(())
     }
 
-    /// Writes the key and the value of a cell of a rare kind, which is not on the hot path.
+    /// Writes the key and the value of a cell that is not on the hot path: an unsigned integer,
+    /// binary data, a date or time, a UUID, a JSON value, a duration, a range or an array.
     #[inline(never)]
     fn rare<S: ByteSink>(
         &mut self,
@@ -278,18 +281,19 @@ impl BsonRows {
     }
 }
 
-/// A visitor that writes the elements of an array, with the indices as keys.
+/// A visitor that writes an array of the database as a BSON array, whose keys are the indices of
+/// the elements.
 struct BsonElements<'a, S> {
     rows: &'a mut BsonRows,
     out: &'a mut S,
     column: usize,
-    /// The arrays that have begun and have not ended, with the number of elements of each.
+    /// The arrays that have begun and have not ended, each with the number of its elements so far.
     open: Vec<(Frame, usize)>,
 }
 
 impl<S: ByteSink> BsonElements<'_, S> {
-    /// Returns the index whose digits are the next key: within an array the element's index,
-    /// otherwise the column's.
+    /// Returns the index of the next key: within an array the index of the element, outside an
+    /// array the index of the column.
     fn next_key(&mut self) -> usize {
         let Some((_, n_elements)) = self.open.last_mut() else {
             return self.column;
@@ -368,8 +372,8 @@ impl RowFormat for BsonRows {
         out: &mut S,
     ) -> Result<(), WriteError> {
         self.element(column, cell, out)?;
-        // The size is checked here, not at the end of the row, because the error then names the
-        // column.
+        // The size is checked after each cell instead of at the end of the row, so that the error
+        // names the column.
         self.check(0, out)
     }
 
@@ -465,8 +469,8 @@ fn widest(units: Units<'_>) -> usize {
     per_unit * (units.len_units() + 4)
 }
 
-/// Ensures capacity for `n_bytes` bytes. If a row does not fit in its chunk, its bytes are moved
-/// only once, into memory that grows by pages.
+/// Ensures that `out` has capacity for `n_bytes` more bytes. If it has not, reserves
+/// [`LONG_ROOM_BYTES`], so that the bytes of a long row are moved only once.
 fn make_room<S: ByteSink>(n_bytes: usize, out: &mut S) -> Result<(), WriteError> {
     if out.spare(0)?.len() >= n_bytes {
         return Ok(());
@@ -475,7 +479,7 @@ fn make_room<S: ByteSink>(n_bytes: usize, out: &mut S) -> Result<(), WriteError>
     let Err(error) = out.spare(LONG_ROOM_BYTES).map(|_| ()) else {
         return Ok(());
     };
-    // If the system is short of address space, the chunk's own growth must suffice.
+    // If this reservation fails, the chunk can still grow when the bytes are written.
     match out.committed().len() == len {
         true => Ok(()),
         false => Err(error.into()),

@@ -1,4 +1,4 @@
-//! `ByteRows`: a row sink that writes any `RowFormat` to a chunk.
+//! `ByteRows`: a row sink that writes rows to a chunk in any `RowFormat`.
 
 use std::time::{Duration, Instant};
 
@@ -15,8 +15,8 @@ use crate::source::RowSink;
 /// ns, writing a row from SQLite about a microsecond.
 const MOST_ROWS_UNSEEN: u32 = 16;
 
-/// If this time passed between two reads of the clock, the source is slow, and the clock is read
-/// after each row.
+/// If more than this time passed between two reads of the clock, rows arrive slowly, and the clock
+/// is read after each row.
 const SLOW: Duration = Duration::from_millis(1);
 
 /// The error of a value that cannot be written, and the column of the value.
@@ -49,7 +49,8 @@ impl SinkError {
         let mut error = Error::new(kind, self.error.to_string()).at_row(row);
         error.is_transient = matches!(self.error, WriteError::SinkFull(_));
         if matches!(self.error, WriteError::SinkFull(_) | WriteError::TooLong(_)) {
-            // The driver may have returned a value of unlimited length.
+            // The cause may be a driver that returned a value of unlimited length, so the error
+            // names the driver.
             error = error.of_driver(schema.driver());
         }
         match self.column {
@@ -70,7 +71,7 @@ pub struct Turn {
     pub deadline: Option<Instant>,
 }
 
-/// The progress of a row stream, which is kept from one chunk to the next.
+/// The progress of a row stream. The stream stores it between two chunks.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SinkProgress {
     /// The number of complete rows since the beginning of the stream.
@@ -132,10 +133,12 @@ impl<'a, F: RowFormat, S: ByteSink> ByteRows<'a, F, S> {
         let next = if self.progress.in_long {
             self.progress.longest_part_bytes
         } else {
-            // One very long row must not make all following chunks small.
+            // The expected row size is limited, so that one very long row does not make all
+            // following chunks small.
             let most = self.turn.enough_bytes / 4;
             let usual = self.progress.longest_row_bytes.min(most);
-            // If a row that must be whole does not fit, all bytes of the chunk must be moved.
+            // If a row that must stay in one chunk does not fit, the chunk grows, and all of its
+            // bytes may be moved.
             match F::WHOLE_ROWS {
                 true => usual.max(self.progress.last_row_bytes),
                 false => usual,

@@ -46,8 +46,9 @@ impl CsvRows {
         Ok(())
     }
 
-    /// Writes a cell of a type that CSV represents by its text. The function is separate from the
-    /// one for text cells, so that the compiler can inline the latter.
+    /// Writes a JSON value, an array, a range, a duration or a time with an offset as the text that
+    /// the database sent. The function is separate from `text`, so that the compiler can inline
+    /// `text`.
     #[inline(never)]
     fn as_text<S: ByteSink>(&mut self, cell: Cell<'_>, out: &mut S) -> Result<(), WriteError> {
         match cell.or_text() {

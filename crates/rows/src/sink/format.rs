@@ -5,14 +5,16 @@ use onecopy_wire::{NonFinite, WriteError};
 
 use crate::cell::{Cell, LongKind};
 
-/// Writes rows as bytes. One value of this type serves a whole stream; each call receives the
-/// current chunk, so that the stream can pause anywhere.
+/// Writes rows as bytes. One object of this type writes a whole stream. Each call receives the
+/// current chunk, so that the stream can pause between any two calls and continue with another
+/// chunk.
 ///
 /// The order of calls: `begin`; for each row `begin_row`, then for each column `cell` or
 /// (`long_begin`, `long_part`…, `long_end`), then `end_row`; and `end` after the last row of the
 /// result. No call follows a call that failed.
 pub trait RowFormat: Send {
-    /// `true` if a row must stay in one chunk, because its first bytes depend on the whole row.
+    /// `true` if a row must stay in one chunk, because its first bytes (such as the length of a
+    /// BSON document) depend on the whole row.
     const WHOLE_ROWS: bool = false;
 
     /// Writes the bytes before the first row.
@@ -78,8 +80,8 @@ pub trait RowFormat: Send {
     /// chunk. The cell may write fewer bytes.
     fn cell_room_bytes(&self) -> usize;
 
-    /// Returns the numbers of text bytes that were converted and copied; the caller adds them to a
-    /// `Ledger` and sets them to 0.
+    /// Returns the counts of text bytes that were converted and copied. The caller adds them to a
+    /// `Ledger` and resets them to 0.
     fn tally(&mut self) -> &mut Tally;
 }
 

@@ -2,8 +2,8 @@
 
 use super::objects::{Layout, ObjectRows};
 
-/// Writes `[{"id":1,"name":"a"},`, each further object on a line of its own, then `]`; a result
-/// without rows is `[]`.
+/// Writes one JSON array with an object for each row: `[{"id":1,"name":"a"},`, each further object
+/// on a separate line, then `]`. A result without rows is `[]`.
 ///
 /// The line end after each row costs one byte per row, and allows line-based tools to read a large
 /// output. Only [`super::RowFormat::end`] writes the `]`, so a truncated array is not valid JSON.

@@ -9,7 +9,7 @@ use crate::cell::{Cell, LongKind};
 /// A long value whose last part was not written yet.
 #[derive(Debug)]
 pub(super) enum OpenLongValue {
-    /// A text, with the incomplete character at the end of the last part.
+    /// A text; the field stores the incomplete character at the end of the last part.
     Text(Carry),
     /// Binary data that is written as base64. Base64 encodes groups of three bytes, so up to two
     /// bytes of a part are stored until the next part arrives.
@@ -31,7 +31,7 @@ impl OpenLongValue {
         }
     }
 
-    /// Writes the next part of the value. For a text, calls `text` to write it.
+    /// Writes the next part of the value. A part of a text is written by calling `text`.
     pub(super) fn part<S: ByteSink>(
         &mut self,
         part: Cell<'_>,

@@ -141,7 +141,8 @@ impl Objects {
         self.value(Some(column), cell, out)
     }
 
-    /// Writes a value, after the key of `column`; an element of an array has no column and no key.
+    /// Writes the key of `column` and a value. For an element of an array, `column` is `None`, and
+    /// only the value is written.
     #[inline]
     fn value<S: ByteSink>(
         &mut self,
@@ -149,8 +150,7 @@ impl Objects {
         cell: Cell<'_>,
         out: &mut S,
     ) -> Result<(), WriteError> {
-        // Capacity for a key and its value is reserved in one step, unless the size of the value is
-        // unbounded.
+        // One reservation covers the key and the value, unless the size of the value is unbounded.
         let mut w = out.window(self.cell_room_bytes())?;
         if let Some(column) = column {
             self.keys.put_into(column, &mut w);
@@ -288,8 +288,8 @@ impl<S: ByteSink> ArrayVisitor for ArrayElements<'_, S> {
     }
 }
 
-/// Creates the error for a column name that cannot be a key. `object` is the kind of object for the
-/// message: "JSON object" or "BSON document".
+/// Creates the error for a column name that cannot be a key, because it is empty or equals an
+/// earlier name. The message contains `object`: "JSON object" or "BSON document".
 pub(super) fn unfit(schema: &Schema, index: usize, name: &str, object: &str) -> Error {
     let what = if name.is_empty() {
         format!("column {index} has no name, and a {object} needs one")

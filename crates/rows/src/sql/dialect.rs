@@ -1,10 +1,12 @@
-//! `Dialect`: the SQL dialect of a database, which decides how the lexer splits its statements.
+//! `Dialect`: the SQL dialect of a database, which decides how the lexer splits a statement into
+//! tokens.
 
 /// A database's lexical rules for strings, comments and quoted names, beyond those of standard SQL.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Dialect {
-    /// The database is unknown: the rules of standard SQL.
+    /// An unknown database. Text that it executes is split by the rules of standard SQL only. The
+    /// search for named parameters also recognises the quotes of the other dialects.
     #[default]
     Generic,
     /// SQLite: quoted names `[name]` and `` `name` ``.

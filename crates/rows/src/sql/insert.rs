@@ -14,7 +14,7 @@ pub struct TableInsert {
 }
 
 impl TableInsert {
-    /// Quotes the names of a table and its columns. `table` may begin with a schema and a point.
+    /// Quotes the names of a table and its columns. `table` may begin with a schema and a dot.
     #[must_use]
     pub fn new(table: &str, columns: &[&str], dialect: Dialect) -> TableInsert {
         let table: Vec<String> = table.split('.').map(|part| quoted(part, dialect)).collect();
@@ -48,9 +48,9 @@ pub(crate) struct RowInsert<'a> {
 }
 
 impl<'a> RowInsert<'a> {
-    /// Parses an INSERT of one row in PostgreSQL's dialect; `None` for any other statement. An
-    /// INSERT with a computed value is refused, because the value may come from a query whose
-    /// result depends on the rows inserted before this row.
+    /// Parses an INSERT of one row in PostgreSQL's dialect, so that several executions can be
+    /// combined to one INSERT of several rows. Returns `None` for any other statement. Also returns
+    /// `None` for a computed value: it may be a query that depends on the rows inserted before.
     pub(crate) fn read(sql: &'a str) -> Option<RowInsert<'a>> {
         let mut tokens = Lexer::of_statement(sql, Dialect::Postgres)
             .filter(|token| !token.is_blank())
@@ -60,7 +60,8 @@ impl<'a> RowInsert<'a> {
         keyword("INTO")?;
         let first = tokens.next().filter(is_name)?;
         let mut last = first;
-        // The first of three parts names the database, which must be the connected one: `None`.
+        // For `database.schema.table`, the second dot fails the check for `VALUES`: the result is
+        // `None`.
         if tokens.next_if(|token| token.text == ".").is_some() {
             last = tokens.next().filter(is_name)?;
         }
@@ -95,8 +96,8 @@ impl<'a> RowInsert<'a> {
         }
     }
 
-    /// Returns this INSERT with `n_rows` rows of values. The parameters of each row follow the
-    /// parameters of the row before.
+    /// Returns the text of this INSERT with `n_rows` rows of values. The parameters of each row
+    /// follow the parameters of the previous row.
     pub(crate) fn of_rows(&self, n_rows: usize) -> String {
         let values = vec![self.values; n_rows];
         format!("{}{}", self.head, values.join(", "))

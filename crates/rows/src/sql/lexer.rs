@@ -9,8 +9,8 @@ pub(crate) struct Token<'a> {
     pub(crate) text: &'a str,
     /// The offset of the token's first byte in the text.
     pub(crate) start: usize,
-    /// The name of the construct (string, comment or name), if the text ends before the token does;
-    /// otherwise `None`.
+    /// For a string, comment or quoted name without its end: which of them it is, for an error
+    /// message. `None` for a complete token.
     pub(crate) unclosed: Option<&'static str>,
 }
 
@@ -26,11 +26,12 @@ pub(crate) enum TokenKind {
     Parameter,
     /// A parameter of the form `%(name)s`.
     Pyformat,
-    /// A name, keyword or number, with further names that colons join to it (`lo:hi`).
+    /// A name, keyword or number. In a text that may have `:name` parameters, names joined by
+    /// colons (`lo:hi`) are one token.
     Word,
     /// A string in single quotes or dollar quotes, or a quoted name.
     Quoted,
-    /// A character of an operator or of punctuation, or several characters that form one token.
+    /// Any other token: one character of an operator or of punctuation, or several (`::`, `??`).
     Other,
 }
 
@@ -40,7 +41,7 @@ impl Token<'_> {
         matches!(self.kind, TokenKind::Space | TokenKind::Comment)
     }
 
-    /// Returns `true` if the token is the keyword `keyword`; upper and lower case are equal.
+    /// Returns `true` if the token is the keyword `keyword`, in upper or lower case.
     pub(crate) fn is(&self, keyword: &str) -> bool {
         self.kind == TokenKind::Word && self.text.eq_ignore_ascii_case(keyword)
     }
@@ -74,8 +75,9 @@ struct Rules {
 }
 
 impl<'a> Lexer<'a> {
-    /// Creates a lexer for `sql` as a caller writes it: its parameters may have names. For an
-    /// unknown database, the quotes of all databases are recognised.
+    /// Creates a lexer for a text as an application writes it, in which `:name` is a parameter. For
+    /// an unknown database, the quoted names and dollar-quoted strings of all dialects are
+    /// recognised.
     pub(crate) fn new(sql: &'a str, dialect: Dialect) -> Lexer<'a> {
         let is_generic = dialect == Dialect::Generic;
         let is = |one: Dialect| dialect == one;
@@ -95,9 +97,9 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Creates a lexer for `sql` as a database receives it: its parameters have no names. For an
-    /// unknown database, only the quotes of standard SQL are recognised, so that no statement is
-    /// hidden in quotes that the database does not have.
+    /// Creates a lexer for a text as a database receives it, in which `:name` is not a parameter.
+    /// For an unknown database, only the quotes of standard SQL are recognised. Otherwise a
+    /// statement could be hidden in quotes that the database does not have.
     pub(crate) fn of_statement(sql: &'a str, dialect: Dialect) -> Lexer<'a> {
         let mut lexer = Lexer::new(sql, dialect);
         lexer.rules.colons = false;
@@ -119,7 +121,8 @@ impl<'a> Lexer<'a> {
         &self.sql[self.at..]
     }
 
-    /// Advances over all characters for which `belongs` returns `true`.
+    /// Advances to the next character for which `belongs` returns `false`, or to the end of the
+    /// text.
     fn pass(&mut self, belongs: impl Fn(char) -> bool) {
         let rest = self.rest();
         self.at += rest.find(|c| !belongs(c)).unwrap_or(rest.len());
@@ -206,8 +209,8 @@ impl<'a> Lexer<'a> {
         (TokenKind::Quoted, unclosed)
     }
 
-    /// Advances over a name or number. A colon directly after it (`lo:hi`) does not begin a
-    /// parameter.
+    /// Advances over a name or number. A colon directly after the name (`lo:hi`) does not begin a
+    /// parameter, so the lexer also advances over the colon and the name after the colon.
     fn word(&mut self) {
         let in_word = |c| is_in_name(c) || c == '$';
         self.pass(in_word);
@@ -227,15 +230,15 @@ impl<'a> Lexer<'a> {
             || after.is_none_or(|b| b.is_ascii_whitespace() || b.is_ascii_control())
     }
 
-    /// Returns `true` for `/*! … */`, whose text MySQL executes, and for `/*M! … */`, whose text
-    /// MariaDB executes.
+    /// Returns `true` if the next token begins a comment that the server executes: `/*! … */` in
+    /// MySQL and MariaDB, `/*M! … */` in MariaDB.
     fn is_executed(&self) -> bool {
         let rest = self.rest();
         self.dialect == Dialect::MySql && (rest.starts_with("/*!") || rest.starts_with("/*M!"))
     }
 
-    /// Advances over `%(name)s`, or over a percent sign. The search for `)s` is limited to the
-    /// name.
+    /// Advances over `%(name)s`, `%%` or `%`. The search for `)s` ends at the first character that
+    /// cannot be in a name.
     fn percent(&mut self) -> TokenKind {
         let rest = self.rest();
         let n_name = rest.strip_prefix("%(").map_or(0, |name| {
@@ -303,8 +306,8 @@ impl<'a> Iterator for Lexer<'a> {
                 unclosed = self.block_comment();
                 TokenKind::Comment
             }
-            // The end of an executed comment; in `*/*`, the last two characters do not begin a
-            // comment.
+            // The end of an executed comment is one token. Otherwise the `/*` in `*/*` would begin
+            // a comment.
             '*' if rest.starts_with("*/") && self.dialect == Dialect::MySql => {
                 self.at += 2;
                 TokenKind::Other
@@ -321,7 +324,7 @@ impl<'a> Iterator for Lexer<'a> {
                 self.pass(is_word);
                 TokenKind::Parameter
             }
-            // These colons belong to an operator: `::` or `:=`.
+            // These colons do not begin a parameter, for example in `::` and `:=`.
             ':' => {
                 self.pass(|c| c == ':');
                 TokenKind::Other

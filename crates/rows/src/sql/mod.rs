@@ -7,8 +7,8 @@
 //! | [`insert`] | the statement that inserts rows into a table |
 //! | `lexer` | splits SQL text into tokens |
 //! | [`named`] | replaces `:name` and `%(name)s` by positional parameters |
-//! | [`query_shape`] | the table, the clauses and the placeholder of a query |
-//! | [`statements`] | the kind of a statement; a second statement in a text |
+//! | [`query_shape`] | finds table, clauses and placeholder of a query that is read in several parts |
+//! | [`statements`] | classifies a statement by its tokens; detects a second statement in a text |
 
 pub mod dialect;
 pub mod insert;

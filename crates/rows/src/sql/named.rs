@@ -25,7 +25,8 @@ pub struct Named {
 ///
 /// # Errors
 /// [`ErrorKind::Programming`], with line and column, for an unterminated string, comment or quoted
-/// name, and for a `?` together with named parameters (the driver would count it as a parameter).
+/// name. Also for a `?` together with named parameters, because the driver would count that `?` as
+/// one more parameter.
 pub fn positional(sql: &str, dialect: Dialect) -> Result<Named, Error> {
     translate(sql, dialect, false)
 }
@@ -41,7 +42,8 @@ pub fn by_name(sql: &str, dialect: Dialect) -> Result<Named, Error> {
     translate(sql, dialect, true)
 }
 
-/// Returns the number of `?` that are parameters; `None` for an unterminated string or comment.
+/// Returns the number of `?` parameters in a SQL text, without those in strings, comments and
+/// operators; `None` for an unterminated string or comment.
 #[must_use]
 pub fn count_marks(sql: &str, dialect: Dialect) -> Option<usize> {
     let mut n = 0;
@@ -54,7 +56,8 @@ pub fn count_marks(sql: &str, dialect: Dialect) -> Option<usize> {
     Some(n)
 }
 
-/// Replaces the `?` of a statement by `texts`, in order, to show the statement to people.
+/// Replaces the `?` of a statement by `texts`, in order, to show the statement to people. A `?`
+/// without a text is unchanged, as is a statement with an unterminated string or comment.
 #[must_use]
 pub fn fill_marks(sql: &str, dialect: Dialect, texts: &[String]) -> String {
     let filled = replace_marks(sql, dialect, |index| texts.get(index).cloned());

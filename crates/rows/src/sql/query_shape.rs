@@ -1,5 +1,5 @@
-//! [`QueryShape`]: the parts of a query that its tokens show, for statements that read a query in
-//! several parts.
+//! [`QueryShape`]: the table, clauses and placeholder of a query, found in its tokens. They decide
+//! whether and how the query can be divided into several queries that each read a part of the rows.
 
 use std::ops::Range;
 
@@ -7,10 +7,10 @@ use super::dialect::Dialect;
 use super::lexer::{Lexer, Token, TokenKind};
 use crate::error::{Error, ErrorKind};
 
-/// The text for which a predicate is inserted.
+/// The text in a query that is replaced by the predicate that selects one part of the rows.
 pub const PLACEHOLDER: &str = "{part}";
 
-/// The shape of one query. All positions are byte offsets in its SQL text.
+/// The table, clauses and placeholder of one query. All positions are byte offsets in its SQL text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueryShape {
     /// The position of the query, without the semicolons and comments after it.
@@ -28,10 +28,11 @@ pub struct QueryShape {
     pub is_ordered: bool,
     /// `true` if the query itself, not a subquery, limits the number of its rows.
     pub is_limited: bool,
-    /// `true` if a `LIMIT` or the like applies to the rows that the placeholder selects.
+    /// `true` if the query or a subquery that contains the placeholder has a `LIMIT`, `OFFSET`,
+    /// `FETCH` or `TOP`.
     pub limits_part: bool,
-    /// `true` if the rows that the placeholder selects are grouped, made distinct, or part of a set
-    /// operation.
+    /// `true` if the query or a subquery that contains the placeholder groups its rows, removes
+    /// duplicates, or is part of a set operation such as `UNION`.
     pub combines_part: bool,
 }
 
@@ -66,8 +67,8 @@ const COMBINES: [&str; 6] = [
     "INTERSECT",
     "EXCEPT",
 ];
-/// The words that end a `FROM` or `WHERE` clause. A query that has one of them has no
-/// [`TableShape`].
+/// The words that end a `FROM` or `WHERE` clause. A query that has one of these words outside of
+/// parentheses has no [`TableShape`].
 const CLAUSES: [&str; 16] = [
     "GROUP",
     "HAVING",
@@ -88,12 +89,12 @@ const CLAUSES: [&str; 16] = [
 ];
 
 impl QueryShape {
-    /// Returns the shape of the only query in `sql`.
+    /// Finds the table, clauses and placeholder of the only query in `sql`.
     ///
     /// # Errors
-    /// [`ErrorKind::Programming`] for an unterminated string or comment, for a second statement, for
-    /// a statement that is not a query or contains a word of one that changes rows, and for a second
-    /// placeholder.
+    /// [`ErrorKind::Programming`] for an unterminated string or comment, a second statement, a
+    /// statement that is not a query, a word of a statement that changes rows (`UPDATE`), or a
+    /// second placeholder.
     pub fn of(sql: &str, dialect: Dialect) -> Result<QueryShape, Error> {
         let tokens = tokens_of_query(sql, dialect)?;
         let (Some(first), Some(last)) = (tokens.first(), tokens.last()) else {
@@ -142,8 +143,8 @@ impl QueryShape {
     }
 }
 
-/// Returns `true` if a token can be the number of rows after `OFFSET`, which is also a usual name
-/// of a column.
+/// Returns `true` if `token`, the token after `OFFSET`, can be a number of rows. Otherwise `offset`
+/// is not a keyword but the name of a column.
 fn counts(token: Option<&Token<'_>>) -> bool {
     token.is_some_and(|t| {
         t.kind == TokenKind::QuestionMark
@@ -169,12 +170,12 @@ fn tokens_of_query(sql: &str, dialect: Dialect) -> Result<Vec<Token<'_>>, Error>
     Ok(tokens)
 }
 
-/// The nesting of a query's parentheses: each pair is a group.
+/// The nesting of a query's parentheses: each pair of parentheses is a group with a number from 1.
 struct Groups {
-    /// The group of each token; 0 outside of parentheses.
+    /// The number of the innermost group of each token; 0 outside of parentheses.
     of: Vec<usize>,
-    /// The groups that contain the placeholder, from the outermost one; empty without a
-    /// placeholder.
+    /// The groups that contain the placeholder, from the outermost one (0) to the innermost; empty
+    /// without a placeholder.
     chain: Vec<usize>,
 }
 
@@ -217,7 +218,8 @@ impl Groups {
     }
 }
 
-/// Returns `true` if the first tokens are the placeholder, without white space inside.
+/// Returns `true` if `tokens` begins with the tokens of the placeholder, without white space
+/// between them.
 fn is_placeholder(tokens: &[Token<'_>]) -> bool {
     match tokens {
         [open, word, close, ..] => {
@@ -230,7 +232,7 @@ fn is_placeholder(tokens: &[Token<'_>]) -> bool {
     }
 }
 
-/// Returns the table of a query `select COLUMNS from TABLE [where …]`.
+/// Returns the table of a query `select COLUMNS from TABLE [where …]`; `None` for any other query.
 fn table(tokens: &[Token<'_>], groups: &Groups) -> Option<TableShape> {
     if !tokens.first()?.is("SELECT") {
         return None;
@@ -297,7 +299,7 @@ fn table(tokens: &[Token<'_>], groups: &Groups) -> Option<TableShape> {
     })
 }
 
-/// Returns the name that a token is, without its quotes.
+/// Returns the text of a token that is a name, without its quotes; `None` for any other token.
 fn name(token: &Token<'_>) -> Option<String> {
     let text = token.text;
     match token.kind {
@@ -319,8 +321,8 @@ fn unquoted(text: &str) -> Option<String> {
     Some(inner.replace(&close.repeat(2), close))
 }
 
-/// Returns the names of a column that may be qualified (`o.id`), without quotes; `None` if `text`
-/// is another expression.
+/// Returns the parts of a column's name without quotes, for example `o` and `id` of `o.id`; `None`
+/// if `text` is not a column's name.
 #[must_use]
 pub fn column_names(text: &str, dialect: Dialect) -> Option<Vec<String>> {
     let tokens: Vec<_> = Lexer::of_statement(text, dialect).collect();

@@ -1,4 +1,4 @@
-//! Tests of [`super`].
+//! Tests that the table, clauses and placeholder of a query are found.
 
 use super::*;
 

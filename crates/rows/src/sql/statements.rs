@@ -1,5 +1,5 @@
-//! Determines the kind of a statement from its tokens, and detects a second statement in a SQL
-//! text.
+//! Classifies a statement by its tokens (query, COPY, INSERT of literals, …), and detects a second
+//! statement in a SQL text.
 
 use std::borrow::Cow;
 
@@ -12,17 +12,20 @@ fn tokens(sql: &str, dialect: Dialect) -> impl Iterator<Item = Token<'_>> {
 }
 
 /// Returns `true` if the first statement in `sql` is followed by anything other than white space,
-/// comments and semicolons. In an unknown dialect, only the quotes of standard SQL are recognised.
+/// comments and semicolons.
 pub(crate) fn has_second(sql: &str, dialect: Dialect) -> bool {
     tokens(sql, dialect)
         .skip_while(|token| token.kind != TokenKind::Semicolon)
         .any(|token| token.kind != TokenKind::Semicolon)
 }
 
-/// Returns `true` if a SQL text is one query that changes nothing, so that a cursor can be declared
-/// for it. Returns `false` for a query that contains a keyword of a writing statement, even as a
-/// column name; such a query is executed without a cursor, which is always correct. Also returns
-/// `false` if a `--` comment ends the text, because psqlodbc appends a keyword to the text.
+/// Returns `true` if a SQL text is one query that changes no rows, so that a cursor can be declared
+/// for it.
+///
+/// Returns `false` for a query that contains a keyword of a writing statement, even as a column
+/// name: such a query is executed without a cursor, which is always correct. Also returns `false`
+/// if a `--` comment ends the text, because psqlodbc appends a keyword, which would be in the
+/// comment.
 pub(crate) fn is_plain_query(sql: &str, dialect: Dialect) -> bool {
     const WRITES: [&str; 5] = ["INSERT", "UPDATE", "DELETE", "MERGE", "INTO"];
     let (mut is_query, mut is_ended) = (None, false);
@@ -50,7 +53,8 @@ pub(crate) fn is_plain_query(sql: &str, dialect: Dialect) -> bool {
 }
 
 /// Returns `true` if a statement is an INSERT or REPLACE whose `VALUES` lists contain only literals
-/// and parameters, and which has no parameter outside of them.
+/// and parameters, and which has no parameter outside of these lists. The server then stores each
+/// parameter without computing with it.
 pub(crate) fn stores_only(sql: &str, dialect: Dialect) -> bool {
     if !matches!(first_word(sql, dialect).as_str(), "INSERT" | "REPLACE") {
         return false;
@@ -77,8 +81,8 @@ pub(crate) fn stores_only(sql: &str, dialect: Dialect) -> bool {
     in_values
 }
 
-/// Replaces each `??`, the escape for `?`, by a text that PostgreSQL reads as an operator with `?`,
-/// and that psqlodbc does not change.
+/// Replaces each operator in which `??` is the escape for `?` by a text that PostgreSQL reads as
+/// the operator with `?`, and that psqlodbc does not change.
 ///
 /// psqlodbc treats each `?` outside strings and comments as a parameter. For psqlodbc a `--`
 /// comment ends only at LF, for PostgreSQL also at CR. The operator is therefore written after `--`
@@ -119,8 +123,8 @@ pub(crate) fn skip_blank(sql: &str, dialect: Dialect) -> &str {
     first.map_or("", |token| &sql[token.start..])
 }
 
-/// Returns the first word of a SQL text in capitals, which identifies the kind of the statement; an
-/// empty string if the text does not begin with a word.
+/// Returns the first word of a SQL text in upper case, for example `INSERT`. Returns an empty
+/// string if the text does not begin with a word.
 pub(crate) fn first_word(sql: &str, dialect: Dialect) -> String {
     let first = tokens(sql, dialect).next();
     let word = first.map_or("", |token| token.text).bytes();
@@ -137,7 +141,7 @@ pub fn returns_rows(sql: &str, dialect: Dialect) -> bool {
         Dialect::SqlServer => "OUTPUT",
         _ => "RETURNING",
     };
-    // This search is fast, and most texts do not contain the word.
+    // This search is faster than the lexer, and most texts do not contain the word.
     let mut windows = sql.as_bytes().windows(word.len());
     windows.any(|window| window.eq_ignore_ascii_case(word.as_bytes()))
         && tokens(sql, dialect).any(|token| token.is(word))
@@ -155,9 +159,9 @@ pub(crate) fn drops_or_alters_table(sql: &str, dialect: Dialect) -> bool {
         .any(|found| found)
 }
 
-/// Splits a SQL text of PostgreSQL into its statements, without empty ones. Semicolons within
-/// parentheses (rules) and within `BEGIN ATOMIC … END` (function bodies) do not separate
-/// statements.
+/// Splits a SQL text of PostgreSQL into its statements, and omits empty statements. Semicolons
+/// within parentheses (in `CREATE RULE`) and within `BEGIN ATOMIC … END` (in a function body) do
+/// not separate statements.
 pub(crate) fn split(sql: &str) -> Vec<&str> {
     let (mut pieces, mut start, mut is_blank) = (Vec::new(), 0, true);
     let (mut n_parentheses, mut n_blocks, mut is_after_begin) = (0_usize, 0_usize, false);
@@ -196,10 +200,10 @@ pub(crate) fn copies_through_client(sql: &str) -> bool {
         && tokens(sql, Dialect::Postgres).any(|token| token.is("STDOUT") || token.is("STDIN"))
 }
 
-/// Returns `true` if a SQL text of MariaDB or MySQL is a statement that sends a file of the client
-/// to the server.
+/// Returns `true` if a SQL text of MariaDB or MySQL contains `LOAD`, `LOCAL` and `INFILE`, and may
+/// therefore send a file of the client to the server (`LOAD DATA LOCAL INFILE`).
 pub(crate) fn loads_local_file(sql: &str) -> bool {
-    // This search is fast: texts may be long, and few contain the word.
+    // This search is faster than the lexer; texts may be long, and few contain the word.
     let mut sixes = sql.as_bytes().windows(6);
     if !sixes.any(|six| six.eq_ignore_ascii_case(b"INFILE")) {
         return false;
@@ -208,8 +212,8 @@ pub(crate) fn loads_local_file(sql: &str) -> bool {
     has("LOAD") && has("LOCAL") && has("INFILE")
 }
 
-/// Returns `true` if a SQL text of MariaDB has a parameter in a `VALUES` list that is a query of
-/// its own, not part of an INSERT. The server prepares such a statement, but treats the parameters
+/// Returns `true` if a SQL text of MariaDB has a parameter in a `VALUES` list that is a query or
+/// subquery, not part of an INSERT. The server prepares such a statement, but treats the parameters
 /// in the list as empty.
 pub(crate) fn binds_values_list(sql: &str) -> bool {
     let mut sixes = sql.as_bytes().windows(6);

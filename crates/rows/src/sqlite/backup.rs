@@ -17,8 +17,8 @@ use crate::error::{Error, ErrorKind};
 /// source.
 static ONE_AT_A_TIME: CallLock = CallLock::new();
 
-/// The number of pages that one step copies if the caller requests all pages. Between two steps the
-/// caller may end the backup.
+/// The number of pages that one step copies if the caller does not set a number (`n_pages` below
+/// 1). Between two steps the caller may end the backup.
 const STEP_PAGES: i32 = 1024;
 
 /// The guard of [`ONE_AT_A_TIME`]. The backup that holds it is the only one in the process.
@@ -28,8 +28,8 @@ impl Turn {
     /// Waits until no other backup is active.
     ///
     /// # Errors
-    /// [`ErrorKind::Interface`] in a callback of another backup, and if the backup of another
-    /// thread waits for this thread.
+    /// [`ErrorKind::Interface`] if this thread is in a callback of another backup, or if another
+    /// thread's backup waits for this thread.
     fn begin() -> Result<Turn, Error> {
         ONE_AT_A_TIME.lock().map_err(|refused| match refused {
             Refused::Reentered => Error::new(
@@ -104,8 +104,8 @@ impl Drop for Backup<'_> {
             from.set_backed_up(false);
             return;
         }
-        // The thread that uses the source may wait for this thread, so it finishes the backup
-        // later. In a forked child, the backup is left to the parent.
+        // The source is in use, for example by a thread that waits for this thread. The backup is
+        // finished at the end of that use. In a forked child, only the parent finishes the backup.
         if let Some(mut to) = self.to.take() {
             to.set_awaits_finish(true);
         }
@@ -125,10 +125,13 @@ impl BackupProgress {
 }
 
 impl Connection {
-    /// Copies the database `name` (usually `main`) of this connection to the database of `target`,
-    /// `n_pages` pages at a time (all pages if `n_pages` is below 1). Other connections, and other
-    /// threads on this connection, may use the source meanwhile. `goes_on` is called after each
-    /// step; after `SQLITE_BUSY` or `SQLITE_LOCKED` it should wait.
+    /// Copies the database `name` (usually `main`) of this connection to the main database of
+    /// `target`. Between two steps, other threads and connections may use the source.
+    ///
+    /// One step copies `n_pages` pages, or 1024 if `n_pages` is below 1. After each step, the
+    /// function calls `goes_on`, and aborts the backup if `goes_on` returns an error. After
+    /// `SQLITE_BUSY` or `SQLITE_LOCKED`, `goes_on` should wait, because the next step follows at
+    /// once.
     ///
     /// # Errors
     /// The error of SQLite; [`ErrorKind::Programming`] if source and target are the same

@@ -1,9 +1,10 @@
 //! Binds parameter values to a SQLite statement, by position.
 //!
-//! SQLite has no decimals. A decimal is bound as a number if a number is exactly equal; otherwise
-//! it is refused. SQLite has no dates, times or UUIDs. They are bound as text in ISO 8601. The
-//! fraction has as many digits as the value needs (0, 6 or 9, as in Python's `sqlite3`). A space
-//! separates date and time, as in SQLite's own form, and an offset has the form `+02:00`. Booleans
+//! SQLite has no decimals. A decimal is bound as the integer or float that is exactly equal;
+//! without such a number, the decimal is refused. SQLite has no dates, times or UUIDs, so these
+//! values are bound as text, dates and times in ISO 8601. The fraction of a second has 0 or 6
+//! digits as in Python's `sqlite3`, or 9 digits if the value needs them. A space separates date and
+//! time, as in the output of SQLite's `datetime()`, and an offset is written as `+02:00`. Booleans
 //! are bound as 0 and 1.
 
 use std::ffi::c_int;
@@ -14,10 +15,10 @@ use crate::cell::Time;
 use crate::plain_text::{date_text, n_digits, time_text, timestamp_text, uuid_text};
 use crate::value::Value;
 
-/// The owner of the bytes of a text or binary value while it is bound.
+/// The owner of the bytes of a text or binary value while the value is bound to a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Keep {
-    /// SQLite copies the bytes, because rows are fetched after the value was dropped.
+    /// SQLite copies the bytes, because the caller drops the value before it fetches the rows.
     Copied,
     /// The caller owns the bytes until the statement is reset and its bindings are cleared.
     Borrowed,
@@ -84,7 +85,7 @@ fn destructor(keep: Keep) -> ffi::sqlite3_destructor_type {
     }
 }
 
-/// Returns the text by which a value of a type that SQLite does not have is bound.
+/// Returns the text that is bound for a value whose type SQLite does not have.
 pub(super) fn text_of(value: &Value) -> String {
     match value {
         Value::Decimal(s) | Value::Text(s) | Value::Cast(s, _) => s.clone(),
@@ -97,7 +98,8 @@ pub(super) fn text_of(value: &Value) -> String {
     }
 }
 
-/// Returns the number of digits of the fraction, as in Python's `sqlite3`.
+/// Returns the number of digits of the fraction of a second in the bound text. Python's `sqlite3`
+/// writes 0 or 6 digits; nanoseconds need 9.
 fn digits(t: Time) -> u8 {
     match n_digits(t) {
         0 => 0,

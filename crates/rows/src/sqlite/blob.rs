@@ -17,10 +17,11 @@ use crate::error::{Error, ErrorKind};
 #[derive(Debug)]
 pub struct Blob {
     database: Arc<Database>,
-    /// The number of this blob among the open blobs of the connection.
+    /// The number that identifies this blob among the open blobs of the connection.
     id: u64,
     len_bytes: usize,
-    /// The result code of the last read or write. `sqlite3_blob_close` returns the same code again.
+    /// The result code of the last read or write. `sqlite3_blob_close` returns the same code again,
+    /// which [`Blob::close`] must not report a second time.
     last_code: AtomicI32,
 }
 
@@ -120,14 +121,15 @@ impl Blob {
         }
     }
 
-    /// Fills `out` with bytes of the value, from the byte `from` on, with one copy.
+    /// Fills `out` with the bytes of the value from offset `from` on. SQLite copies the bytes
+    /// directly into `out`.
     ///
     /// # Errors
     /// [`ErrorKind::Interface`] if the blob is closed; [`ErrorKind::Operational`] if the row was
     /// changed.
     ///
     /// # Panics
-    /// If the value ends before `out` is full; the caller must check its length.
+    /// If the value ends before `out` is full; the caller must check [`Blob::len_bytes`].
     pub fn read(&self, from: usize, out: &mut [u8]) -> Result<(), Error> {
         assert!(from <= self.len_bytes && out.len() <= self.len_bytes - from);
         self.call(|_, handle| {
@@ -140,13 +142,13 @@ impl Blob {
         })
     }
 
-    /// Writes `bytes` into the value, from the byte `to` on, with one copy.
+    /// Overwrites the bytes of the value from offset `to` on by `bytes`.
     ///
     /// # Errors
     /// The errors of [`Blob::read`]; an error if the blob was opened for reading.
     ///
     /// # Panics
-    /// If the value ends before all bytes are written; the caller must check its length.
+    /// If the value ends before all bytes are written; the caller must check [`Blob::len_bytes`].
     pub fn write(&self, to: usize, bytes: &[u8]) -> Result<(), Error> {
         assert!(to <= self.len_bytes && bytes.len() <= self.len_bytes - to);
         self.call(|_, handle| {
@@ -161,7 +163,8 @@ impl Blob {
     /// Closes the blob; a second close is not an error.
     ///
     /// # Errors
-    /// The error of an earlier write.
+    /// An error of SQLite that no read or write has returned before, for example of the commit
+    /// after the last write in autocommit mode. The blob is closed nevertheless.
     pub fn close(&self) -> Result<(), Error> {
         let mut guard = self.database.enter()?;
         match guard.close_blob(self.id) {

@@ -1,4 +1,4 @@
-//! `CallGuard`: calls of SQLite while the call lock is held: prepare, bind, reset, close.
+//! `CallGuard`: the functions of SQLite that require the call lock: prepare, bind, reset, close.
 
 use std::collections::HashMap;
 use std::ffi::c_int;
@@ -35,8 +35,8 @@ impl CallGuard<'_> {
         unsafe { &mut *self.0.guarded.get() }
     }
 
-    /// Records the beginning (`true`) or the end of a backup of this database. At the end, closes
-    /// the connection if it was to be closed during the backup.
+    /// Records the beginning (`true`) or the end (`false`) of a backup of this database. At the
+    /// end, closes the connection if `close` was called during the backup.
     pub(super) fn set_backed_up(&mut self, is_backed_up: bool) {
         self.guarded().is_backed_up = is_backed_up;
         if !is_backed_up && self.guarded().closes {
@@ -44,12 +44,13 @@ impl CallGuard<'_> {
         }
     }
 
-    /// Returns `true` if the connection must be closed at the end of its backup.
+    /// Returns `true` if `close` was called during a backup of this database. The connection is
+    /// then closed at the end of the backup.
     pub(super) fn closes(&self) -> bool {
         self.guarded().closes
     }
 
-    /// Returns the guard; an error if a failed backup to this database has not been finished yet.
+    /// Returns this guard, unless a failed backup to this database is not finished yet.
     ///
     /// # Errors
     /// [`ErrorKind::Interface`] if a backup to this database has failed and is not finished yet.
@@ -63,8 +64,8 @@ impl CallGuard<'_> {
         Ok(self)
     }
 
-    /// Records that a failed backup to this database still has to be finished, or that it was
-    /// finished.
+    /// Records that a failed backup to this database must still be finished (`true`), or that it
+    /// was finished (`false`).
     pub(super) fn set_awaits_finish(&mut self, awaits_finish: bool) {
         self.guarded().awaits_finish = awaits_finish;
     }
@@ -79,7 +80,8 @@ impl CallGuard<'_> {
         self.guarded().db
     }
 
-    /// Returns the number of rollbacks of this connection that have ended active cursors.
+    /// Returns a count that each rollback increments. A cursor that was opened at a lower count
+    /// returns no more rows.
     pub(super) fn n_rollbacks(&self) -> u64 {
         self.guarded().n_rollbacks
     }
@@ -101,7 +103,7 @@ impl CallGuard<'_> {
         unsafe { ffi::sqlite3_get_autocommit(self.db()) != 0 }
     }
 
-    /// Creates the error for the result code `code` of an operation.
+    /// Creates the error for the result code `code` of the operation `during`.
     pub(super) fn error(&self, code: c_int, during: During) -> Error {
         // SAFETY: the handle is open or null, and this thread holds the lock.
         unsafe { from_code(self.db(), code, during) }
@@ -219,7 +221,8 @@ impl CallGuard<'_> {
         Ok(())
     }
 
-    /// Releases an object of the connection (a blob or a failed backup) that its owner has dropped.
+    /// Releases an object of the connection (a statement, a blob or a failed backup) that its owner
+    /// has dropped.
     pub(super) fn put_away(&mut self, dropped: Dropped) {
         match dropped {
             Dropped::Statement(prepared) => self.rest(prepared),
@@ -228,10 +231,10 @@ impl CallGuard<'_> {
         }
     }
 
-    /// Finishes a failed backup of this database.
+    /// Finishes a failed backup whose source is this database.
     fn finish_backup(&mut self, backup: &UnfinishedBackup) {
-        // The target refuses all other calls during the backup, so its lock is free or will soon
-        // be.
+        // The target refuses all other calls until its failed backup is finished, so no thread
+        // holds the target's lock for long.
         if backup.target.lock.lock().is_ok() {
             let mut target = CallGuard(&backup.target);
             // SAFETY: `sqlite3_backup_init` made the handle, it was not finished before, and this

@@ -8,8 +8,8 @@ use onecopy_wire::lock::{lock, unpoisoned};
 use crate::deadlock::{self, Deadlock, thread_number};
 use crate::error::{Error, ErrorKind};
 
-/// A lock that publishes its holder. A thread gets an error, instead of blocking forever, if it
-/// already holds the lock (it may lock again in a callback), or if its wait would be a deadlock.
+/// A lock that records the thread that holds it. A thread gets an error, instead of blocking
+/// forever, if it already holds the lock (in a callback), or if the wait would be a deadlock.
 /// Without contention, locking costs two atomic operations. Waiting threads acquire the lock in the
 /// order of their arrival.
 #[derive(Debug)]
@@ -39,7 +39,7 @@ pub(super) enum Refused {
 }
 
 impl Refused {
-    /// Converts the reason to the error for the caller.
+    /// Returns the error that a call on the connection returns for this reason.
     pub(super) fn error(self) -> Error {
         Error::new(
             ErrorKind::Interface,
@@ -97,8 +97,8 @@ impl CallLock {
 
     fn wait_in_line(&self) {
         let me = thread_number();
-        // The waiting thread is counted before it checks the lock: a holder that releases the lock
-        // after that check sees the count, and notifies the thread.
+        // The counter is incremented before the lock is checked. A holder that releases the lock
+        // after this check therefore sees the counter, and notifies this thread.
         self.waiters.fetch_add(1, SeqCst);
         let mut queue = lock(&self.queue);
         let ticket = queue.next_ticket;

@@ -22,7 +22,7 @@ use crate::source::AttachedHost;
 pub(super) const N_OPS: c_int = 2000;
 
 /// The interval between two calls of [`AttachedHost::turn`] while SQLite steps on a thread that
-/// holds the interpreter lock.
+/// holds the interpreter lock. In this call, Python lets other threads run and handles signals.
 const TURN: Duration = Duration::from_millis(4);
 
 /// A condition variable that wakes the threads that wait for a lock of another connection.
@@ -49,12 +49,12 @@ impl Signal {
     }
 }
 
-/// The cancel flag of one statement. It is never cleared, so a cancel also has an effect before the
-/// statement is stepped.
+/// The cancel flag of one statement. The flag is never cleared, so a statement that is cancelled
+/// before its first step also ends.
 #[derive(Debug)]
 pub(super) struct Cancel {
     flag: AtomicBool,
-    /// The number (from 1) of the statement in its connection.
+    /// The number (from 1) that identifies the statement in its connection.
     id: u64,
 }
 
@@ -91,7 +91,7 @@ impl CancelSignals {
     }
 
     /// With `true`, cancels the current statement and all later statements, because the connection
-    /// is to be closed; with `false`, no longer cancels statements.
+    /// will be closed. With `false` (if the close failed), no longer cancels statements.
     pub(super) fn set_closing(&self, is_closing: bool) {
         self.closing.store(is_closing, Relaxed);
         self.signal.wake();
@@ -108,7 +108,8 @@ impl CancelSignals {
         self.signal.wake();
     }
 
-    /// Returns `true` if the statement to which `cancel` belongs must stop.
+    /// Returns `true` if the statement to which `cancel` belongs must stop, because it was
+    /// cancelled or the connection is being closed.
     pub(super) fn stopped(&self, cancel: &Cancel) -> bool {
         cancel.flag.load(Relaxed)
             || self.cancelled.load(Relaxed) == cancel.id
@@ -121,7 +122,8 @@ impl CancelSignals {
 pub(super) struct CallbackState {
     shared: Arc<CancelSignals>,
     busy_timeout: Duration,
-    /// The call that is being made. Only its thread, which holds the call lock, accesses it.
+    /// The current call of SQLite. Only the thread that makes this call, and so holds the call
+    /// lock, accesses the field.
     current: UnsafeCell<Current>,
 }
 
@@ -157,8 +159,8 @@ impl CallbackState {
     }
 
     /// Records that this thread makes a call of SQLite, until the returned guard is dropped.
-    /// `cancel` is the cancel flag of this call. `host` is its host, if this thread holds the
-    /// interpreter lock.
+    /// `cancel` is the cancel flag of this call. `host` is the host program if this thread holds
+    /// its interpreter lock, otherwise `None`.
     ///
     /// # Safety
     /// The caller must hold the call lock, and must drop the guard before it releases the lock and
@@ -182,8 +184,8 @@ impl CallbackState {
         Running(self)
     }
 
-    /// Returns `true` if the current call must stop. Calls [`AttachedHost::turn`] if [`TURN`] has
-    /// passed since its last call.
+    /// Returns `true` if the current call must stop. Calls [`AttachedHost::turn`] if the time
+    /// [`TURN`] has passed since the last call of `turn`.
     fn stop(&self) -> bool {
         // SAFETY: the progress handler calls this function, on the thread that holds the call lock.
         let current = unsafe { &mut *self.current.get() };

@@ -69,8 +69,8 @@ impl Connection {
         let was_in_transaction = !guard.in_autocommit();
         let statement = Statement::start(self.database.clone(), guard, cancel.clone(), prepared);
         if statement.is_err() && began && !guard.in_autocommit() {
-            // The transaction was begun only for this statement, which has failed without an
-            // effect.
+            // The transaction was begun only for this statement, which has failed without changing
+            // rows.
             guard.run("ROLLBACK")?;
         }
         if kind == StatementKind::Rollback && was_in_transaction && guard.in_autocommit() {
@@ -80,7 +80,7 @@ impl Connection {
     }
 
     /// Begins a transaction if the statement to execute changes rows (`is_dml`), autocommit is off,
-    /// and no transaction is open. Returns `true` if it began one.
+    /// and no transaction is open. Returns `true` if a transaction was begun.
     fn begin(&self, guard: &CallGuard<'_>, is_dml: bool) -> Result<bool, Error> {
         let due = is_dml && !self.autocommit() && guard.in_autocommit();
         if due {
@@ -89,7 +89,8 @@ impl Connection {
         Ok(due)
     }
 
-    /// Calls `f` with the call lock held; the call is recorded, so that a cancel can end it.
+    /// Calls `f` while the call lock is held. The call is recorded, so that the connection's cancel
+    /// handle can end it.
     fn call<T>(&self, f: impl FnOnce(&CallGuard<'_>) -> Result<T, Error>) -> Result<T, Error> {
         let cancel = Arc::new(Cancel::new(self.database.next_id()));
         let guard = self.database.enter()?;
@@ -320,7 +321,7 @@ impl DatabaseConnection for Connection {
     /// closes the file.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::Interface`] in a forked child, in a callback of the connection, and if
+    /// [`crate::ErrorKind::Interface`] in a forked child, in a callback of this connection, and if
     /// the thread that uses the connection waits for this thread.
     fn close(&self) -> Result<(), Error> {
         let shared = self.database.watch.shared();

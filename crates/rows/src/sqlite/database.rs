@@ -36,8 +36,8 @@ pub(super) struct Database {
     pub(super) text_policy: Policy,
 }
 
-/// A blob or a failed backup that its owner has dropped. Only a thread that holds the call lock may
-/// release it.
+/// A statement, blob or failed backup that its owner has dropped. Only a thread that holds the call
+/// lock may release it.
 pub(super) enum Dropped {
     Statement(Prepared),
     /// An open blob, by its number in the connection.
@@ -46,8 +46,7 @@ pub(super) enum Dropped {
     Backup(UnfinishedBackup),
 }
 
-/// A backup that has failed and could not be finished at once, because another thread used its
-/// source.
+/// A failed backup that could not be finished at once, because another thread used its source.
 pub(super) struct UnfinishedBackup {
     pub(super) handle: *mut ffi::sqlite3_backup,
     pub(super) target: Arc<Database>,
@@ -63,14 +62,15 @@ pub(super) struct LockedDatabase {
     pub(super) statements: HashSet<*mut ffi::sqlite3_stmt>,
     /// The open blobs of the connection, by their numbers.
     pub(super) blobs: HashMap<u64, *mut ffi::sqlite3_blob>,
-    /// The number of rollbacks of this connection that have ended active cursors.
+    /// A counter that each rollback increments. A cursor that was opened at a lower count returns
+    /// no more rows.
     pub(super) n_rollbacks: u64,
     /// `true` while the database is the source of a backup.
     pub(super) is_backed_up: bool,
     /// `true` if the connection must be closed at the end of the backup.
     pub(super) closes: bool,
-    /// `true` if a backup to the database has failed and is not finished; the thread that uses the
-    /// source of the backup will finish it.
+    /// `true` if a backup to this database has failed and is not finished yet. The thread that uses
+    /// the source of the backup will finish it.
     pub(super) awaits_finish: bool,
 }
 
@@ -115,8 +115,11 @@ impl Database {
     /// Acquires the call lock; waits until a call of another thread has ended.
     ///
     /// # Errors
-    /// [`ErrorKind::Interface`] in a forked child, if this thread is already in a call (in a
-    /// callback), and if the other thread waits for this thread.
+    /// [`ErrorKind::Interface`] in each of these cases:
+    /// - this process is a forked child of the process that opened the connection;
+    /// - this thread already holds the lock, because it is in a callback of SQLite;
+    /// - the thread that holds the lock waits for this thread;
+    /// - a failed backup to this database is not finished yet.
     pub(super) fn enter(&self) -> Result<CallGuard<'_>, Error> {
         self.check_process()?;
         self.lock.lock().map_err(Refused::error)?;
@@ -151,8 +154,9 @@ impl Database {
         })
     }
 
-    /// Releases a blob or a failed backup that its owner has dropped: now, or at the end of the
-    /// current call. Never waits for the call lock. In a forked child the object leaks.
+    /// Releases an object that its owner has dropped. If another call holds the call lock, the
+    /// object is released at the end of that call; this function never waits. In a forked child the
+    /// object leaks.
     pub(super) fn put_away(&self, dropped: Dropped) {
         if !self.is_ours() {
             return;

@@ -1,4 +1,5 @@
-//! Emits rows with NULL for their deferred values, and reads the deferred values in parts.
+//! Deferred columns: rows are emitted with NULL in these columns, and the caller reads each of
+//! their values in parts.
 
 use std::ffi::c_int;
 
@@ -38,8 +39,8 @@ pub(super) unsafe fn emit_row_without<S: RowSink>(
     Ok(RowEnd::Complete { more })
 }
 
-/// Copies bytes of the value in `column`, from byte `offset` on, into `buffer`; returns `None` for
-/// NULL.
+/// Copies bytes of the value in `column` (from 0), from byte `offset` on, into `buffer`; returns
+/// `None` for NULL.
 ///
 /// # Safety
 /// The requirements of [`super::row::emit_row`] apply. The row must have the column

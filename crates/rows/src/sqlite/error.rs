@@ -1,4 +1,4 @@
-//! The table of SQLite's result codes, each with its kind of error.
+//! Maps each result code of SQLite to a kind of error, and to whether a retry can succeed.
 
 use std::ffi::{CStr, c_int};
 
@@ -11,7 +11,8 @@ use ErrorKind::{
     Programming, ReadOnly,
 };
 
-/// The operation that returned a result code. The meaning of a code depends on it.
+/// The operation that returned a result code. The kind of error depends on the code and the
+/// operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum During {
     /// The database was being opened.
@@ -22,8 +23,9 @@ pub(super) enum During {
     Step,
 }
 
-/// Returns the meaning of a result code. For an extended code that is not in the table, it is the
-/// meaning of its primary code. An unknown code is a permanent `Operational` error.
+/// Returns the kind of error for a result code, and whether it is transient. An extended code that
+/// is not in the table is treated as its primary code. An unknown code is a permanent `Operational`
+/// error.
 fn meaning(code: c_int, during: During) -> Meaning {
     let row = |code: c_int| CODES.iter().find(|r| r.0 == code).map(|r| r.1);
     let mut meaning = row(code)
@@ -40,8 +42,8 @@ fn meaning(code: c_int, during: During) -> Meaning {
     meaning
 }
 
-/// Returns the meaning of a result code that an ODBC driver of SQLite reports. The operation that
-/// returned it is unknown.
+/// Returns the kind of error for a result code that an ODBC driver of SQLite reports, and whether
+/// it is transient. The operation is unknown; code 1 is treated as an error of the SQL text.
 pub(crate) fn meaning_of_code(code: c_int) -> Meaning {
     meaning(code, During::Prepare)
 }
@@ -54,8 +56,8 @@ const fn transient(kind: ErrorKind) -> Meaning {
     Meaning::transient(kind)
 }
 
-/// The meanings of all result codes that are errors, if they occur during the execution of a
-/// statement.
+/// The kind of error for each result code that is an error, if it occurs during the execution of a
+/// statement, and whether the error is transient.
 ///
 /// Source: <https://sqlite.org/rescode.html>. Transient errors are locks, exhausted memory and
 /// disks, a changing schema, a file that cannot be accessed now, and I/O errors. The generic error
@@ -78,8 +80,8 @@ const CODES: &[(c_int, Meaning)] = &[
     (ffi::SQLITE_LOCKED_VTAB, transient(Operational)),
     (ffi::SQLITE_NOMEM, transient(Operational)),
     (ffi::SQLITE_READONLY, permanent(ReadOnly)),
-    // The database must first be opened by a connection that can write, for a recovery or to create
-    // its shared memory, and can then be read.
+    // A connection that can write must first open the database, to recover it or to create its
+    // shared memory. The read-only connection can then read it, so the error is transient.
     (ffi::SQLITE_READONLY_RECOVERY, transient(Operational)),
     (ffi::SQLITE_READONLY_CANTLOCK, transient(Operational)),
     (ffi::SQLITE_READONLY_ROLLBACK, transient(Operational)),

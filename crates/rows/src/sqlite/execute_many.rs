@@ -51,15 +51,16 @@ pub(super) fn execute_many(
 struct Many<'a> {
     database: &'a Database,
     cancel: Arc<Cancel>,
-    /// `true` if a transaction was begun only for the rows of this call; it is rolled back if a row
-    /// fails.
+    /// `true` if a transaction was begun only for the rows of this call. The transaction is rolled
+    /// back if a row fails.
     own_transaction: bool,
     n_rows: u64,
     n_changed: u64,
 }
 
 impl Many<'_> {
-    /// Calls `f` with the call lock held; the call is recorded, so that a cancel can end it.
+    /// Calls `f` while the call lock is held. The call is recorded, so that the connection's cancel
+    /// handle can end it.
     fn call(
         &mut self,
         f: impl FnOnce(&mut Self, &CallGuard<'_>) -> Result<(), Error>,

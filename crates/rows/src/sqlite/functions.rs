@@ -1,8 +1,9 @@
 //! Registers SQL functions, aggregates and collations that the host program (Python) implements.
 //! SQLite calls them while it steps a statement.
 //!
-//! They are called on the thread that steps the statement and holds the call lock, so a call on the
-//! same connection in a function is an error. A panic in a function does not reach C.
+//! SQLite calls the functions on the thread that steps the statement and holds the call lock. A
+//! function that uses the same connection therefore gets an error. A panic in a function is caught
+//! before it reaches C.
 
 use std::cmp::Ordering;
 use std::ffi::{CString, c_int, c_void};
@@ -240,8 +241,8 @@ unsafe fn value_of(value: *mut ffi::sqlite3_value) -> Value {
 /// # Safety
 /// The caller must pass the context of an active call.
 unsafe fn give(context: *mut ffi::sqlite3_context, result: Result<Value, String>) {
-    // SQLite has no decimals, so a decimal is returned as a number if one is exactly equal, as for
-    // parameters.
+    // SQLite has no decimals. A decimal result is converted to the integer or float that is exactly
+    // equal; without such a number, the call is an error.
     let result = result.and_then(|value| match value {
         Value::Decimal(digits) => exact_number(&digits)
             .ok_or_else(|| format!("SQLite has no number that is exactly {digits}")),

@@ -17,7 +17,7 @@ pub struct ParsedTarget {
 /// Parses the text after `sqlite:` in a connection string.
 ///
 /// # Errors
-/// A description of the error in the text.
+/// [`crate::ErrorKind::Connect`] with a description of the error in the text.
 pub fn target(text: &str, read_only: bool, create: bool) -> Result<ParsedTarget, Error> {
     let target = SqliteTarget::parse(text, read_only, create)?;
     Ok(ParsedTarget {

@@ -1,8 +1,9 @@
 //! The SQLite database: the bundled library, called through its C functions.
 //!
-//! SQLite's text is valid only until the next step, so the current row is a live view
-//! ([`LiveRow`]). A statement is read fastest by [`crate::Source::pump`], which steps and emits in
-//! one loop while it holds the connection's lock once. A caller that holds an interpreter lock uses
+//! SQLite's pointers to the values of a row are valid only until the next step. The block of a
+//! statement is therefore a view of its current row ([`LiveRow`]), not a copy.
+//! [`crate::Source::pump`] is the fastest way to read a statement: it steps and emits many rows in
+//! one loop, and acquires the connection's lock once. A caller that holds an interpreter lock uses
 //! [`crate::Source::pump_attached`].
 //!
 //! The forms of the text after `sqlite:` in a connection string:
@@ -14,10 +15,14 @@
 //! | `///cities.db` | `/cities.db` (RFC 8089) or `cities.db` (SQLAlchemy), whichever exists; an error if both or neither exist |
 //! | `:memory:`, `//`, `//:memory:`, `///:memory:` | a database in memory, which ends with the connection |
 //!
-//! The path is percent-decoded: a `?` in a name is written `%3F`. Options follow a `?` and are
-//! separated by `&`: `mode=ro`, `rw`, `rwc` (the default, which creates a missing file) or
-//! `memory`; `immutable=1` for a file that never changes (read-only, without locks, its write-ahead
-//! log is ignored); `busy_timeout_ms=5000`, the time to wait for a lock of another connection.
+//! The path is percent-decoded, so a `?` in a file name is written `%3F`. Options follow a `?` and
+//! are separated by `&`:
+//!
+//! | option | meaning |
+//! |---|---|
+//! | `mode=` | `ro` (read-only), `rw`, `rwc` (creates a missing file) or `memory` |
+//! | `immutable=1` | the file never changes: it is read without locks, and its write-ahead log is ignored |
+//! | `busy_timeout_ms=` | the time to wait for a lock of another connection; 5000 by default |
 //!
 //! | module | contents |
 //! |---|---|
@@ -27,17 +32,17 @@
 //! | `row` | [`LiveRow`]: emits a row's cells from SQLite's memory to the sink |
 //! | `bind` | binds parameter values |
 //! | `execute_many` | one statement for many rows of parameters |
-//! | `open` | opening the file, and its errors |
+//! | `open` | opens the file, and explains why this failed |
 //! | `database` | the handle of a connection, and the state that its call lock guards |
 //! | `call` | calls of SQLite under the call lock: prepare, bind, reset, close |
 //! | `call_lock` | the lock that excludes concurrent calls on a connection |
-//! | `callbacks` | cancels, waits for locks, and calls of the host, while SQLite steps |
+//! | `callbacks` | SQLite's progress and busy handlers: cancellation, waits for locks, calls of Python |
 //! | `functions` | SQL functions, aggregates and collations that the host implements |
 //! | `regexp` | the operator `REGEXP` |
-//! | `backup` | a copy of a database in use |
-//! | `blob` | incremental reads and writes of a value |
+//! | `backup` | copies a database that is in use |
+//! | `blob` | reads and writes a value in parts |
 //! | `statement_cache` | prepared statements that are reused, by SQL text |
-//! | `statement_kind` | the kind of a statement, by its first keyword |
+//! | `statement_kind` | classifies a statement by its first keyword |
 //! | `error` | maps result codes to [`crate::ErrorKind`] |
 //!
 //! Decisions: `docs/decisions/0012-sqlite.md`.

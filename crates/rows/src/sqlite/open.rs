@@ -1,4 +1,4 @@
-//! Opens the file of a database, and explains an error of opening.
+//! Opens the file of a database, and adds the reason and a remedy to the error if this fails.
 
 use std::cell::UnsafeCell;
 use std::collections::{HashMap, HashSet};
@@ -20,7 +20,8 @@ use crate::error::{Error, ErrorKind};
 use crate::fork;
 
 impl Database {
-    /// Opens the database with the same settings of SQLite as Python's `sqlite3`.
+    /// Opens the database with the settings that Python's `sqlite3` uses, for example without
+    /// foreign keys.
     pub(super) fn open(target: &SqliteTarget, options: &ConnectOptions) -> Result<Database, Error> {
         static CONFIGURE: Once = Once::new();
         // SAFETY: SQLite is not initialised before the first open, and every open waits here for
@@ -91,9 +92,9 @@ impl Database {
         if self.read_only {
             guard.run("PRAGMA query_only = 1")?;
         }
-        // SQLite would read the file only at the first statement. It is read here, so that the
-        // connect reports a file that is not a database. If another connection holds a lock, this
-        // is not an error: the statements will wait for it.
+        // SQLite would read the file only at the first statement. This query reads the file now, so
+        // that `open` returns an error for a file that is not a database. A lock of another
+        // connection is not an error here, because later statements wait for the lock.
         let probe = guard.run("SELECT 1 FROM sqlite_schema LIMIT 0");
         // SAFETY: this thread holds the lock, and the handle is open; the handler's context lives
         // as long as the handle.
@@ -123,7 +124,7 @@ fn open_arguments(target: &SqliteTarget) -> (String, c_int) {
         | ffi::SQLITE_OPEN_EXRESCODE;
     let path = &target.path;
     if target.immutable && target.mode != Mode::Memory {
-        // These characters would end the path of a URI (RFC 3986), and `%` is the escape character.
+        // `?` and `#` would end the path of a URI (RFC 3986), and `%` is the escape character.
         let escaped = path
             .replace('%', "%25")
             .replace('?', "%3f")
@@ -134,8 +135,8 @@ fn open_arguments(target: &SqliteTarget) -> (String, c_int) {
             flags | ffi::SQLITE_OPEN_URI,
         );
     }
-    // The bundled build interprets a name that begins with `file:` as a URI, so such a file is
-    // passed as a path.
+    // The bundled build interprets a name that begins with `file:` as a URI. With `./` before it,
+    // the name is a path.
     if path.starts_with("file:") {
         return (format!("./{path}"), flags);
     }

@@ -11,14 +11,14 @@ use regex::Regex;
 use super::functions::{Function, Scalar};
 use crate::value::Value;
 
-/// The number of compiled patterns that are stored for the next calls.
+/// The largest number of compiled patterns that are kept for later calls.
 const KEPT: usize = 16;
 
 /// The largest size of a pattern in bytes. Parsing a pattern needs some hundred times its size in
 /// memory.
 const MAX_PATTERN_BYTES: usize = 1 << 20;
 
-/// The largest size in bytes of a pattern that an error message repeats.
+/// The largest size in bytes of a pattern that an error message quotes.
 const MAX_QUOTED_BYTES: usize = 200;
 
 /// Returns the function that SQLite calls for the operator `REGEXP`, with the pattern and the text

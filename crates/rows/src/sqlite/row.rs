@@ -19,7 +19,7 @@ unsafe extern "C" {
     fn sqlite3_value_bytes16(value: *mut ffi::sqlite3_value) -> c_int;
 }
 
-/// The position within a row up to which its values were emitted.
+/// The position within a row up to which the row's values were emitted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct At {
     /// `true` if `begin_row` was called for the row.
@@ -46,13 +46,13 @@ pub(super) enum RowEnd {
 pub(super) fn part_bytes(long_values: LongValues) -> usize {
     match long_values {
         LongValues::Whole => usize::MAX,
-        // A part has at least four bytes, the longest form of a character, so that every part
-        // contains one.
+        // A part has at least four bytes, the size of the longest character in UTF-8, so that every
+        // part contains at least one character.
         LongValues::Parts { part_bytes } => part_bytes.max(4),
     }
 }
 
-/// Emits the current row of `stmt` from `at` on, and advances `at`.
+/// Emits the current row of `stmt` from the position `at` on, and advances `at`.
 ///
 /// Values are read by `sqlite3_value_*`. On a connection without mutexes an unprotected value may
 /// be used as a protected one (<https://sqlite.org/c3ref/value.html>); the column functions would
@@ -77,7 +77,7 @@ pub(super) unsafe fn emit_row<S: RowSink>(
         let column = at.column as usize;
         // SAFETY: the statement is on a row and column < n_columns, so the value is live until the
         // next step, reset or finalise, which require the lock that this thread holds. The value's
-        // text and bytes live as long: a value is read in only one form, so no conversion moves
+        // text and bytes live as long: a value is read in only one encoding, so no conversion moves
         // them.
         let cell = match unsafe { read_value(ffi::sqlite3_column_value(stmt, at.column)) } {
             Some(cell) => cell,
@@ -112,8 +112,8 @@ pub(super) unsafe fn emit_row<S: RowSink>(
 #[inline]
 pub(super) unsafe fn read_value<'a>(value: *mut ffi::sqlite3_value) -> Option<Cell<'a>> {
     // SAFETY: the value is live, by the contract of this function. Its length is read after its
-    // pointer, in the same form, as <https://sqlite.org/c3ref/column_blob.html> requires; pointer
-    // and length describe memory of SQLite that does not change.
+    // pointer, in the same encoding, as <https://sqlite.org/c3ref/column_blob.html> requires;
+    // pointer and length describe memory of SQLite that does not change.
     unsafe {
         Some(match ffi::sqlite3_value_type(value) {
             ffi::SQLITE_INTEGER => Cell::I64(ffi::sqlite3_value_int64(value)),
@@ -133,8 +133,8 @@ pub(super) unsafe fn read_value<'a>(value: *mut ffi::sqlite3_value) -> Option<Ce
     }
 }
 
-/// Returns text in the encoding in which SQLite stores it: UTF-8, or UTF-16 in native byte order in
-/// a UTF-16 database. Returns `None` if SQLite could not allocate memory.
+/// Returns the text of a value in the encoding in which SQLite stores it: UTF-8, or UTF-16 in
+/// native byte order in a UTF-16 database. Returns `None` if SQLite could not allocate memory.
 ///
 /// # Safety
 /// The requirements of [`read_value`] apply. The value must be text.

@@ -118,7 +118,7 @@ impl Statement {
         self.check(guard).map_err(PumpError::Source)?;
         // SAFETY: the guard holds the lock, and outlives this value.
         let _running = unsafe { database.watch.run(&self.cancel, host) };
-        // A row that `fetch` has returned is treated as emitted.
+        // A row that `fetch` has returned is not emitted again.
         if std::mem::take(&mut self.row.n_rows) != 0 {
             self.state = StatementState::Between;
         }
@@ -260,8 +260,9 @@ impl Drop for Statement {
 }
 
 impl DatabaseStatement for Statement {
-    /// Returns the number of changed rows; `None` for a statement of another kind, such as a query.
-    /// For a statement with RETURNING, the number is `None` until all its rows were read.
+    /// Returns the number of rows that the statement inserted, changed or deleted; `None` for any
+    /// other statement, such as a query. For a statement with RETURNING, the result is `None` until
+    /// all its rows were read.
     fn row_count(&self) -> Option<u64> {
         self.row_count
     }
@@ -270,8 +271,8 @@ impl DatabaseStatement for Statement {
         self.last_row_id
     }
 
-    /// Sets how long values are emitted. SQLite has every value in memory whole, so no value is
-    /// truncated.
+    /// Sets whether long values are emitted in parts. SQLite has each value completely in memory,
+    /// so no value is truncated.
     fn set_long_values(&mut self, long_values: LongValues) {
         self.row.part_bytes = part_bytes(long_values);
     }
@@ -286,7 +287,8 @@ impl DatabaseStatement for Statement {
         Ok(())
     }
 
-    /// Copies a part of the value, which SQLite has in memory whole.
+    /// Copies a part of a deferred value of the current row into `buffer`. SQLite has the value
+    /// completely in memory.
     fn read_part(
         &mut self,
         column: usize,
@@ -296,7 +298,8 @@ impl DatabaseStatement for Statement {
         let database = self.row.database.clone();
         let guard = database.enter()?;
         self.check(&guard)?;
-        // A row was emitted, and the statement was not stepped afterwards, as after `pump_in`.
+        // `true` if the last row was emitted and the statement was not stepped since, as after
+        // `pump_in`.
         let is_on_row = matches!(self.state, StatementState::Between) && self.row.n_rows == 0;
         let column_number = c_int::try_from(column).ok();
         let Some(number) = column_number.filter(|n| is_on_row && *n < self.row.n_columns) else {
@@ -321,8 +324,8 @@ impl Source for Statement {
         &self.schema
     }
 
-    /// Steps the statement once. The block is then one row, or the part of a row that was not
-    /// emitted yet.
+    /// Steps the statement to its next row, unless only a part of the current row was emitted. The
+    /// block is then one row, or the part of a row that was not emitted yet.
     fn fetch(&mut self, _budget: Budget) -> Result<Fetched, Error> {
         let database = self.row.database.clone();
         let guard = database.enter()?;
@@ -352,9 +355,9 @@ impl Source for Statement {
         &self.row
     }
 
-    /// Emits up to `budget.block_rows` rows in one loop under one lock. There is no buffer, so
-    /// `budget.block_bytes` has no effect. Rows are emitted in row order, whatever the value of
-    /// [`RowSink::COLUMNS`].
+    /// Emits up to `budget.block_rows` rows in one loop, with the call lock held. The rows are not
+    /// buffered, so `budget.block_bytes` has no effect. Cells are emitted row by row, even for a
+    /// sink with [`RowSink::COLUMNS`].
     fn pump<S: RowSink>(
         &mut self,
         _position: &mut BlockPosition,
@@ -377,7 +380,8 @@ impl Source for Statement {
         self.pump(position, budget, sink)
     }
 
-    /// Emits rows as `pump` does, while the caller holds the interpreter lock. Copies no values.
+    /// Emits rows as `pump` does, for a caller that holds the interpreter lock. The values are not
+    /// copied before they are emitted.
     fn pump_attached<S: RowSink>(
         &mut self,
         _position: &mut BlockPosition,
@@ -439,8 +443,8 @@ fn no_memory() -> Error {
     of(ffi::SQLITE_NOMEM, "out of memory".to_owned(), During::Step)
 }
 
-/// Returns the columns of the statement, which were read at its last execution. If SQLite has
-/// prepared the statement again since then, reads the columns again.
+/// Returns the columns of the statement's result as they were read at its last execution. If SQLite
+/// has prepared the statement again since then, reads the columns again.
 ///
 /// # Safety
 /// The statement must be live, and the caller must hold its connection's lock.

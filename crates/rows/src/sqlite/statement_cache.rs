@@ -22,8 +22,9 @@ pub(super) struct Prepared {
     pub(super) sql: Arc<str>,
     pub(super) kind: StatementKind,
     pub(super) n_parameters: usize,
-    /// The columns of the result; `None` before the first execution. The number is SQLite's count
-    /// of repeated preparations of the statement at the time when the columns were read.
+    /// The columns of the result; `None` before the first execution. The number is
+    /// `SQLITE_STMTSTATUS_REPREPARE` at the time when the columns were read. If it has increased
+    /// since, SQLite has prepared the statement again, and the columns may have changed.
     pub(super) schema: Option<(c_int, Schema)>,
 }
 
@@ -31,8 +32,8 @@ pub(super) struct Prepared {
 // bound to a thread.
 unsafe impl Send for Prepared {}
 
-/// The cached statements: they are reset and have no bindings. A statement in use is not in the
-/// cache, so two simultaneous uses of a SQL text have two statements.
+/// The cached statements, which were reset and have no bindings. A statement in use is not in the
+/// cache, so a SQL text that is used twice at the same time has two statements.
 #[derive(Debug, Default)]
 pub(super) struct Cache {
     resting: HashMap<Arc<str>, (u64, Prepared)>,
@@ -40,7 +41,8 @@ pub(super) struct Cache {
 }
 
 impl Cache {
-    /// Removes the statement with this SQL text and returns it; `None` if there is none.
+    /// Removes the statement with this SQL text and returns it; `None` if the cache has no such
+    /// statement.
     pub(super) fn take(&mut self, sql: &str) -> Option<Prepared> {
         self.resting.remove(sql).map(|(_, prepared)| prepared)
     }

@@ -28,7 +28,8 @@ pub(super) enum StatementKind {
 }
 
 impl StatementKind {
-    /// Determines the kind of `sql`; `read_only` is SQLite's report that the statement only reads.
+    /// Determines the kind of `sql`. `read_only` is the result of `sqlite3_stmt_readonly`: `true`
+    /// if the statement does not write to the database.
     pub(super) fn of(sql: &str, read_only: bool) -> StatementKind {
         let keyword = first_keyword(sql);
         let is = |word: &str| keyword.eq_ignore_ascii_case(word);

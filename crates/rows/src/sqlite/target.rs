@@ -115,8 +115,8 @@ impl SqliteTarget {
     }
 }
 
-/// Returns the path of the file for `path`, which may have any of the forms in the documentation of
-/// [`super`]. `exists` returns `true` if a file with the given path exists.
+/// Returns the path of the file that the text `path` names; the documentation of [`super`] lists
+/// the forms of `path`. `exists` returns `true` if a file with the given path exists.
 fn resolve(path: &str, exists: &dyn Fn(&str) -> bool) -> Result<String, Error> {
     let slashes = path.bytes().take_while(|b| *b == b'/').count();
     let rest = &path[slashes..];

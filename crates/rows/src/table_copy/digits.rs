@@ -1,10 +1,11 @@
-//! `DecimalDigits`: a number in decimal notation, by which numbers of different forms are compared.
+//! `DecimalDigits`: a decimal number in a normal form, by which numbers in different notations can
+//! be compared.
 
-/// A finite number: its significant digits, as an integer, times a power of ten.
+/// A finite number as its significant digits and a power of ten. Equal numbers have equal fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct DecimalDigits {
     is_negative: bool,
-    /// The digits, without zeros at their begin and their end; empty for 0.
+    /// The significant digits, without leading and trailing zeros; empty for 0.
     digits: String,
     /// The number of digits after the decimal point; negative for a multiple of ten.
     scale: i64,
@@ -12,7 +13,8 @@ pub(super) struct DecimalDigits {
 
 impl DecimalDigits {
     /// Parses a number as databases write it, such as `-12.50` or `1.5e-07`. Returns `None` for any
-    /// other text, also for a number with a plus sign or with zeros at its begin: `007` is a code.
+    /// other text. A plus sign and leading zeros are not accepted, because `007` may be a code
+    /// instead of a number.
     pub(super) fn parse(text: &str) -> Option<DecimalDigits> {
         let (is_negative, unsigned) = match text.strip_prefix('-') {
             Some(rest) => (true, rest),
@@ -50,30 +52,33 @@ impl DecimalDigits {
         })
     }
 
-    /// Returns the number that a finite float has in its shortest notation.
+    /// Parses the shortest decimal notation of a float; returns `None` for a NaN or an infinity.
     pub(super) fn of_f64(value: f64) -> Option<DecimalDigits> {
         DecimalDigits::parse(&format!("{value:e}"))
     }
 
-    /// Returns the float whose shortest notation is this number; `None` if there is none.
+    /// Returns the float whose shortest notation is this number; `None` if no float has it. `text`
+    /// is the text from which this number was parsed.
     pub(super) fn to_f64(&self, text: &str) -> Option<f64> {
         let value: f64 = text.parse().ok()?;
         (DecimalDigits::of_f64(value)? == *self).then_some(value)
     }
 
-    /// Returns the 32-bit float whose shortest notation is this number; `None` if there is none.
+    /// Returns the 32-bit float whose shortest notation is this number; `None` if no 32-bit float
+    /// has it. `text` is the text from which this number was parsed.
     pub(super) fn to_f32(&self, text: &str) -> Option<f32> {
         let value: f32 = text.parse().ok()?;
         (DecimalDigits::parse(&format!("{value:e}"))? == *self).then_some(value)
     }
 
-    /// Returns the smallest number of digits after the decimal point that represents the number; it
-    /// is negative for a multiple of ten.
+    /// Returns the smallest number of digits after the decimal point that represents the number
+    /// exactly. It is negative for a multiple of ten.
     pub(super) fn scale(&self) -> i64 {
         self.scale
     }
 
-    /// Returns the number without an exponent; `None` if it had more than 1,000 zeros.
+    /// Returns the number in decimal notation without an exponent. Returns `None` if more than
+    /// 1,000 zeros would have to be added.
     pub(super) fn plain(&self) -> Option<String> {
         const MOST_ZEROS: usize = 1000;
         let sign = if self.is_negative { "-" } else { "" };

@@ -1,6 +1,6 @@
-//! `ColumnStorage`: the values that a column of a table stores without a change. The databases
-//! convert values of other types on their own: PostgreSQL rounds a float for an integer column,
-//! and SQLite stores NaN as NULL. Here such a value is an error.
+//! `ColumnStorage`: the values that a column of a table stores unchanged. Databases silently
+//! convert some values of other types: PostgreSQL rounds a float for an integer column, and SQLite
+//! stores NaN as NULL. In a copy, such a value is an error.
 
 use super::digits::DecimalDigits;
 use crate::arrow::{DataType, parse_date, parse_time, parse_timestamp, type_of};
@@ -14,27 +14,27 @@ use crate::value::Value;
 /// The reason for which a value is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
-    /// The column stores values of another kind.
+    /// The column's type stores values of another kind, for example integers instead of dates.
     Kind,
-    /// The column would store another value: a rounded number, a shorter text.
+    /// The column would store a changed value: a rounded number or a shorter text.
     Change,
     /// The value is a text with a NUL, which PostgreSQL cannot store.
     Nul,
-    /// One of value and column has an offset from UTC, and the other has none.
+    /// The value has an offset from UTC and the column's type has none, or the reverse.
     Offset,
 }
 
-/// A class of column types, by the values that they store.
+/// A class of column types that store the same values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ColumnStorage {
     /// SQLite: a column with the affinity TEXT, which stores numbers as text.
     SqliteText,
     /// SQLite: a column with a numeric affinity, which stores the text of a number as a number.
     SqliteNumber {
-        /// `true` if integers are stored as floats.
+        /// `true` if the column stores integers as floats.
         is_real: bool,
     },
-    /// SQLite: a column that stores each value as it is.
+    /// SQLite: a column that stores each value with the value's own type, unchanged.
     SqliteAny,
     Bool,
     Integer,
@@ -45,9 +45,10 @@ pub(super) enum ColumnStorage {
         scale: Option<i8>,
     },
     Text {
-        /// `true` for text of PostgreSQL, which has no NUL.
+        /// `true` for a column of PostgreSQL, whose text cannot contain NUL.
         is_postgres: bool,
-        /// The number of characters after which PostgreSQL omits spaces.
+        /// The declared length of a PostgreSQL `varchar` in characters; `None` if it is unlimited
+        /// or unknown. PostgreSQL silently removes excess spaces from a longer text.
         most_chars: Option<usize>,
     },
     Binary,
@@ -60,7 +61,7 @@ pub(super) enum ColumnStorage {
         with_offset: bool,
     },
     Uuid,
-    /// Any other type, whose values are written as text: the database parses the text.
+    /// Any other type. Its values are sent as text, which the database parses.
     Parsed,
 }
 
@@ -83,7 +84,7 @@ impl ColumnStorage {
             }
             ColumnType::Text => {
                 let is_postgres = dialect == Dialect::Postgres;
-                // Other drivers report a size for a type without one.
+                // Other drivers report a size even for a `varchar` without a declared size.
                 let is_limited = is_postgres
                     && names.driver == "onecopy"
                     && column.type_name == "varchar"
@@ -123,7 +124,7 @@ impl ColumnStorage {
     /// Converts a value to the type of the column, so that the database stores it unchanged.
     ///
     /// # Errors
-    /// The column would store another value, or has no value for it.
+    /// The column would store a changed value, or cannot store a value of this kind.
     pub(super) fn convert(self, value: Value) -> Result<Value, Refusal> {
         if value == Value::Null {
             return Ok(value);
@@ -154,7 +155,8 @@ impl ColumnStorage {
                 match &value {
                     Value::Bytes(_) => Err(Refusal::Kind),
                     Value::Text(text) if is_postgres && text.contains('\0') => Err(Refusal::Nul),
-                    // PostgreSQL refuses a longer text, except if it has only spaces too many.
+                    // PostgreSQL itself refuses a text that is too long, unless all excess
+                    // characters are spaces: it removes them, which would change the value.
                     Value::Text(text)
                         if text.ends_with(' ')
                             && most_chars.is_some_and(|n| text.chars().count() > n) =>
@@ -179,10 +181,11 @@ impl ColumnStorage {
         }
     }
 
-    /// Converts a value for a column of dates, times, timestamps or UUIDs, also from text.
+    /// Converts a value for a column of dates, times, timestamps or UUIDs. A text is parsed.
     fn temporal_or_uuid(self, value: Value) -> Result<Value, Refusal> {
         let value = match value {
-            // The infinite dates of PostgreSQL, which other databases refuse.
+            // Infinite dates are passed on as text: PostgreSQL accepts them, and other databases
+            // refuse them.
             Value::Text(text) if matches!(text.as_str(), "infinity" | "-infinity") => {
                 return Ok(Value::Text(text));
             }
@@ -236,7 +239,8 @@ impl ColumnStorage {
     }
 }
 
-/// Converts a value for a numeric column of SQLite, which stores the text of a number as a number.
+/// Converts a value for a column of SQLite with a numeric affinity. SQLite stores the text of a
+/// number in such a column as a number, so a text that would change is refused.
 fn sqlite_number(value: Value, is_real: bool) -> Result<Value, Refusal> {
     let number = match &value {
         Value::F64(f) if f.is_nan() => return Err(Refusal::Change),
@@ -277,7 +281,7 @@ fn integer(value: Value) -> Result<Value, Refusal> {
     match digits.plain() {
         Some(plain) if digits.scale() <= 0 => Ok(match plain.parse() {
             Ok(n) => Value::I64(n),
-            // An unsigned column may store it; any other one refuses it.
+            // An unsigned column may store this large integer; any other column refuses it.
             Err(_) => Value::Decimal(plain),
         }),
         _ => Err(Refusal::Change),
@@ -302,7 +306,8 @@ fn float(value: &Value, is_real: bool) -> Result<f64, Refusal> {
     };
     let number = DecimalDigits::parse(&digits).ok_or(Refusal::Kind)?;
     let found = match (is_real, value) {
-        // The 64-bit float may be that of a 32-bit float, or that of its shortest notation.
+        // A 64-bit float is accepted if it equals a 32-bit float, or if its shortest notation is
+        // that of a 32-bit float.
         (true, Value::F64(f)) if f64::from(*f as f32).to_bits() == f.to_bits() => Some(*f),
         (true, _) => number.to_f32(&digits).map(onecopy_wire::number::widen),
         (false, _) => number.to_f64(&digits),
@@ -314,7 +319,7 @@ fn float(value: &Value, is_real: bool) -> Result<f64, Refusal> {
 fn decimal(value: Value, scale: Option<i8>) -> Result<Value, Refusal> {
     let text = match &value {
         Value::I64(n) => n.to_string(),
-        // The database decides: PostgreSQL has NaN and infinities.
+        // The database accepts or refuses the value: PostgreSQL's `numeric` has NaN and infinities.
         Value::F64(f) if !f.is_finite() => return Ok(value),
         Value::F64(f) => format!("{f:e}"),
         Value::Decimal(text) => text.clone(),
@@ -328,14 +333,15 @@ fn decimal(value: Value, scale: Option<i8>) -> Result<Value, Refusal> {
     if scale.is_some_and(|scale| number.scale() > i64::from(scale)) {
         return Err(Refusal::Change);
     }
-    // Zeros at the end are kept: 1.50 stays 1.50.
+    // The text is kept, so that trailing zeros are not lost: 1.50 stays 1.50.
     match text.contains(['e', 'E']) {
         false => Ok(Value::Decimal(text)),
         true => number.plain().map(Value::Decimal).ok_or(Refusal::Change),
     }
 }
 
-/// Converts a number to text, whose digits a database could round; returns other values unchanged.
+/// Converts a number to text, because a database could round it when it converts it to text itself.
+/// Returns other values unchanged.
 fn number_as_text(value: Value) -> Value {
     Value::Text(match value {
         Value::Decimal(digits) => digits,

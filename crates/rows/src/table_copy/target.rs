@@ -19,7 +19,8 @@ use crate::value::Value;
 pub enum CopyError {
     /// The rows cannot be read.
     Source(Error),
-    /// The rows do not fit the table, or cannot be inserted.
+    /// The columns of the rows do not match the table, a value would change, or the database
+    /// refused a row.
     Target(Error),
 }
 
@@ -31,8 +32,9 @@ pub struct TargetTable<'c> {
     columns: Vec<(Column, ColumnStorage)>,
 }
 
-/// Returns Arrow types by which the values of a result keep their value: decimals and arrays as
-/// text. The types in `given` have precedence.
+/// Returns the Arrow types to request for the columns of a result, so that no value changes in a
+/// copy: text for decimals and arrays. Each item contains a column name and its type. The types in
+/// `given` have precedence.
 #[must_use]
 pub fn exact_types(schema: &Schema, given: &[(String, DataType)]) -> Vec<(String, DataType)> {
     let open = schema.columns.iter().filter(|column| {
@@ -47,8 +49,8 @@ pub fn exact_types(schema: &Schema, given: &[(String, DataType)]) -> Vec<(String
 }
 
 impl<'c> TargetTable<'c> {
-    /// Reads the names and types of the columns of a table. A dot in `name` separates schema and
-    /// table, whose names are quoted.
+    /// Reads the names and types of the columns of a table. A dot in `name` separates the schema
+    /// from the table. Both names are quoted in the SQL text.
     ///
     /// # Errors
     /// The error of the database, with a remedy if the table does not exist.
@@ -82,8 +84,8 @@ impl<'c> TargetTable<'c> {
         })
     }
 
-    /// Returns `true` if the table is in the SQLite file that `source` reads, whose lock a copy would
-    /// need twice.
+    /// Returns `true` if the table is in the SQLite file that `source` reads. A copy would then
+    /// need the lock of this file twice, to read and to write.
     ///
     /// # Errors
     /// A connection was closed.
@@ -99,11 +101,13 @@ impl<'c> TargetTable<'c> {
         Ok(files.is_some_and(is_same))
     }
 
-    /// Returns the column of the table for each of the names of a result.
+    /// Returns the column of the table for each column name of a result. Except in PostgreSQL and
+    /// in databases of the dialect `Generic`, the case of ASCII letters is ignored.
     ///
     /// # Errors
-    /// [`ErrorKind::Programming`] with the name of a column that only one of the two has, or that
-    /// the result has twice. With `allow_defaults`, the table may have further columns.
+    /// [`ErrorKind::Programming`] with the name of a column that the result has twice, that the
+    /// table does not have, or that only the table has. With `allow_defaults`, a column that only
+    /// the table has is not an error.
     pub fn match_columns(
         &self,
         names: &[&str],
@@ -164,7 +168,7 @@ impl<'c> TargetTable<'c> {
     }
 }
 
-/// Columns of a table, one for each column of the rows that are inserted.
+/// The columns of a table into which rows are inserted, in the order of the columns of these rows.
 #[derive(Debug)]
 pub struct MatchedColumns<'t> {
     table: &'t TargetTable<'t>,
@@ -172,13 +176,14 @@ pub struct MatchedColumns<'t> {
 }
 
 impl MatchedColumns<'_> {
-    /// Inserts the rows of all batches; returns their number. The caller commits the transaction,
-    /// or rolls it back after an error. `observe` is called with each batch before it is inserted,
-    /// and can end the copy.
+    /// Inserts the rows of all batches; returns their number. The caller must commit the
+    /// transaction, or roll it back after an error. `observe` is called with each batch before its
+    /// rows are inserted; an error that it returns ends the copy.
     ///
     /// # Errors
-    /// The error of the batches, of a value that its column would change, or of the database; with
-    /// the index of the row, from 0.
+    /// [`CopyError::Source`] for an error of `batches` or `observe`. [`CopyError::Target`] if a
+    /// value would change in its column, or for an error of the database; it contains the index
+    /// (from 0) of the row.
     pub fn insert(
         &self,
         batches: &mut impl Batches,
@@ -214,8 +219,8 @@ impl MatchedColumns<'_> {
     }
 }
 
-/// An iterator over rows whose values are converted to the types of the columns. After an error it
-/// ends.
+/// An iterator over rows whose values are converted to the types of the columns. It ends after an
+/// error, which is then in `refused` or in `rows`.
 struct ExactRows<'t, F> {
     rows: BatchRows<F>,
     columns: &'t [&'t (Column, ColumnStorage)],
@@ -250,7 +255,7 @@ impl<F: FnMut() -> Result<Option<Batch>, Error>> Iterator for ExactRows<'_, F> {
     }
 }
 
-/// Returns the kind of a value, for an error message.
+/// Returns the words for the type of a value in an error message, such as `an integer`.
 fn kind_of(value: &Value) -> &'static str {
     match value {
         Value::Bool(_) => "a boolean",

@@ -1,6 +1,6 @@
 //! Helpers for the integration tests: the real databases to test against (`Profile`), and a sink
 //! that stores values (`Keeper`).
-#![allow(dead_code)] // Each test file uses its part.
+#![allow(dead_code)] // Each test file uses only some of these items.
 #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
 
 #[path = "../../../text/tests/support/skips.rs"]
@@ -15,7 +15,7 @@ use onecopy_rows::{
 use onecopy_text::{Policy, Units, naive};
 use skips::skip;
 
-/// A database and driver to test against. Each has an environment variable that contains its
+/// A database and driver to test against. For each profile, an environment variable contains the
 /// connection string (`python3 -m tests.support.servers env` prints these variables).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Profile {
@@ -63,8 +63,8 @@ impl Profile {
 
 impl Profile {
     /// Opens a connection to a database to which no other test writes at the same time. For SQLite,
-    /// which locks the whole file, this is a new file in a temporary folder. The second value is
-    /// that folder, which is deleted when the value is dropped.
+    /// which locks the whole file, the database is a new file in a temporary folder. The second
+    /// returned value is that folder, which is deleted when the value is dropped.
     pub(crate) fn open_own(self) -> Option<(Connection, Option<tempfile::TempDir>)> {
         if self != Profile::SqliteOdbc {
             return Some((self.open()?, None));
@@ -167,7 +167,7 @@ pub(crate) struct Keeper {
     kind: Option<LongKind>,
     pub(crate) largest_part: usize,
     pub(crate) n_parts: usize,
-    /// The number of rows after which the sink pauses the emit; 0 to accept all rows.
+    /// The number of rows after which the sink reports that it is full; 0 to accept all rows.
     pub(crate) pause_after: usize,
     taken: usize,
 }

@@ -1,5 +1,5 @@
-//! A [`Source`] for tests that returns planned rows.
-#![allow(dead_code)] // Each test file uses its own part.
+//! A [`Source`] for tests that returns rows, and optionally an error, which the test has defined.
+#![allow(dead_code)] // Each test file uses only some of these items.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -174,7 +174,7 @@ enum Call {
     LongEnd(usize),
 }
 
-/// The part of a row that is in one block. A row with a long value may be in several blocks.
+/// The part of a row that is in one block. The parts of a long value are in different blocks.
 #[derive(Clone, Debug, Default)]
 struct RowPiece {
     begins: bool,
@@ -262,8 +262,8 @@ pub(crate) struct PlannedSource {
     failure: Option<Error>,
     /// `true` after a cancel handle of this source was used.
     pub(crate) cancelled: Arc<AtomicBool>,
-    /// A handle that the failing fetch uses before it returns its error, as if another thread
-    /// cancelled during the fetch.
+    /// A cancel handle that the fetch that fails uses before it returns its error, as if another
+    /// thread had cancelled during the fetch.
     pub(crate) during_failure: Arc<Mutex<Option<CancelHandle>>>,
 }
 
@@ -303,7 +303,7 @@ impl Source for PlannedSource {
 }
 
 /// Reads a stream to its end, in chunks of `capacity` bytes. Returns all bytes, and the error that
-/// ended the stream if there is one.
+/// ended the stream; `None` if no error did.
 pub(crate) fn pump(
     stream: &mut dyn ChunkSource,
     capacity: usize,

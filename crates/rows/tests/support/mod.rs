@@ -1,6 +1,6 @@
-//! Helpers for the tests of SQLite: a sink that stores rows, and functions that create and read
-//! them.
-#![allow(dead_code)] // Each test file uses its own part.
+//! Helpers for the tests of SQLite: a sink that stores rows, and functions that open databases and
+//! read rows.
+#![allow(dead_code)] // Each test file uses only some of these items.
 
 use onecopy_rows::ConnectOptions;
 use onecopy_rows::DatabaseConnection;
@@ -124,7 +124,7 @@ pub(crate) fn open_read_only(target: &str) -> Result<Connection, Error> {
     Connection::open_path(target, &options)
 }
 
-/// Returns the source's error. The sink of these tests returns no errors.
+/// Returns the error of the source. The sink of these tests cannot fail, so no other error exists.
 pub(crate) fn source_error(error: PumpError<std::convert::Infallible>) -> Error {
     match error {
         PumpError::Source(error) => error,
@@ -155,7 +155,8 @@ pub(crate) fn fetch_all(statement: &mut Statement) -> Result<Vec<Vec<Got>>, Erro
     Ok(sink.rows)
 }
 
-/// Executes `sql` and returns its rows. Asserts that both ways of reading return the same rows.
+/// Executes `sql` and returns its rows. Asserts that reading by `pump` and reading by `fetch` and
+/// `emit` return the same rows.
 pub(crate) fn rows(connection: &Connection, sql: &str, parameters: &[Value]) -> Vec<Vec<Got>> {
     let pumped = pump_all(&mut connection.execute(sql, parameters).unwrap()).unwrap();
     let fetched = fetch_all(&mut connection.execute(sql, parameters).unwrap()).unwrap();

@@ -1,5 +1,5 @@
-//! [`Format`]: the text of an access log line. Data of the client is escaped, so that it cannot add
-//! a line or end a quoted field.
+//! [`Format`]: the formats of an access log line. Bytes that come from the client are escaped, so
+//! that a client can neither start a new line of the log nor end a quoted field.
 
 use std::io::Write;
 use std::time::Duration;
@@ -7,26 +7,27 @@ use std::time::Duration;
 use super::time::SecondText;
 use super::{Access, Keep};
 
-/// The form of the lines of an access log. The time in a line is the time at which the request's
-/// head was complete, in UTC.
+/// The format of the lines of an access log. The time in a line is in UTC. It is the time at which
+/// the last byte of the request's head was received.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Format {
     /// Apache's Common Log Format: `host - - [time] "request line" status bytes`. `bytes` is the
-    /// size of the body, or `-` if there is none. A request whose head could not be parsed has the
-    /// request line `-`.
+    /// size of the response body, or `-` if the response has no body. If the request head could not
+    /// be parsed, the request line is `-`.
     #[default]
     Common,
-    /// The common format, followed by `"Referer" "User-Agent"`. The log must record the fields that
-    /// [`Format::keep`] returns.
+    /// [`Format::Common`], followed by `"Referer" "User-Agent"`. For this format, the log must
+    /// record the two header fields: [`Format::keep`] returns the selection.
     Combined,
-    /// One JSON object per line. `bytes` includes the head; `duration` is in seconds.
+    /// One JSON object per line. The member `bytes` is the size of the response with its head. The
+    /// member `duration` is in seconds.
     Json,
 }
 
 impl Format {
-    /// Returns the fields that the log must record for this format. They include the query only if
-    /// `query` is `true`.
+    /// Returns the optional fields that the server must record for this format. The query string is
+    /// recorded only if `query` is `true`.
     #[must_use]
     pub fn keep(self, query: bool) -> Keep {
         Keep {
@@ -35,7 +36,8 @@ impl Format {
         }
     }
 
-    /// Appends the line of a request that ended at `now` (the time since 1970), with a line end.
+    /// Appends the line of a request, with a line end. The request ended at `now`, given as the
+    /// time since 1970.
     pub(super) fn put(
         self,
         out: &mut Vec<u8>,
@@ -59,8 +61,8 @@ impl Format {
         out.push(b'\n');
     }
 
-    /// Appends a line that reports the number `n` of dropped lines. The request line in it has no
-    /// HTTP version, so no request can produce an equal log line.
+    /// Appends a line that reports that `n` lines were dropped. The request line in it has no HTTP
+    /// version, so no request can cause an equal log line.
     pub(super) fn put_dropped(
         self,
         out: &mut Vec<u8>,
@@ -114,8 +116,8 @@ fn protocol(access: &Access<'_>) -> &'static str {
     }
 }
 
-/// Appends `bytes`, escaped as by Apache since 2.0.46: `"` and `\` get a backslash; bytes that are
-/// not printable ASCII become `\n`, `\t` or `\xhh`.
+/// Appends `bytes`, escaped like Apache since version 2.0.46 does: `"` and `\` get a backslash
+/// before them, and bytes that are not printable ASCII become `\n`, `\t` or `\xhh`.
 fn put_escaped(out: &mut Vec<u8>, bytes: &[u8]) {
     let mut rest = bytes;
     while !rest.is_empty() {
@@ -170,8 +172,8 @@ fn put_json(out: &mut Vec<u8>, access: &Access<'_>, begun: Duration, texts: &mut
     let _ = write!(out, ",\"duration\":{seconds}.{micros:06}}}");
 }
 
-/// Appends a text as a JSON string (RFC 8259). Control characters below U+0020 and from U+0080 to
-/// U+009F are escaped, so that a line cannot control a terminal.
+/// Appends `text` as a JSON string (RFC 8259). The control characters U+0000 to U+001F and U+007F
+/// to U+009F are escaped, so that a line that is printed cannot control the terminal.
 fn put_json_string(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
     let mut plain = 0;

@@ -1,5 +1,5 @@
-//! [`AccessLog`]: the file of an access log. The thread that answers a request appends its line to
-//! a buffer; a thread of the log writes the buffer to the file.
+//! [`AccessLog`]: the file of an access log. The thread that serves a request appends the request's
+//! line to a buffer in memory. A writer thread writes the buffer to the file.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -19,18 +19,18 @@ use super::time::SecondText;
 use crate::metrics::Metrics;
 use crate::sys;
 
-/// The time for which lines are collected before they are written. One system call then writes many
-/// lines, and not every request wakes the writer.
+/// The time for which lines are collected before the writer thread writes them. Therefore one
+/// system call writes many lines, and most requests need not wake the writer thread.
 const TICK: Duration = Duration::from_millis(50);
-/// If the buffer has at least this number of bytes, the writer thread writes it without waiting for
-/// the end of [`TICK`].
+/// If the buffer contains at least this number of bytes, the writer thread writes the buffer at
+/// once, before the end of [`TICK`].
 const HALF_BYTES: usize = 512 * 1024;
-/// The largest size of the buffer in bytes. As long as it is full, new lines are dropped.
+/// The size in bytes at which the buffer is full. While the buffer is full, new lines are dropped.
 const MOST_BYTES: usize = 1024 * 1024;
-/// The size in bytes of the largest write to a pipe that is atomic (pipe(7)).
+/// The largest number of bytes that one write(2) to a pipe transfers atomically (pipe(7)).
 const PIPE_BYTES: usize = 4096;
-/// The longest time that the writer waits for space in a non-blocking pipe. After that it drops the
-/// collected lines.
+/// The longest time for which the writer thread waits until a full non-blocking pipe accepts bytes.
+/// After this time, it drops the collected lines.
 const FULL_PIPE: Duration = Duration::from_secs(5);
 
 /// The destination of an access log.
@@ -43,15 +43,15 @@ pub enum LogTarget {
     Descriptor(OwnedFd),
 }
 
-/// The function that is called with a message when the file cannot be opened or written. It is not
-/// called again until the file can be written.
+/// The function that is called with a message when the log file cannot be opened or written. After
+/// a call, it is not called again until the file can be opened and written again.
 pub type ReportProblem = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// An access log. Clones share the same file.
 ///
-/// A request never waits for the disk: if the disk is too slow, lines are dropped, and one line
-/// reports their number. Several processes may write to one file, because each write(2) appends
-/// whole lines. (This also holds for a pipe, for lines of at most 4 KiB.)
+/// A request never waits for the disk. If the disk is too slow, lines are dropped, and a later line
+/// reports how many. Several processes may write to one file, because each write(2) appends whole
+/// lines. For a pipe, this holds only for lines of at most 4 KiB.
 #[derive(Clone)]
 pub struct AccessLog(Arc<LogState>);
 
@@ -61,15 +61,15 @@ struct LogState {
     metrics: Metrics,
     report: ReportProblem,
     gathered: Mutex<Gathered>,
-    /// Notified when the buffer gets its first line, when the buffer is half full, and when the log
-    /// is closed.
+    /// Notified when the empty buffer gets a line, when the buffer reaches [`HALF_BYTES`], and when
+    /// the log is closed.
     changed: Condvar,
-    /// The log file. The writer thread locks it to write; after the writer thread has ended, each
-    /// thread that adds a line locks it.
+    /// The log file. The writer thread locks it for each write. After the writer thread has ended,
+    /// each thread that adds a line locks it.
     file: Mutex<LogFile>,
     writer: Mutex<Option<JoinHandle<()>>>,
-    /// The number of calls of [`AccessLog::reopen`]. Signals that request a reopen are counted by
-    /// `sys::n_reopens_asked`.
+    /// The number of calls of [`AccessLog::reopen`]. `sys::n_reopens_asked` separately counts the
+    /// signals that request a reopen.
     n_reopens: AtomicU32,
 }
 
@@ -81,13 +81,14 @@ struct Gathered {
     /// `true` while the buffer is empty and the writer thread waits for a line.
     idle: bool,
     closing: bool,
-    /// `true` after the writer thread has ended: each thread that adds a line then writes the line
-    /// itself.
+    /// `true` after the writer thread has ended. From then on, each thread that adds a line writes
+    /// it to the file itself.
     closed: bool,
 }
 
 impl AccessLog {
-    /// Opens a log whose lines have the given format. Dropped lines are also counted in `metrics`.
+    /// Opens a log that writes lines in the format `format` to `to`. Dropped lines are also counted
+    /// in `metrics`. Problems with the file are reported to `report`.
     ///
     /// # Errors
     /// The error of open(2).
@@ -109,10 +110,10 @@ impl AccessLog {
         })))
     }
 
-    /// Starts the writer thread. It ends with [`AccessLog::close`].
+    /// Starts the writer thread. [`AccessLog::close`] ends it.
     ///
     /// # Errors
-    /// The error of the system if no thread can be created.
+    /// The error of the system if the thread cannot be created.
     pub fn start(&self) -> io::Result<()> {
         let inner = Arc::clone(&self.0);
         let name = "onecopy-access".to_owned();
@@ -121,8 +122,9 @@ impl AccessLog {
         Ok(())
     }
 
-    /// Adds the line of a request. It is written after at most 50 ms, or dropped if the disk is too
-    /// slow. Call this from [`crate::Config::on_access`].
+    /// Adds the line of a request to the buffer. The line is written to the file within about 50
+    /// ms. If the buffer is full, the line is dropped. Call this method from
+    /// [`crate::Config::on_access`].
     pub fn put(&self, access: &Access<'_>) {
         let inner = &*self.0;
         let now = sys::unix_time();
@@ -145,14 +147,15 @@ impl AccessLog {
         }
     }
 
-    /// Causes the path to be opened again before the next line is written, for example after the
-    /// file was renamed. [`crate::reopen_on_signal`] does this when a signal arrives.
+    /// Requests that the log file is opened again by its path before the next line is written. This
+    /// is needed after the file was renamed by log rotation. [`crate::reopen_on_signal`] makes the
+    /// same request when a signal arrives.
     pub fn reopen(&self) {
         self.0.n_reopens.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Writes all lines in the buffer and ends the writer thread. Later lines are written by the
-    /// threads that add them.
+    /// Writes all lines in the buffer and ends the writer thread. A thread that adds a line after
+    /// this call writes the line to the file itself.
     pub fn close(&self) {
         lock(&self.0.gathered).closing = true;
         self.0.changed.notify_one();
@@ -174,7 +177,7 @@ impl std::fmt::Debug for AccessLog {
 }
 
 impl LogState {
-    /// Runs as the writer thread, which writes the collected lines until the log is closed.
+    /// The function of the writer thread. It writes the collected lines until the log is closed.
     fn run(&self) {
         let mut batch = Vec::new();
         let mut gathered = lock(&self.gathered);
@@ -201,16 +204,16 @@ impl LogState {
         }
     }
 
-    /// Writes the lines in `gathered`, which are moved to `batch` first.
+    /// Writes the lines in `gathered` to the file. They are first moved to `batch`.
     fn write(&self, batch: &mut Vec<u8>, gathered: &mut Gathered) {
         mem::swap(batch, &mut gathered.lines);
         let n_dropped = mem::take(&mut gathered.n_dropped);
         gathered.n_dropped += self.write_batch(batch, n_dropped);
     }
 
-    /// Writes the lines in `batch` and empties it. If `n_dropped` is not 0, adds a line that
-    /// reports this number of lines as dropped. Returns the number of dropped lines that must still
-    /// be reported.
+    /// Writes the lines in `batch` to the file, and empties `batch`. If `n_dropped` is not 0, adds
+    /// a line that reports this number of dropped lines. Returns the number of dropped lines that a
+    /// later line must report.
     fn write_batch(&self, batch: &mut Vec<u8>, n_dropped: u64) -> u64 {
         let mut file = lock(&self.file);
         if n_dropped > 0 {
@@ -228,7 +231,8 @@ impl LogState {
             Err(failed) => {
                 let rest = &batch[failed.n_written..];
                 let n_lines = rest.iter().filter(|b| **b == b'\n').count() as u64;
-                // The last line reports the number of lines dropped before it.
+                // The last line in `batch` reports earlier dropped lines, so it is not counted as a
+                // dropped line itself.
                 let n_new = n_lines.saturating_sub(u64::from(n_dropped > 0));
                 self.metrics.log_dropped(n_new);
                 let n_old = if n_lines > 0 { n_dropped } else { 0 };
@@ -244,7 +248,8 @@ impl LogState {
     }
 }
 
-/// An error of a write to the log, and the number of bytes that were written before it.
+/// The message of a write to the log file that failed, and the number of bytes that were written
+/// before the failure.
 struct WriteFailure {
     text: String,
     n_written: usize,
@@ -276,8 +281,8 @@ impl LogFile {
         })
     }
 
-    /// Opens the path again if a reopen was requested since the last open. If this fails, lines are
-    /// still written to the file that is open, and the next call tries again.
+    /// Opens the path again if a reopen was requested since the last open. If opening fails, lines
+    /// are still written to the file that was opened before, and the next call tries again.
     fn reopen_if_requested(&mut self, n_reopens: u32) -> Result<(), String> {
         let Some(path) = self.path.as_ref().filter(|_| n_reopens != self.n_reopens) else {
             return Ok(());
@@ -292,7 +297,8 @@ impl LogFile {
         Ok(())
     }
 
-    /// Appends whole lines: to a file in one call, to a pipe in writes that are atomic.
+    /// Appends `lines`, which consist of whole lines. A regular file gets them in one call of
+    /// write(2). A pipe gets them in writes that are short enough to be atomic.
     fn write(&mut self, mut lines: &[u8]) -> Result<(), WriteFailure> {
         let n_bytes = lines.len();
         while !lines.is_empty() {
@@ -329,8 +335,8 @@ fn append_to(path: &PathBuf) -> io::Result<File> {
     OpenOptions::new().append(true).create(true).open(path)
 }
 
-/// Returns the length in bytes of the first lines of `lines` that fit into one atomic write to a
-/// pipe. If the first line does not fit, returns the length of this line.
+/// Returns the length in bytes of the lines at the start of `lines` that fit into one atomic write
+/// to a pipe. If the first line is too long for an atomic write, returns the length of this line.
 fn whole_lines(lines: &[u8]) -> usize {
     let most = lines.len().min(PIPE_BYTES);
     let end = |part: &[u8]| part.iter().rposition(|b| *b == b'\n').map(|at| at + 1);

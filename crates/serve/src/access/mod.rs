@@ -1,5 +1,5 @@
-//! The access log. [`Access`] has the facts about a request, [`Format`] formats a line of the log,
-//! and [`AccessLog`] is the log file.
+//! The access log of the HTTP server. [`Access`] is the data about one request, [`Format`] formats
+//! these data as a line, and [`AccessLog`] writes the lines to a file.
 //!
 //! | file | contents |
 //! |---|---|
@@ -20,8 +20,8 @@ pub use format::Format;
 pub use log::{AccessLog, LogTarget, ReportProblem};
 pub use time::rfc3339;
 
-/// The facts about a request that are known when its response has ended. Header fields and the
-/// query may contain secrets: they are absent unless [`Keep`] enables them.
+/// The data about a request that are known when its response has ended. The query and the header
+/// fields may contain secrets. They are recorded only if [`Keep`] selects them.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Access<'a> {
@@ -43,31 +43,31 @@ pub struct Access<'a> {
     pub user_agent: &'a [u8],
     /// The status of the response; 0 if the connection ended before a status was sent.
     pub status: u16,
-    /// The number of bytes of the response passed to the kernel, including the head and the chunk
-    /// framing.
+    /// The number of bytes of the response that were passed to the kernel. It includes the head and
+    /// the framing of chunks.
     pub n_bytes: u64,
-    /// The number of bytes of the response that follow its head.
+    /// The number of bytes of the response that were passed to the kernel after its head.
     pub n_body_bytes: u64,
-    /// The number of rows that the source of a stream reported, even if the stream failed; `None`
-    /// if the body is not a stream.
+    /// The number of rows that the row stream has produced, also if the stream failed. `None` if
+    /// the response body is not a row stream.
     pub n_rows: Option<u64>,
-    /// The time between the end of the request's head and the last byte of the response.
+    /// The time from the end of the request's head to the last byte of the response.
     pub duration: Duration,
-    /// The way in which the response ended: complete, or the reason for which it is not.
+    /// The way in which the response ended: completely, or early for a reason.
     pub outcome: Outcome,
     /// The address of the client; `None` for a unix socket.
     pub peer: Option<SocketAddr>,
 }
 
 impl Access<'_> {
-    /// Returns the name of the client in logs: its address without the port. All logs use this
-    /// function.
+    /// Returns the client's address without the port, as all logs of the server name a client.
     pub fn host(&self) -> impl fmt::Display {
         Host(self.peer.map(|peer| peer.ip()))
     }
 }
 
-/// Displays the address of a client without its port; `None`, a client of a unix socket, as `unix`.
+/// Displays the IP address of a client. `None` is a client of a unix socket and is displayed as
+/// `unix`.
 struct Host(Option<IpAddr>);
 
 impl fmt::Display for Host {
@@ -79,8 +79,8 @@ impl fmt::Display for Host {
     }
 }
 
-/// The optional fields of an access log line. Each of them costs one more copy per request. Method
-/// and path are always recorded.
+/// The selection of the optional fields of [`Access`]. The server copies each selected field once
+/// per request. The method and the path are always recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Keep {
@@ -90,20 +90,20 @@ pub struct Keep {
     pub agent: bool,
 }
 
-/// The way in which a response ended: complete, or the reason for which it is not.
+/// The way in which a response ended: completely, or early for a reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Outcome {
     /// All bytes of the response were sent.
     Done,
-    /// The stream of the response failed. If the head of the response was already sent, the
-    /// connection was aborted, so that the client detects that the response is incomplete.
+    /// The row stream of the response failed. If the head of the response was already sent, the
+    /// server aborted the connection, so that the client detects that the response is incomplete.
     Failed,
-    /// The handler or the source of a stream panicked.
+    /// The request handler or the source of a row stream panicked.
     Panicked,
     /// The client closed the connection before the end of the response.
     ClientGone,
-    /// The client read nothing for [`crate::Limits::write_stall`].
+    /// The client read no bytes for the time [`crate::Limits::write_stall`].
     Stalled,
     /// The response was aborted because the server stopped.
     Stopped,
@@ -112,7 +112,8 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// All outcomes. The index of an outcome in this array is its number in the metrics.
+    /// All outcomes. The index of an outcome in this array is also its index among the counters of
+    /// the metrics.
     pub(crate) const ALL: [Outcome; 7] = [
         Outcome::Done,
         Outcome::Failed,

@@ -1,4 +1,4 @@
-//! [`rfc3339`] and [`SecondText`]: the times in log lines as text, in UTC.
+//! [`rfc3339`] and [`SecondText`] format the times of log lines as text, in UTC.
 
 use std::io::Write;
 
@@ -6,7 +6,7 @@ const MONTHS: [&str; 12] = [
     "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
 ];
 
-/// The calendar date and the time of day of a second.
+/// A calendar date and a time of day, with a resolution of one second.
 struct Calendar {
     year: u64,
     month: u64,
@@ -20,8 +20,8 @@ impl Calendar {
     /// Converts seconds since 1970 to a date and a time of day in UTC.
     fn of(seconds: u64) -> Calendar {
         let (day, second) = (seconds / 86_400, seconds % 86_400);
-        // Days are counted from 1 March of the year 0, so that the leap day is the last day of a
-        // year. An era has 400 years.
+        // Days are counted from 1 March of the year 0, so that a leap day is the last day of its
+        // year. An era is a period of 400 years, after which the calendar repeats.
         let day = day + 719_468;
         let (era, of_era) = (day / 146_097, day % 146_097);
         let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
@@ -43,8 +43,8 @@ impl Calendar {
     }
 }
 
-/// Formats a time, given as seconds since 1970 and milliseconds, as RFC 3339 in UTC:
-/// `2025-01-31T23:59:59.005Z`.
+/// Formats a time as RFC 3339 in UTC, such as `2025-01-31T23:59:59.005Z`. The time is given as
+/// whole seconds since 1970 and additional milliseconds.
 #[must_use]
 pub fn rfc3339(seconds: u64, millis: u32) -> String {
     let mut text = Vec::new();
@@ -53,7 +53,7 @@ pub fn rfc3339(seconds: u64, millis: u32) -> String {
     format!("{text}.{millis:03}Z")
 }
 
-/// Appends the time `seconds` (since 1970) in the form `2025-01-31T23:59:59`.
+/// Appends the time `seconds`, given in seconds since 1970, in the form `2025-01-31T23:59:59`.
 fn put_rfc3339_second(out: &mut Vec<u8>, seconds: u64) {
     let c = Calendar::of(seconds);
     let _ = write!(
@@ -63,18 +63,19 @@ fn put_rfc3339_second(out: &mut Vec<u8>, seconds: u64) {
     );
 }
 
-/// A cache of the time of the last log line as text, in whole seconds. The text is formatted again
-/// only when the second changes.
+/// A cache of the text for the second in which the last log line was written. A text is formatted
+/// again only if the next line belongs to another second.
 #[derive(Default)]
 pub(super) struct SecondText {
-    /// The cached text, and the number of its second since 1970 plus one. This number is 0 if no
+    /// The number of the cached second (since 1970) plus one, and its text. The number is 0 if no
     /// text is cached.
     common: (u64, Vec<u8>),
     rfc3339: (u64, Vec<u8>),
 }
 
 impl SecondText {
-    /// Returns the time `seconds` (since 1970) in Common Log Format: `31/Jan/2025:23:59:59 +0000`.
+    /// Returns the time `seconds` (since 1970) in the Common Log Format, such as
+    /// `31/Jan/2025:23:59:59 +0000`.
     pub(super) fn common(&mut self, seconds: u64) -> &[u8] {
         let (of, text) = &mut self.common;
         if *of != seconds + 1 {

@@ -1,5 +1,5 @@
-//! [`Answer`]: a response from its head to its end, and the report of it to the access log and the
-//! metrics.
+//! [`Answer`]: the state of a response whose bytes are being sent. When the response has ended, it
+//! is reported to the access log and the metrics.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -12,26 +12,27 @@ use crate::guard;
 use crate::items::Items;
 use crate::response::{OnEnd, StreamEnd};
 
-/// A response that is completely queued or has ended early. It is reported to the access log and
-/// the metrics once: when its last byte was sent, or when the connection has ended.
+/// A response whose bytes are all in the output queue, or which has ended early. It is reported to
+/// the access log and the metrics once: when its last byte was sent, or when the connection has
+/// ended.
 pub(super) struct Answer {
     pub(super) exchange: Exchange,
     pub(super) status: u16,
     pub(super) reason: Option<Box<[u8]>>,
-    /// The position at which the response starts. The next two fields are the positions at which
-    /// its body starts and the response ends. A position counts the bytes of all responses on the
-    /// connection.
+    /// The position of the first byte of the response. `body_start` is the position of the first
+    /// byte of its body, and `end` is the position after its last byte. Positions count the bytes
+    /// of all responses on the connection.
     pub(super) start: u64,
     pub(super) body_start: u64,
     pub(super) end: u64,
     pub(super) n_rows: Option<u64>,
-    /// The callback for the end of a stream, and the [`StreamEnd`] that is passed to it; `None` if
-    /// the response is not a stream.
+    /// The callback for the end of a row stream, and the [`StreamEnd`] that is passed to it. `None`
+    /// if the response body is not a row stream.
     pub(super) stream: Option<Box<(Option<OnEnd>, StreamEnd)>>,
 }
 
 impl Answer {
-    /// Creates an [`Answer`] without bytes, for a request that gets no response. `n_sent` is the
+    /// Creates the [`Answer`] of a request to which no byte of a response is sent. `n_sent` is the
     /// number of bytes that were sent on the connection so far.
     pub(super) fn none(exchange: Exchange, n_sent: u64) -> Answer {
         Answer {
@@ -46,8 +47,8 @@ impl Answer {
         }
     }
 
-    /// Sets the outcome of a response during which the connection ended. `gone` is the reason for
-    /// which it ended.
+    /// Sets the outcome of a response whose connection ended before the response was complete.
+    /// `gone` is the reason for the end of the connection.
     pub(super) fn cut(&mut self, gone: CutReason) {
         self.exchange.outcome = gone.outcome();
         if let Some(stream) = &mut self.stream {
@@ -55,9 +56,10 @@ impl Answer {
         }
     }
 
-    /// Reports the response to the callback of its stream, to the metrics and to the access log.
-    /// `now_us` is the time at which the response ended. Returns the memory of the logged fields,
-    /// which later requests reuse.
+    /// Reports the response to the callback of its row stream, to the metrics and to the access
+    /// log. `now_us` is the time at which the response ended, in microseconds of the server's
+    /// clock. Returns the memory of the logged request fields, so that a later request can reuse
+    /// it.
     pub(super) fn report(
         self,
         config: &Config,
@@ -97,15 +99,15 @@ impl Answer {
     }
 }
 
-/// A response whose body the handler produces item by item, while the response is being sent.
+/// A response whose body the handler produces item by item while earlier items are being sent.
 pub(super) struct ItemStream {
     pub(super) answer: Answer,
     pub(super) items: Box<dyn Items>,
     pub(super) chunked: bool,
-    /// The number of bytes by which the body is still shorter than its announced length; `None` if
-    /// no length was announced.
+    /// The number of bytes of the announced body length that were not produced yet; `None` if no
+    /// length was announced.
     pub(super) left: Option<u64>,
-    /// The outcome to report if the handler failed; `None` if the handler did not fail. After a
-    /// failure, the items queued so far are sent, and the connection is then aborted.
+    /// The outcome to report if the handler failed; `None` if it did not fail. After a failure, the
+    /// items that are already queued are sent, and then the connection is aborted.
     pub(super) failed: Option<Outcome>,
 }

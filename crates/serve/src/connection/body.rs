@@ -1,5 +1,5 @@
-//! Steps of [`Drive`] that read a request body of known length or in the chunked coding. The body
-//! is read before the handler is called, or when the handler requests it.
+//! Methods of [`Drive`] that receive a request body, either with a known length or in the chunked
+//! coding. The body is received before the handler is called, or when the handler requests it.
 
 use std::mem;
 
@@ -18,11 +18,12 @@ use crate::request::Request;
 use crate::timers::millis;
 use crate::transport::Transport;
 
-/// The initial capacity in bytes for a body of unknown length.
+/// The initial buffer capacity, in bytes, for a body in the chunked coding, whose length is
+/// unknown.
 const FIRST_ROOM_BYTES: usize = 4096;
 
 impl Drive<'_> {
-    /// Starts to read a request body. `then` is the handler that receives the body.
+    /// Starts to receive a request body. `then` is the receiver of the complete body.
     pub(super) fn begin_body(
         &mut self,
         then: BodyReceiver,
@@ -49,9 +50,9 @@ impl Drive<'_> {
         }));
     }
 
-    /// Appends `data` to the body. When the body is complete, calls the handler, or wakes a running
-    /// handler that waits for the body. Returns how many bytes of `data` belong to the body. Sets
-    /// `deferred` if no thread is free for the handler.
+    /// Appends bytes of `data` to the body. When the body is complete, calls the handler, or wakes
+    /// a running handler that waits for the body. Returns how many bytes of `data` belong to the
+    /// body. Sets `deferred` to `true` if no thread is free to run the handler.
     pub(super) fn use_body(&mut self, data: &[u8], deferred: &mut bool) -> usize {
         let Phase::Body(mut reader) = mem::replace(&mut self.state.phase, Phase::Head) else {
             return 0;
@@ -105,8 +106,8 @@ impl Drive<'_> {
         used
     }
 
-    /// Rejects a request body because of `error`. If the handler has not been called, the client
-    /// gets an error response. If the handler waits for the body, the handler gets the error.
+    /// Rejects a request body because of `error`. If the handler was not called yet, the client
+    /// gets an error response. If a running handler waits for the body, the handler gets `error`.
     fn refuse_body(&mut self, then: BodyReceiver, exchange: Exchange, error: BodyError) {
         match then {
             BodyReceiver::Tell(awaiting) => self.fail_call(exchange, awaiting, error),
@@ -120,15 +121,16 @@ impl Drive<'_> {
         }
     }
 
-    /// Rejects a request body because no byte of it arrived within the time limit.
+    /// Rejects a request body because the client has sent no further byte of it within the time
+    /// limit.
     pub(super) fn refuse_late_body(&mut self) {
         if let Phase::Body(reader) = mem::replace(&mut self.state.phase, Phase::Head) {
             self.refuse_body(reader.then, reader.exchange, BodyError::Late);
         }
     }
 
-    /// Returns `true` if the next bytes from the socket belong to a body and can be read directly
-    /// into its memory.
+    /// Returns `true` if all bytes that the body still lacks can be read from the socket directly
+    /// into the memory of the body.
     pub(super) fn reads_into_body(&self) -> bool {
         match &self.state.phase {
             Phase::Body(reader) => {
@@ -151,7 +153,8 @@ impl Drive<'_> {
             return NextStep::Again;
         };
         let come = |socket: &mut Transport| socket.receive(chunk, left);
-        // A short read has emptied the socket; otherwise no more than `left` bytes are needed.
+        // A read of fewer than `left` bytes has emptied the socket. A read of `left` bytes
+        // completes the body.
         let come = self.note_read(come, left);
         if matches!(self.state.phase, Phase::Closed) {
             self.abandon_call(Phase::Body(reader), CutReason::Client);

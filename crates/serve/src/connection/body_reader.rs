@@ -21,24 +21,24 @@ pub(super) struct BodyReader {
     pub(super) complete: bool,
 }
 
-/// The receiver of a request body.
+/// The receiver of a complete request body.
 pub(super) enum BodyReceiver {
-    /// A handler that is called when the body is complete. The variant has a copy of the request's
-    /// head, and the positions of the parts of the head. Only the head is copied, once.
+    /// A handler that is called when the body is complete. The fields are a copy of the request's
+    /// head and the positions of the parts in this copy. The body itself is not copied.
     Call(Vec<u8>, HeadIndex),
-    /// A running handler that has requested the body and waits for it.
+    /// A running handler that has requested the body and waits until it is complete.
     Tell(Arc<BodyRequest>),
 }
 
-/// The storage of a request body: memory, or a file for a long body.
+/// The storage of a request body: memory, or a temporary file if the body is long.
 pub(super) enum BodyStorage {
     Memory(Chunk),
     File(File, u64),
 }
 
 impl BodyStorage {
-    /// Appends `bytes`, the next bytes of the body. If the body would then exceed `most_in_memory`
-    /// bytes, all its bytes are moved to a temporary file in `folder`.
+    /// Appends `bytes`, the next bytes of the body. If the body would then have more than
+    /// `most_in_memory` bytes, first moves it from memory to a temporary file in `folder`.
     fn put(&mut self, bytes: &[u8], most_in_memory: usize, folder: &Path) -> io::Result<()> {
         if let BodyStorage::Memory(chunk) = self
             && chunk.len() + bytes.len() > most_in_memory
@@ -72,15 +72,15 @@ impl BodyStorage {
 
 /// The rule that determines the end of a request body.
 pub(super) enum BodyCoding {
-    /// The length of the body is given by `Content-Length`. The number is the count of bytes of the
-    /// body that have not arrived yet.
+    /// The request has `Content-Length`. The number is the count of body bytes that have not
+    /// arrived yet.
     Length(usize),
     Chunked(ChunkedReader),
 }
 
 impl BodyCoding {
-    /// Returns the length in bytes that the client announced, before any byte of the body was read;
-    /// `None` for a chunked body.
+    /// Returns the length in bytes that `Content-Length` announces; `None` for a body in the
+    /// chunked coding. It must be called before the first byte of the body is read.
     pub(super) fn announced(&self) -> Option<u64> {
         match self {
             BodyCoding::Length(n) => Some(*n as u64),
@@ -90,8 +90,8 @@ impl BodyCoding {
 }
 
 impl BodyReader {
-    /// Returns the properties of the request, and the object through which its running handler
-    /// waits for the body. Returns `None` if the handler was not called yet.
+    /// Returns the request's properties and the [`BodyRequest`] of the running handler that waits
+    /// for the body. Returns `None` if the handler was not called yet.
     pub(super) fn into_told(self) -> Option<(Exchange, Arc<BodyRequest>)> {
         match self.then {
             BodyReceiver::Tell(awaiting) => Some((self.exchange, awaiting)),
@@ -108,8 +108,8 @@ impl BodyReader {
         }
     }
 
-    /// Appends the bytes at the start of `data` that belong to the body. Returns their number; the
-    /// bytes after them belong to the next request.
+    /// Appends those bytes at the start of `data` that belong to the body. Returns their number.
+    /// The bytes that follow in `data` belong to the next request.
     pub(super) fn add(
         &mut self,
         data: &[u8],

@@ -1,4 +1,5 @@
-//! [`BorrowedOutput`]: the output of a connection, which is lent to the handler while it runs.
+//! [`BorrowedOutput`]: the output queue and the socket of a connection, which the thread of a
+//! handler may use while the handler runs.
 
 use onecopy_wire::http::ChunkHead;
 
@@ -13,57 +14,60 @@ use crate::output_queue::{Flushed, OutQueue};
 use crate::response::Response;
 use crate::transport::Transport;
 
-/// If at least this number of bytes is queued on a connection, the handler must not queue more.
+/// The number of queued bytes on a connection from which on a handler must wait before it queues
+/// more.
 pub(super) const MOST_WAITING_BYTES: usize = 256 * 1024;
 
-/// The output queue and the socket of a connection, lent to the handler that runs for its request.
-/// If the handler does not send a queued byte within a tick, the thread of
-/// [`crate::scheduler::Scheduler::watch`] sends it.
+/// The output queue and the socket of a connection, lent to the running handler of its request. If
+/// the handler does not send the queued bytes itself, the thread of
+/// [`crate::scheduler::Scheduler::watch`] sends them after at most one tick.
 pub(super) struct BorrowedOutput {
     pub(super) out: OutQueue,
     pub(super) socket: Transport,
-    /// `true` if the kernel accepted no more bytes at the last attempt.
+    /// `true` if the kernel did not accept all bytes at the last attempt to send.
     pub(super) blocked: bool,
     /// `true` if no more bytes can be sent, because the connection has failed.
     pub(super) dead: bool,
     pub(super) progress: bool,
-    /// `true` if the server's list of borrowed outputs contains this one. The thread of
+    /// `true` if this value is in the server's list of borrowed outputs. The thread of
     /// [`crate::scheduler::Scheduler::watch`] sends the queued bytes of the outputs in this list.
     pub(super) is_listed: bool,
-    /// The properties of the request on which the head of its response depends. `None` if the
-    /// handler must not begin its response while it runs.
+    /// The request's properties on which the head of its response depends. `None` if the handler
+    /// must not begin its response before it returns.
     pub(super) terms: Option<AnswerTerms>,
     pub(super) begun: Option<Box<BegunAnswer>>,
-    /// The properties of the request, if the handler's thread owns the connection. `None` if
-    /// another thread has them: the one that called the handler.
+    /// The properties of the request, if the handler's thread owns the connection. `None` if the
+    /// thread that called the handler still has them.
     pub(super) exchange: Option<Box<Exchange>>,
 }
 
-/// A response whose head the handler has queued while it runs ([`crate::ResponseWriter::begin`]).
+/// A response whose head the handler has queued before it returns
+/// ([`crate::ResponseWriter::begin`]).
 pub(super) struct BegunAnswer {
     pub(super) status: u16,
     pub(super) reason: Option<Box<[u8]>>,
     pub(super) body_start: u64,
     pub(super) keep_alive: bool,
     pub(super) chunked: bool,
-    /// The number of bytes by which the body is still shorter than its announced length; `None` if
-    /// no length was announced.
+    /// The number of bytes of the announced body length that were not queued yet; `None` if no
+    /// length was announced.
     pub(super) left: Option<u64>,
-    /// `true` if the method or the status excludes a body.
+    /// `true` if the response has no body, because of the request method or the status.
     pub(super) no_body: bool,
     /// The reason for which the connection accepts no more bytes; `None` as long as it accepts
-    /// them.
+    /// bytes.
     pub(super) gone: Option<CutReason>,
 }
 
-/// The data that remain of a [`BorrowedOutput`] after a handler has returned it. The queue and the
-/// socket are in the connection again.
+/// The parts of a [`BorrowedOutput`] that are still needed after its handler has returned and the
+/// connection has its queue and its socket again.
 #[derive(Default)]
 pub(super) struct ReturnedOutput {
-    /// The properties of the request and the response that the handler has begun; `None` if it has
-    /// begun none.
+    /// The properties of the request, and the response that the handler has begun. `None` if the
+    /// handler has not begun a response.
     pub(super) begun: Option<(AnswerTerms, Box<BegunAnswer>)>,
-    /// The request properties that were lent with the output; `None` if they were not lent.
+    /// The properties of the request, if they were lent to the handler together with the output;
+    /// otherwise `None`.
     pub(super) exchange: Option<Box<Exchange>>,
 }
 
@@ -88,7 +92,7 @@ impl BorrowedOutput {
         }
     }
 
-    /// Queues the head of a response that the handler begins while it runs.
+    /// Queues the head of a response that the handler begins before it returns.
     pub(super) fn begin(&mut self, response: Response) {
         let Some(terms) = self.terms else {
             return;
@@ -102,7 +106,8 @@ impl BorrowedOutput {
             None if chunked => Framing::Chunked { trailer: false },
             None => Framing::Nothing,
         };
-        // The end of the body is the end of the connection.
+        // Without `Content-Length` and without the chunked coding, only the end of the connection
+        // marks the end of the body. The connection is then not kept alive.
         let keep_alive = terms.keep_alive && (bodiless || announced.is_some() || chunked);
         let head = HeadStart {
             status: response.status,
@@ -131,8 +136,8 @@ impl BorrowedOutput {
         }));
     }
 
-    /// Queues an item of a response body. If `chunked` is `true`, the item is framed as a chunk of
-    /// the chunked coding.
+    /// Queues an item of a response body. If `chunked` is `true`, the item becomes one chunk of the
+    /// chunked coding.
     pub(super) fn push(&mut self, item: SharedBytes, chunked: bool) {
         if item.is_empty() {
             return;

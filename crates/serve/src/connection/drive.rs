@@ -1,5 +1,5 @@
-//! [`Drive`]: the loop that performs the steps of a connection, with the steps for deadlines and
-//! for the end of the connection.
+//! [`Drive`]: the state machine of a connection. This file has the loop that performs its steps,
+//! and the steps for deadlines and for the end of the connection.
 
 use std::io;
 use std::mem;
@@ -23,29 +23,30 @@ use crate::transport::Transport;
 use crate::workers::{FillHost, Workers};
 
 /// The largest number of steps that a thread performs on one connection before it serves other
-/// connections.
+/// connections. The limit prevents that one busy client occupies the thread.
 const MAX_STEPS: u32 = 256;
 
-/// The next action of the step loop.
+/// The result of a step, which determines how the step loop continues.
 pub(super) enum NextStep {
     /// The loop continues with another step.
     Again,
-    /// The loop ends, because there is nothing to do until a thread sets a flag of the connection.
+    /// The loop ends, because the connection can make no progress until a thread sets one of its
+    /// flags.
     Wait,
-    /// The loop ends, and the connection is queued for another thread of the server, which
-    /// continues.
+    /// The loop ends, and the connection is queued for another thread of the server, which performs
+    /// the next steps.
     Elsewhere,
-    /// The loop ends, because no thread is free for the handler. The connection stays owned and
-    /// waits in the scheduler until a handler returns.
+    /// The loop ends, because no thread is free to run the handler. The connection keeps its owner
+    /// flag and waits in the scheduler until a running handler returns.
     Deferred,
-    /// The connection is released, and this thread runs the handler.
+    /// The loop ends and the connection is released. This thread then runs the handler.
     Call(Box<HandlerCall>),
-    /// The loop ends, because the thread of a handler owns the connection now.
+    /// The loop ends, because the thread of a running handler now owns the connection.
     HandedOver,
 }
 
-/// The arguments of the steps of a connection. They are the state of the connection, and references
-/// to the connection, to the server and to the memory of the thread that performs the steps.
+/// The arguments of the steps of a connection: the state of the connection, and references to the
+/// connection, to the server and to the memory of the thread that performs the steps.
 pub(super) struct Drive<'a> {
     pub(super) shared: &'a Arc<Shared>,
     pub(super) connection: &'a Arc<Connection>,
@@ -53,8 +54,8 @@ pub(super) struct Drive<'a> {
     pub(super) state: &'a mut ConnectionState,
 }
 
-/// Performs the steps of a connection that the calling thread owns, until there is nothing to do.
-/// The thread then gives up the ownership.
+/// Performs the steps of a connection that the calling thread owns, until the connection must wait
+/// for an event. The calling thread then gives up the ownership.
 pub(crate) fn drive(shared: &Arc<Shared>, connection: &Arc<Connection>, kit: &mut ThreadKit) {
     kit.now_ms = shared.now_ms();
     let mut state = lock(&connection.state);
@@ -113,8 +114,8 @@ pub(crate) fn drive(shared: &Arc<Shared>, connection: &Arc<Connection>, kit: &mu
     }
 }
 
-/// Runs the handler, for which [`crate::scheduler::Scheduler::enter_handler`] has reserved a
-/// thread. Returns `None` if the handler panicked.
+/// Runs the handler for `call`. [`crate::scheduler::Scheduler::enter_handler`] must have reserved a
+/// thread for it. Returns `None` if the handler panicked.
 fn run_call(
     call: HandlerCall,
     shared: &Arc<Shared>,
@@ -130,8 +131,8 @@ fn run_call(
     response
 }
 
-/// Sets `flags` for `connection`, and performs its steps on this thread unless another thread owns
-/// it.
+/// Sets `flags` for `connection`. If no thread owns the connection, also performs its steps on the
+/// calling thread.
 pub(super) fn signal_and_drive(
     shared: &Arc<Shared>,
     connection: &Arc<Connection>,
@@ -184,8 +185,8 @@ impl ConnectionState {
         self.filled |= flags & FILLED != 0;
         self.answered |= flags & ANSWERED != 0;
         if flags & STOP != 0 {
-            // The socket may contain a request that no event has reported yet. It is checked before
-            // an idle connection is closed.
+            // The socket may contain a request that no event has reported yet. It is read once more
+            // before an idle connection is closed.
             self.readable = true;
         }
     }
@@ -194,7 +195,8 @@ impl ConnectionState {
         match self.phase {
             Phase::Closed => NEVER,
             _ if !self.out.is_empty() => self.stall_ms,
-            // This server has no time limit for a query or a handler; the handler sets its own.
+            // The server limits neither the duration of a query nor that of a handler. A handler
+            // can set its own limit.
             Phase::Called(_) | Phase::Stream(_) | Phase::Items(_) => NEVER,
             _ => self.phase_ms,
         }
@@ -230,9 +232,9 @@ impl Drive<'_> {
             return NextStep::Again;
         }
         if self.state.peer_closed && (in_stream || in_items) {
-            // The peer may have closed only its sending side. This cannot be distinguished from a
-            // disconnect until a byte is refused. The connection is ended, because a query without
-            // a reader costs more than ending such a client.
+            // The peer may have closed only its sending side, but the server cannot distinguish
+            // this from a disconnect until a write fails. The connection is ended, because a query
+            // whose client has left costs more than ending a client that still reads.
             self.end(CutReason::Client);
             return NextStep::Again;
         }
@@ -256,8 +258,8 @@ impl Drive<'_> {
         }
     }
 
-    /// Sends queued bytes as far as the kernel accepts them. Returns `false` if the connection is
-    /// dead.
+    /// Sends queued bytes until the kernel accepts no more. Returns `false` if the connection has
+    /// failed.
     pub(super) fn flush(&mut self) -> bool {
         let state = &mut *self.state;
         let Some(socket) = &mut state.socket else {
@@ -285,7 +287,7 @@ impl Drive<'_> {
         true
     }
 
-    /// Sends bytes that the transport itself produces, such as TLS alerts. Returns `false` if the
+    /// Sends bytes that the TLS layer itself produces, such as alerts. Returns `false` if the
     /// connection has failed.
     fn settle(&mut self) -> bool {
         let Some(socket) = self.state.socket.as_mut().filter(|socket| socket.owes()) else {
@@ -302,8 +304,8 @@ impl Drive<'_> {
         true
     }
 
-    /// Records that the kernel accepted no more bytes. If it accepted some bytes before that
-    /// (`progress`), the time limit for the client to read starts again.
+    /// Records that the kernel accepted no more bytes. `progress` is `true` if the kernel accepted
+    /// some bytes before that. The time limit within which the client must read then starts again.
     pub(super) fn note_stall(&mut self, progress: bool) {
         if progress || self.state.stall_ms == NEVER {
             let limit = self.shared.config.limits.write_stall;
@@ -311,7 +313,7 @@ impl Drive<'_> {
         }
     }
 
-    /// Handles a deadline of the connection that has passed.
+    /// Ends the phase whose deadline has passed: closes the connection or sends an error response.
     fn expire(&mut self) {
         if !self.state.out.is_empty() {
             return self.end(CutReason::Stalled);
@@ -329,8 +331,8 @@ impl Drive<'_> {
         }
     }
 
-    /// Closes only the sending side. The peer can then still read the bytes that were sent. If both
-    /// sides were closed while the peer continues to send, the connection would be reset.
+    /// Closes only the sending side, so that the peer can still read the bytes that were sent. If
+    /// both sides were closed while the peer still sends, the kernel would reset the connection.
     fn begin_linger(&mut self) -> NextStep {
         self.state.input = Vec::new();
         let fell_short = self.state.fell_short;
@@ -366,15 +368,16 @@ impl Drive<'_> {
         socket.is_some_and(Transport::is_in_handshake)
     }
 
-    /// Ends a connection whose TLS handshake failed. The peer gets time to read the alert.
+    /// Reports a failed TLS handshake and closes the sending side. The connection stays open for
+    /// the linger time, so that the peer can read the TLS alert.
     pub(super) fn refuse_handshake(&mut self) {
         self.tell_no_handshake();
         let linger_ms = self.kit.now_ms + millis(self.shared.config.limits.linger);
         self.shut_and_linger(linger_ms);
     }
 
-    /// Closes a connection between two requests. With TLS, the alert `close_notify` is sent first,
-    /// from which the peer can conclude that it has received all bytes.
+    /// Closes a connection between two requests. With TLS, sends the alert `close_notify` first,
+    /// from which the peer detects that it has received all bytes.
     pub(super) fn close_in_order(&mut self) {
         if let Some(socket) = &mut self.state.socket
             && !socket.is_in_handshake()
@@ -384,9 +387,9 @@ impl Drive<'_> {
         self.close(false);
     }
 
-    /// Reads and discards bytes of the peer until it closes its side, limited only by time. If the
-    /// connection were closed while bytes arrive, it would be reset, and the peer might never read
-    /// the response that refuses its upload.
+    /// Reads and discards bytes until the peer closes its side or the linger time ends. If the
+    /// connection were closed while bytes still arrive, the kernel would reset it. The peer could
+    /// then lose the response that rejects its upload.
     fn discard(&mut self) -> NextStep {
         if !self.state.readable && !self.state.peer_closed {
             return NextStep::Wait;
@@ -409,8 +412,9 @@ impl Drive<'_> {
         NextStep::Again
     }
 
-    /// Aborts the connection by a reset, which discards the bytes that the kernel has not sent. The
-    /// reset shows the client that its response is truncated, with any kind of framing.
+    /// Aborts the connection by a reset, which discards the bytes that the kernel has not sent yet.
+    /// By the reset, the client detects that its response is truncated, whatever the framing of the
+    /// body is.
     pub(super) fn end(&mut self, why: CutReason) {
         let n_sent = self.state.out.n_sent();
         let in_body = matches!(self.state.phase, Phase::Stream(_) | Phase::Items(_));
@@ -427,15 +431,15 @@ impl Drive<'_> {
         self.close(in_answer);
     }
 
-    /// Removes the connection from the server and closes the socket; with a reset if `reset` is
-    /// `true`.
+    /// Removes the connection from the server and closes the socket. If `reset` is `true`, the
+    /// connection is reset (TCP RST).
     pub(super) fn close(&mut self, reset: bool) {
         let phase = mem::replace(&mut self.state.phase, Phase::Closed);
         self.abandon_call(phase, CutReason::Client);
         self.state.out.clear(&self.shared.buffers);
         self.state.input = Vec::new();
-        // The connection is removed before the peer can see that it is closed, so a closed
-        // connection is never counted as open.
+        // The server removes the connection from its list before the peer can see the close. A
+        // connection that a peer sees as closed is therefore never counted as open.
         self.shared.forget(self.connection);
         if let Some(socket) = self.state.socket.take()
             && reset

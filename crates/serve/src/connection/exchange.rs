@@ -1,19 +1,19 @@
-//! [`Exchange`]: the properties of a request that are needed to send and log its response; and
-//! [`CutReason`].
+//! [`Exchange`]: the properties of a request that are needed to send and log its response.
+//! [`CutReason`]: the reason for which a connection ended early.
 
 use super::logged_request::LoggedRequest;
 use crate::access::Outcome;
 use crate::response::StreamEnd;
 use crate::response_writer::WriteError;
 
-/// The properties of a request that are needed to send its response and to log it. They remain when
-/// the request's head was discarded.
+/// The properties of a request that are needed to send its response and to log it. They are kept
+/// after the request's head is discarded.
 pub(super) struct Exchange {
     pub(super) is_head: bool,
     pub(super) http_1_0: bool,
     pub(super) keep_alive: bool,
     pub(super) started_us: u64,
-    /// The fields of the request for the access log; `None` without an access log.
+    /// The fields of the request for the access log; `None` if the server has no access log.
     pub(super) names: Option<LoggedRequest>,
     pub(super) outcome: Outcome,
 }

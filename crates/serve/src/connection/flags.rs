@@ -1,32 +1,33 @@
-//! [`ConnectionFlags`]: the events that threads record for the thread that owns a connection.
+//! [`ConnectionFlags`]: a set of flags by which any thread notifies the thread that owns the
+//! connection of an event.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::sys::Event;
 
-/// Set while a thread owns the connection. Only the thread that sets this flag may access the
-/// connection's state; other threads may only set flags.
+/// Set while a thread owns the connection. Only the owner, which is the thread that changed this
+/// flag from 0 to 1, may access the connection's state. Other threads may only set flags.
 pub(super) const OWNED: u32 = 1;
 pub(super) const READABLE: u32 = 1 << 1;
 pub(super) const WRITABLE: u32 = 1 << 2;
 pub(super) const HUNG_UP: u32 = 1 << 3;
 /// The deadline of the connection has passed.
 pub(crate) const TIMER: u32 = 1 << 4;
-/// A worker has filled a chunk.
+/// A worker thread has filled a chunk of the connection's row stream.
 pub(crate) const FILLED: u32 = 1 << 5;
-/// The server stops gracefully: the connection ends after its current request.
+/// The server stops gracefully: the connection is closed after its current request.
 pub(crate) const STOP: u32 = 1 << 6;
 /// The server stops immediately: the connection is aborted.
 pub(crate) const CUT: u32 = 1 << 7;
 /// A [`crate::Breaker`] has ended the connection's row stream with an error.
 pub(super) const BROKEN: u32 = 1 << 8;
-/// A handler requests the body of its request (`AwaitedBody::receive`).
+/// The handler requests the body of its request by `AwaitedBody::receive`.
 pub(crate) const ASKED: u32 = 1 << 9;
-/// A handler that was called before the body of its request was received has delivered its
-/// response.
+/// A handler has delivered its response. The handler was called before the body of its request was
+/// received.
 pub(super) const ANSWERED: u32 = 1 << 10;
 
-/// The thread that owns the connection waits until the socket is writable (see `writer.rs`).
+/// The thread that owns the connection is blocked until the socket is writable (see `writer.rs`).
 pub(super) const WRITER_WAITS: u32 = 1 << 11;
 
 /// Converts an epoll event to the flags `READABLE`, `WRITABLE` and `HUNG_UP`.
@@ -44,23 +45,25 @@ pub(crate) fn flags_of(event: &Event) -> u32 {
     flags
 }
 
-/// The flags of a connection in one atomic word, which also contains `OWNED`.
+/// The flags of a connection in one atomic integer, including `OWNED`.
 #[derive(Default)]
 pub(crate) struct ConnectionFlags(AtomicU32);
 
 impl ConnectionFlags {
-    /// Sets `flags` and `OWNED`, and returns the previous flags. If the previous flags do not
-    /// contain `OWNED`, the caller now owns the connection.
+    /// Sets `flags` and `OWNED`, and returns the flags before the call. If they do not contain
+    /// `OWNED`, the caller now owns the connection.
     pub(super) fn raise(&self, flags: u32) -> u32 {
         self.0.fetch_or(flags | OWNED, Ordering::AcqRel)
     }
 
-    /// Sets `flags`. Only the owner may call this method. Returns the previous flags.
+    /// Sets `flags` and returns the flags before the call. Only the owner of the connection may
+    /// call this method.
     pub(super) fn add(&self, flags: u32) -> u32 {
         self.0.fetch_or(flags, Ordering::AcqRel)
     }
 
-    /// Clears `flags`. Only the owner may call this method. Returns `true` if one of them was set.
+    /// Clears `flags`. Returns `true` if one of them was set before. Only the owner of the
+    /// connection may call this method.
     pub(super) fn take(&self, flags: u32) -> bool {
         self.has(flags) && self.0.fetch_and(!flags, Ordering::AcqRel) & flags != 0
     }
@@ -76,8 +79,8 @@ impl ConnectionFlags {
         self.0.fetch_and(OWNED, Ordering::AcqRel)
     }
 
-    /// Ends the caller's ownership, unless flags were set since the last
-    /// [`ConnectionFlags::take_all`]. In that case returns `false`, and the caller still owns the
+    /// Ends the caller's ownership and returns `true`. If a flag was set since the last
+    /// [`ConnectionFlags::take_all`], returns `false` instead, and the caller still owns the
     /// connection.
     pub(super) fn release(&self) -> bool {
         self.0

@@ -1,5 +1,5 @@
-//! Steps of [`Drive`] for a handler that is called before the body of its request is received. The
-//! handler may request the body.
+//! Methods of [`Drive`] for a handler that is called before the body of its request is received.
+//! Such a handler may request the body (`Expect: 100-continue`).
 
 use std::mem;
 use std::sync::Arc;
@@ -18,8 +18,8 @@ use crate::awaited::{AwaitedBody, BodyError, BodyRequest, ExpectPermit};
 use crate::response::Response;
 
 impl Drive<'_> {
-    /// Prepares the call of the handler for a request with the head `head`, before the body is
-    /// requested from the client.
+    /// Prepares the call of the handler for a request with the head `head`. The server has not
+    /// requested the body from the client yet.
     pub(super) fn begin_call(
         &mut self,
         head: Vec<u8>,
@@ -30,8 +30,7 @@ impl Drive<'_> {
     ) {
         let awaiting = Arc::clone(&permit.request);
         let announced = coding.announced();
-        // Weak references are used, because a handler may keep the body for longer than the server
-        // runs.
+        // The references are weak, because a handler may keep the body after the server has ended.
         let (shared, connection) = (Arc::downgrade(self.shared), Arc::downgrade(self.connection));
         let notify = move || match (shared.upgrade(), connection.upgrade()) {
             (Some(shared), Some(connection)) => {
@@ -55,8 +54,8 @@ impl Drive<'_> {
         }));
     }
 
-    /// Returns the step that calls the handler. If the handler has already been called and requests
-    /// the body, queues `100 Continue` and starts to read the body.
+    /// Returns the step that calls the handler. If the handler was already called and has requested
+    /// the body, queues `100 Continue` and starts to receive the body.
     pub(super) fn serve_call(&mut self) -> NextStep {
         let is_of_loop = self.kit.is_of_loop();
         let Phase::Called(called) = &mut self.state.phase else {
@@ -93,8 +92,8 @@ impl Drive<'_> {
     }
 
     /// Processes the response of a handler that has returned, or lends the output to a handler that
-    /// begins its response while it runs. Returns `true` if the output was lent: the handler's
-    /// thread then owns the connection.
+    /// begins its response before it returns. Returns `true` if the output was lent. In that case
+    /// the handler's thread now owns the connection.
     pub(super) fn end_call(&mut self) -> bool {
         let begins = self.connection.takes_output_request();
         let response = self.connection.take_answer();
@@ -121,8 +120,8 @@ impl Drive<'_> {
         begins
     }
 
-    /// Takes the connection back from the thread of a handler that owned it. Sends the part of the
-    /// response that the handler has not written itself.
+    /// Takes the ownership of the connection back from the thread of a handler that has returned.
+    /// Sends the part of the response that the handler has not written itself.
     pub(super) fn end_begun(&mut self, response: Option<Response>) {
         let returned = self.take_back();
         let Some(exchange) = returned.exchange else {
@@ -134,8 +133,8 @@ impl Drive<'_> {
         }
     }
 
-    /// Stops waiting for the body of the request, because its response begins. Returns the
-    /// request's properties; `None` if the connection has ended.
+    /// Stops waiting for the request body, because the response begins. Returns the request's
+    /// properties, or `None` if the connection has ended.
     fn end_body(&mut self) -> Option<Exchange> {
         let (mut exchange, unread) = match mem::replace(&mut self.state.phase, Phase::Head) {
             Phase::Called(called) => {
@@ -152,8 +151,8 @@ impl Drive<'_> {
             }
         };
         if let Some(awaiting) = unread {
-            // The next bytes of the client are either the body or a new request; the server cannot
-            // distinguish them.
+            // The next bytes from the client may be the body or a new request, and the server
+            // cannot distinguish these two cases. Therefore the connection is not kept alive.
             awaiting.settle(Err(BodyError::Answered));
             exchange.keep_alive = false;
         }
@@ -162,7 +161,7 @@ impl Drive<'_> {
     }
 
     /// Passes `error` to a handler that waits for the body of its request. The client is still
-    /// connected, so the handler can answer.
+    /// connected, so the handler can still send a response.
     pub(super) fn fail_call(
         &mut self,
         exchange: Exchange,
@@ -178,9 +177,9 @@ impl Drive<'_> {
         self.state.phase = Phase::Called(Box::new(PendingHandler::settled(exchange, awaiting)));
     }
 
-    /// Reports a request whose connection ends while its handler runs. `phase` is the phase of the
-    /// connection before its end. If the handler waits for the body, it gets an error. The response
-    /// of the handler is discarded.
+    /// Reports a request whose connection ends while its handler runs. `phase` is the phase in
+    /// which the connection ended. A handler that waits for the request body gets an error. The
+    /// response of the handler is discarded later.
     pub(super) fn abandon_call(&mut self, phase: Phase, why: CutReason) {
         let call = match phase {
             Phase::Called(called) => Some((called.exchange, called.awaiting)),

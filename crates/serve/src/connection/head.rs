@@ -1,4 +1,5 @@
-//! [`write_head`] writes the head of a response, and the fields for the framing of its body.
+//! [`write_head`] writes the head of a response, including the fields that determine the framing of
+//! the body.
 
 use onecopy_wire::http::ResponseHead;
 
@@ -7,15 +8,15 @@ use crate::date::HttpDate;
 use crate::headers::Headers;
 use crate::output_queue::OutQueue;
 
-/// The size in bytes of the largest body that is copied into the buffer of its head. Such a copy
-/// costs less than passing the body to the kernel as a separate buffer.
+/// The size in bytes of the largest body that is copied into the buffer of the response head. For a
+/// body of this size, the copy costs less than a second buffer for the kernel.
 pub(super) const FEW_BYTES: usize = 1024;
 
-/// The rule by which the client determines the end of a response body.
+/// The way in which the client determines the end of a response body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Framing {
-    /// No framing field is sent: the status excludes a body, or the body extends to the end of the
-    /// connection.
+    /// No framing field is sent. Either the status excludes a body, or the end of the connection is
+    /// the end of the body.
     Nothing,
     Length(u64),
     /// The body is sent in the chunked coding, because its length is unknown. If `trailer` is
@@ -26,9 +27,9 @@ pub(super) enum Framing {
 }
 
 impl Framing {
-    /// Returns the framing of a row stream: the chunked coding, or for HTTP/1.0 the end of the
-    /// connection. `Content-Length` is never sent for a row stream, so that the client can always
-    /// detect a truncated stream.
+    /// Returns the framing of a row stream: the chunked coding, or the end of the connection for
+    /// HTTP/1.0. `Content-Length` is never sent, because the length of a row stream is not known in
+    /// advance.
     pub(super) fn of_stream(exchange: &Exchange) -> Framing {
         match exchange.http_1_0 {
             true => Framing::Nothing,
@@ -36,7 +37,8 @@ impl Framing {
         }
     }
 
-    /// Returns the framing of a body that is produced item by item.
+    /// Returns the framing of a body that is produced item by item. `announced` is the body's
+    /// length in bytes, if the handler has given it.
     pub(super) fn of_items(exchange: &Exchange, announced: Option<u64>) -> Framing {
         match (announced, exchange.http_1_0) {
             (Some(n), _) => Framing::Length(n),
@@ -54,9 +56,9 @@ pub(super) struct HeadStart<'a> {
     pub(super) http_1_0: bool,
 }
 
-/// Queues the head of a response, including the empty line at its end, and then the bytes `after`
-/// of the body. Returns the position of the body's first byte, which counts the bytes of all
-/// responses on the connection.
+/// Queues the head of a response, including the empty line at its end, and then `after`, the first
+/// bytes of the body. Returns the position of the first byte of the body. Positions count the bytes
+/// of all responses on the connection.
 pub(super) fn write_head(
     out: &mut OutQueue,
     date: &mut HttpDate,

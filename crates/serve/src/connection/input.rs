@@ -1,4 +1,4 @@
-//! Steps of [`Drive`] that parse received bytes as requests and pass these to the handler.
+//! Methods of [`Drive`] that parse received bytes as requests and call the handler.
 
 use std::io;
 use std::mem;
@@ -21,40 +21,42 @@ use crate::response::Response;
 use crate::timers::millis;
 use crate::transport::Transport;
 
-/// If more than this number of bytes is queued, the queue is sent before the next pipelined request
-/// is answered. Shorter responses are collected, so that one write sends many of them.
+/// If more than this number of bytes is in the output queue, the queue is sent before the next
+/// pipelined request is processed. Smaller amounts are collected, so that one write sends many
+/// responses.
 const MAX_PENDING: usize = 64 * 1024;
-/// The memory of an empty input buffer is kept for the next request if its capacity is at most this
-/// number of bytes.
+/// An empty input buffer is kept for the next request if its capacity is at most this number of
+/// bytes. Larger buffers are freed.
 const KEPT_INPUT_BYTES: usize = 4 * 1024;
 
-/// The action that follows a complete request head.
+/// The result of processing a complete request head, which determines the next action.
 enum HeadResult {
     Answered,
     Deferred,
-    /// The body is read, then the handler is called.
+    /// The request body is received first, and then the handler is called.
     Body(BodyCoding, Exchange),
-    /// The handler is called, and may request the body.
+    /// The handler is called first. It may request the body while it runs.
     Call(BodyCoding, Exchange, ExpectPermit),
 }
 
-/// The result of processing input: `n` is the number of bytes that were processed; `deferred` is
-/// `true` if the request after them waits for a free thread.
+/// The result of processing input. `n` is the number of bytes that were processed. `deferred` is
+/// `true` if the next request waits until a thread is free to run its handler.
 pub(super) struct UsedInput {
     pub(super) n: usize,
     pub(super) deferred: bool,
 }
 
 impl Drive<'_> {
-    /// Sets the phase in which the connection waits for the next request.
+    /// Sets the phase in which the connection waits for the next request, and the deadline for this
+    /// request.
     pub(super) fn await_request(&mut self) {
         self.state.phase = Phase::Head;
         self.state.phase_ms = self.kit.now_ms + millis(self.shared.config.limits.idle);
         self.state.look_at_input = !self.state.input.is_empty();
     }
 
-    /// Processes the requests in the input buffer, then reads from the socket and processes the
-    /// received bytes.
+    /// Processes the requests in the input buffer. If the buffer contains none, reads from the
+    /// socket and processes the received bytes.
     pub(super) fn read_requests(&mut self) -> NextStep {
         let readable = self.state.readable || self.state.peer_closed;
         if !self.kit.is_of_loop() {
@@ -111,9 +113,9 @@ impl Drive<'_> {
         self.keep(data, &used)
     }
 
-    /// Reads once from the socket by calling `read`, whose buffer has a capacity of `capacity`
-    /// bytes. Returns the number of bytes read. Returns `None` if no bytes are available now, or if
-    /// the connection has ended.
+    /// Reads once from the socket by calling `read`, whose buffer has space for `capacity` bytes.
+    /// Returns the number of bytes read. Returns `None` if no bytes are available now, or if the
+    /// connection has ended.
     pub(super) fn note_read(
         &mut self,
         read: impl FnOnce(&mut Transport) -> io::Result<usize>,
@@ -124,16 +126,17 @@ impl Drive<'_> {
             Ok(n) if n > 0 => {
                 self.shared.config.metrics.received(n);
                 self.state.read_us = self.shared.config.clock.now_us();
-                // A short read has emptied the socket (epoll(7)), and more input causes a new edge.
-                // After the peer has closed its side no edge follows, so the socket is then read to
-                // its end.
+                // A read that does not fill the buffer has emptied the socket (epoll(7)), and epoll
+                // reports new input as a new edge. After the peer has closed its side, epoll
+                // reports no new edge, so the socket must then be read to its end.
                 self.state.readable = n == capacity || socket.may_hold_more();
                 Some(n)
             }
             Err(e) if e.kind() == io::ErrorKind::Interrupted => None,
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
                 self.state.readable = false;
-                // If this were not cleared, epoll would report the hang-up repeatedly.
+                // If this flag were not cleared, the loop would read the empty socket again and
+                // again.
                 self.state.peer_closed = false;
                 None
             }
@@ -150,7 +153,7 @@ impl Drive<'_> {
         }
     }
 
-    /// Keeps the bytes of `data` that were not processed as the input buffer.
+    /// Stores the bytes of `data` that were not processed in the input buffer of the connection.
     pub(super) fn keep(&mut self, mut data: Vec<u8>, used: &UsedInput) -> NextStep {
         data.drain(..used.n);
         if data.is_empty() && data.capacity() > KEPT_INPUT_BYTES {
@@ -161,14 +164,14 @@ impl Drive<'_> {
         }
         if used.deferred {
             self.state.look_at_input = true;
-            // The server causes the delay now, not the client, so the client has no deadline.
+            // The server causes the delay now, so the deadline for the client is cleared.
             self.state.phase_ms = crate::timers::NEVER;
             return NextStep::Deferred;
         }
         NextStep::Again
     }
 
-    /// Processes the requests in `data`, one after the other, until more input or another event is
+    /// Processes the requests in `data`, one after the other, until more input or an event is
     /// needed.
     fn use_bytes(&mut self, data: &[u8]) -> UsedInput {
         let mut n = 0;
@@ -197,8 +200,8 @@ impl Drive<'_> {
     }
 
     /// Parses a request head at the start of `data` and starts to process the request. Returns
-    /// `false` if the head is incomplete or malformed, or if the queued responses must be sent
-    /// first.
+    /// `false` if the head is incomplete or malformed. Also returns `false` if too many bytes of
+    /// earlier responses are still queued.
     fn use_head(&mut self, data: &[u8], n: &mut usize, deferred: &mut bool) -> bool {
         if self.state.out.n_pending() > MAX_PENDING {
             // The queued responses are sent first. If the client does not read them, its next
@@ -252,7 +255,7 @@ impl Drive<'_> {
     }
 
     /// Starts to process a request with the head `head`, and returns the next action.
-    /// `nothing_follows` is `true` if no byte after the head was received.
+    /// `nothing_follows` is `true` if no byte after the head has been received.
     fn begin_request(&mut self, head: RequestHead<'_>, nothing_follows: bool) -> HeadResult {
         let request = Request::parsed(head, &[], self.connection.peer, self.connection.local);
         let keep_alive = head.connection() == Persistence::KeepAlive && !self.shared.is_stopping();
@@ -330,7 +333,7 @@ impl Drive<'_> {
     }
 
     /// Runs the handler for a request without a body and queues its response. If no thread is free
-    /// for the handler, does nothing and returns the request's properties as the error.
+    /// to run the handler, only returns `exchange` as the error.
     fn run_handler(&mut self, exchange: Exchange, request: Request<'_>) -> Result<(), Exchange> {
         if !self.shared.scheduler.enter_handler(self.connection) {
             return Err(exchange);
@@ -339,8 +342,8 @@ impl Drive<'_> {
         Ok(())
     }
 
-    /// Runs the handler, for which [`crate::scheduler::Scheduler::enter_handler`] has reserved a
-    /// thread, and queues its response.
+    /// Runs the handler and queues its response. [`crate::scheduler::Scheduler::enter_handler`]
+    /// must have reserved a thread for the handler.
     pub(super) fn run_entered(
         &mut self,
         exchange: Exchange,
@@ -372,8 +375,8 @@ impl Drive<'_> {
         }
     }
 
-    /// Queues `response`, the result of a handler. `None` means that the handler panicked: the
-    /// client then gets a 500.
+    /// Queues `response`, the result of a handler. `None` means that the handler panicked. The
+    /// client then gets the status 500.
     pub(super) fn answer_call(&mut self, exchange: Exchange, response: Option<Response>) {
         match response {
             Some(response) => self.respond(exchange, response),

@@ -1,5 +1,5 @@
-//! Steps of [`Drive`] for response bodies that a handler produces item by item. Meanwhile the
-//! connection lends its output queue to the handler's thread.
+//! Methods of [`Drive`] for a response body that a handler produces item by item. While the handler
+//! runs, the connection lends its output queue to the handler's thread.
 
 use std::mem;
 use std::sync::{Arc, TryLockError};
@@ -20,13 +20,14 @@ use crate::headers::Headers;
 use crate::items::{ItemQueue, ItemSink, Items, Pulled, Queued};
 use crate::shared::Shared;
 
-/// If at least this number of bytes is queued, the queue is sent. One system call thus sends many
-/// items.
+/// The number of queued bytes from which on the queue is sent. Below it, items are collected, so
+/// that one system call sends many of them.
 const FLUSH_BYTES: usize = 64 * 1024;
 
 /// Sends the queued bytes of each connection whose output queue is lent to a handler. It is called
-/// once per tick. If a queue is locked, its bytes are sent at a later tick. This thread must not
-/// wait for the lock, because the handler may hold it while it waits for the Python interpreter.
+/// once per tick. The function never waits for the lock of a queue, because a handler may hold the
+/// lock while it waits for the Python interpreter. The bytes of a locked queue are sent at a later
+/// tick.
 pub(crate) fn flush_borrowed_outputs(shared: &Shared) {
     let borrowed_outputs = lock(&shared.borrowed_outputs).clone();
     for connection in borrowed_outputs {
@@ -74,9 +75,9 @@ impl ItemQueue for BorrowedQueue<'_> {
 }
 
 impl Drive<'_> {
-    /// Lends the output queue and the socket to a handler before it runs. The thread of
-    /// [`crate::scheduler::Scheduler::watch`] then sends queued bytes. If `terms` is not `None`,
-    /// the handler may begin its response while it runs.
+    /// Lends the output queue and the socket to a handler before it runs. While they are lent, the
+    /// thread of [`crate::scheduler::Scheduler::watch`] sends queued bytes. If `terms` is not
+    /// `None`, the handler may begin its response before it returns.
     pub(super) fn lend(&mut self, terms: Option<AnswerTerms>, exchange: Option<Box<Exchange>>) {
         let Some(socket) = self.state.socket.take() else {
             return;
@@ -115,7 +116,7 @@ impl Drive<'_> {
         }
         self.state.out = borrowed_output.out;
         self.state.socket = Some(borrowed_output.socket);
-        // If the connection has failed, it is not marked as blocked, so that the next attempt
+        // If the connection has failed, it is not marked as blocked. The next attempt to send then
         // returns the error again.
         self.state.blocked = borrowed_output.blocked && !borrowed_output.dead;
         if self.state.blocked {
@@ -151,7 +152,7 @@ impl Drive<'_> {
         }));
     }
 
-    /// Requests items from the application, after all queued bytes were sent.
+    /// Requests more items from the handler. It is called after all queued bytes were sent.
     pub(super) fn pump_items(&mut self) -> NextStep {
         if !self.kit.is_of_loop() {
             return NextStep::Elsewhere;
@@ -181,8 +182,8 @@ impl Drive<'_> {
         self.shared.scheduler.leave_handler();
         self.kit.now_ms = self.shared.now_ms();
         if gone {
-            // The items ended because the client disconnected, so the response must not be marked
-            // as complete.
+            // The items ended early because the client disconnected, so the response must not be
+            // marked as complete.
             self.state.phase = Phase::Items(stream);
             self.end(CutReason::Client);
             return NextStep::Again;
@@ -203,7 +204,7 @@ impl Drive<'_> {
         NextStep::Again
     }
 
-    /// Completes a response whose last item is queued.
+    /// Completes a response whose last item was queued.
     fn complete_items(&mut self, stream: ItemStream) {
         let mut answer = stream.answer;
         if stream.chunked {
@@ -212,13 +213,14 @@ impl Drive<'_> {
                 .frame(|out| out.extend_from_slice(b"0\r\n\r\n"));
         }
         if stream.left.is_some_and(|left| left > 0) {
-            // The body has fewer bytes than announced, so the connection is closed, by which the
-            // client detects it.
+            // The body has fewer bytes than announced. The connection is closed, so that the client
+            // detects the missing bytes.
             answer.exchange.outcome = Outcome::Failed;
             self.state.close_after = true;
             self.state.fell_short = true;
         }
-        // Dropping the items may run other code, so the end of the response is queued before that.
+        // Dropping the items may run code of the application, so the end of the response is queued
+        // before the drop.
         drop(stream.items);
         answer.end = self.state.out.n_pushed();
         self.state.answers.push_back(answer);
@@ -227,8 +229,8 @@ impl Drive<'_> {
     }
 
     /// Reports a response whose handler failed, and closes the connection before the end of the
-    /// body. If the body extends to the end of the connection, the connection is reset. Without the
-    /// reset, the client would treat the received part as the complete body.
+    /// body. If the end of the connection is the end of the body, the connection is reset, because
+    /// the client would otherwise treat the received part as the complete body.
     fn abort_items(&mut self, stream: ItemStream, outcome: Outcome) {
         let n_sent = self.state.out.n_sent();
         let mut answer = stream.answer;
@@ -240,8 +242,8 @@ impl Drive<'_> {
         self.close(is_close_delimited);
     }
 
-    /// Reports a response that ends early, because the connection ends while the items of its body
-    /// are produced.
+    /// Reports a response that is incomplete because its connection ended while the handler
+    /// produced items.
     pub(super) fn abandon_items(&mut self, stream: ItemStream, why: CutReason, n_sent: u64) {
         let mut answer = stream.answer;
         answer.end = n_sent;

@@ -1,15 +1,17 @@
-//! [`LoggedRequest`]: the fields of a request's head that the access log needs, copied once into
-//! memory that later requests reuse.
+//! [`LoggedRequest`]: a copy of those fields of a request's head that the access log needs. Later
+//! requests reuse its memory.
 
 use crate::access::Keep;
 use crate::request::Request;
 
-/// The fields of a request's head for the access log, concatenated in one buffer.
+/// The fields of a request's head for the access log, concatenated in one buffer. The other members
+/// are the positions at which each field ends.
 #[derive(Default)]
 pub(crate) struct LoggedRequest {
     bytes: Vec<u8>,
-    /// The index in `bytes` at which the method ends. The next fields are the indexes at which
-    /// path, query and `Referer` end. `User-Agent` extends to the end of `bytes`.
+    /// The end of the method, as an index in `bytes`. `path`, `query` and `referer` are the ends of
+    /// the path, the query and the `Referer` field. The `User-Agent` field extends to the end of
+    /// `bytes`.
     method: usize,
     path: usize,
     query: usize,
@@ -17,8 +19,8 @@ pub(crate) struct LoggedRequest {
     has_query: bool,
 }
 
-/// The memory of a [`LoggedRequest`] is kept for later requests if its capacity is at most this
-/// number of bytes.
+/// The largest capacity in bytes with which a [`LoggedRequest`] is kept for later requests. A
+/// larger one is freed.
 const MOST_KEPT_BYTES: usize = 4096;
 
 impl LoggedRequest {

@@ -1,4 +1,5 @@
-//! [`Connection`]: one connection of a client, its phases, and its handling of events.
+//! [`Connection`]: a connection of a client, its phases, and the flags by which threads report
+//! events.
 //!
 //! Modules of data, lowest layer first:
 //!
@@ -75,37 +76,38 @@ pub(crate) use logged_request::LoggedRequest;
 
 /// A connection of a client, which all threads of the server may access.
 ///
-/// A thread with an event for the connection calls [`Connection::raise`]. If `raise` returns
-/// `true`, this thread owns the connection, and performs its steps or passes it to another thread.
-/// Before the owner releases the connection, it checks for new flags. So no flag is lost, and no
-/// two threads perform steps of one connection.
+/// A thread that has an event for the connection calls [`Connection::raise`]. If `raise` returns
+/// `true`, this thread becomes the owner of the connection, and it performs the connection's steps
+/// or passes the connection to another thread. The owner checks for new flags before it gives up
+/// the ownership. Therefore no flag is lost, and no two threads perform steps of the same
+/// connection.
 pub(crate) struct Connection {
     pub(crate) token: u64,
-    /// The deadline of the connection. The next field, `timer_at_ms`, is the time of the
-    /// connection's entry in the timers, which may be earlier than the deadline (see
-    /// `Shared::set_deadline`).
+    /// The deadline of the connection, in milliseconds of the server's clock. The next field,
+    /// `timer_at_ms`, is the time of the connection's entry in the timers, which may be earlier
+    /// than the deadline (see `Shared::set_deadline`).
     pub(crate) deadline_ms: AtomicU64,
     pub(crate) timer_at_ms: AtomicU64,
     peer: Option<SocketAddr>,
     local: Option<SocketAddr>,
     flags: ConnectionFlags,
     fill: Mutex<Option<Fill>>,
-    /// The result of a handler that was called before the body of its request was received. The
-    /// outer `None` means that the handler has not returned, the inner `None` that it has panicked.
+    /// The result of a handler that was called before the body of its request was received. `None`
+    /// means that the handler has not returned, and `Some` of `None` means that it has panicked.
     answer: Mutex<Option<Box<Option<Response>>>>,
     /// The output queue and the socket while they are lent to a handler, otherwise `None`.
     borrowed_output: Mutex<Option<BorrowedOutput>>,
-    /// The condition variable of the lock `borrowed_output`. It wakes the handler's thread when the
-    /// handler may continue to write its response.
+    /// The condition variable for the lock `borrowed_output`. The handler's thread waits for it
+    /// until the handler may continue to write its response.
     output_changed: Condvar,
-    /// `true` if a handler, which was called before the body of its request was received, requests
-    /// the connection in order to begin its response. The thread of the handler then gets the
-    /// ownership of the connection.
+    /// `true` if a handler requests the ownership of the connection in order to begin its response.
+    /// The handler was called before the body of its request was received, and its thread does not
+    /// own the connection yet.
     is_wanted: AtomicBool,
-    /// `true` if the connection ended before the handler's thread got the ownership of it.
+    /// `true` if the connection ended before the handler's thread got the requested ownership.
     is_refused: AtomicBool,
-    /// The state that only the owner of the connection accesses. No other thread locks it, so no
-    /// thread waits for this lock.
+    /// The state that only the owner of the connection accesses. The owner is the only thread that
+    /// locks it, so the lock is always free.
     state: Mutex<ConnectionState>,
 }
 
@@ -114,47 +116,49 @@ struct ConnectionState {
     /// The socket; `None` after it was closed.
     socket: Option<Transport>,
     phase: Phase,
-    /// The parser of request heads; `None` while it parses a head.
+    /// The parser of request heads; `None` only during a call of the parser.
     parser: Option<Box<HeadParser>>,
-    /// The bytes that were read and not processed yet.
+    /// The bytes that were read from the socket and not processed yet.
     input: Vec<u8>,
     /// `true` if `input` may contain a complete request that has not been parsed.
     look_at_input: bool,
     out: OutQueue,
     /// The responses whose last byte was not yet passed to the kernel.
     answers: VecDeque<Answer>,
-    /// `true` after epoll has reported that the socket is readable, until a read finds it empty.
+    /// `true` from the event by which epoll reports that the socket is readable until a read finds
+    /// the socket empty.
     readable: bool,
     peer_closed: bool,
-    /// `true` if the kernel accepted no more bytes at the last attempt.
+    /// `true` if the kernel did not accept all bytes at the last attempt to send.
     blocked: bool,
-    /// `true` until the first request was read. The time limit of the first request starts when the
-    /// connection is opened, and not at its first byte.
+    /// `true` until the head of the first request was received. The time limit for this head starts
+    /// when the connection is opened. For later requests, it starts at the first byte of the head.
     fresh: bool,
-    /// `true` if too many connections were open when this one was accepted: its request gets a 503.
+    /// `true` if too many connections were open when this one was accepted. Its first request then
+    /// gets the status 503.
     busy: bool,
-    /// `true` if the connection is closed after the queued responses, and no further request is
-    /// read.
+    /// `true` if no further request is read, and the connection is closed after the queued
+    /// responses were sent.
     close_after: bool,
-    /// `true` if the body of a response was shorter than its announced length. The alert
-    /// close_notify of TLS is then not sent, because it would mark the body as complete.
+    /// `true` if a response had fewer body bytes than announced. With TLS, the alert close_notify
+    /// is then not sent, because it would mark the body as complete.
     fell_short: bool,
     timer_due: bool,
     cut: bool,
-    /// `true` if a worker has filled a chunk that was not processed yet.
+    /// `true` if a worker has filled a chunk that the owner has not processed yet.
     filled: bool,
-    /// `true` if a handler has delivered a response or requests the connection, and the owner of
-    /// the connection has not processed this yet.
+    /// `true` if a handler has delivered its response or requests the ownership of the connection,
+    /// and the owner has not processed this yet.
     answered: bool,
-    /// The deadline of the current phase. The next field, `stall_ms`, is the deadline for the
-    /// client to read queued bytes. The two deadlines are in milliseconds of the server's clock.
+    /// The deadline of the current phase, in milliseconds of the server's clock. The next field,
+    /// `stall_ms`, is the time by which the client must have read some of the queued bytes.
     phase_ms: u64,
     stall_ms: u64,
-    /// The time of the last read from the socket, in microseconds. In the access log and the
-    /// metrics, the requests in the bytes of this read start at this time.
+    /// The time of the last read from the socket, in microseconds of the server's clock. The access
+    /// log and the metrics treat it as the start of the requests whose bytes were read.
     read_us: u64,
     /// The response of a connection that was closed while a worker filled a chunk. It is reported
-    /// when the worker returns.
+    /// after the worker has delivered the chunk, because only then is its source dropped.
     orphan: Option<Answer>,
 }
 
@@ -165,12 +169,12 @@ enum Phase {
     Body(Box<BodyReader>),
     /// A handler runs, or waits for a thread, before the body of its request was received.
     Called(Box<PendingHandler>),
-    /// A response body is sent whose items the handler produces one by one.
+    /// The connection sends a response body that the handler produces item by item.
     Items(Box<ItemStream>),
-    /// A row stream is sent.
+    /// The connection sends a row stream.
     Stream(Box<ActiveStream>),
-    /// The sending side is closed. The connection is not closed until the peer has closed its side,
-    /// because an earlier close could discard the last response.
+    /// The sending side is closed, and the server waits for the peer to close its side. If the
+    /// server closed the connection completely before that, the last response could be lost.
     Linger,
     Closed,
 }
@@ -228,8 +232,8 @@ impl Connection {
         }
     }
 
-    /// Sets the socket of the connection and registers it with epoll. `deadline_ms` is the deadline
-    /// for the first request head.
+    /// Stores the socket of the connection and registers it with epoll. `deadline_ms` is the
+    /// deadline for the head of the first request.
     pub(crate) fn open(
         &self,
         socket: Transport,
@@ -243,7 +247,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Sets `flags`. Returns `true` if no thread owned the connection; the caller then owns it.
+    /// Sets `flags`. Returns `true` if no thread owned the connection before; the caller then owns
+    /// it.
     pub(crate) fn raise(&self, flags: u32) -> bool {
         let before = self.flags.raise(flags);
         if before & WRITER_WAITS != 0 {
@@ -252,15 +257,15 @@ impl Connection {
         before & OWNED == 0
     }
 
-    /// Wakes a handler's thread that waits to write its response, so that it checks the flags
+    /// Wakes the handler's thread if it waits to write its response, so that it checks the flags
     /// again.
     pub(crate) fn wake_writer(&self) {
         drop(lock(&self.borrowed_output));
         self.output_changed.notify_all();
     }
 
-    /// Requests the ownership of the connection for the calling thread. The caller must then raise
-    /// [`ANSWERED`].
+    /// Requests the ownership of the connection for the calling thread. The caller must then set
+    /// the flag [`ANSWERED`] by [`Connection::raise`], so that the owner notices the request.
     fn request_output(&self) {
         self.is_refused.store(false, Ordering::SeqCst);
         self.is_wanted.store(true, Ordering::SeqCst);
@@ -270,8 +275,7 @@ impl Connection {
         self.is_wanted.swap(false, Ordering::SeqCst)
     }
 
-    /// Rejects the request that [`Connection::request_output`] made, because the connection has
-    /// ended.
+    /// Rejects the request of [`Connection::request_output`], because the connection has ended.
     fn refuse_output_request(&self) {
         self.is_refused.store(true, Ordering::SeqCst);
         self.wake_writer();
@@ -281,14 +285,15 @@ impl Connection {
         self.is_refused.load(Ordering::SeqCst)
     }
 
-    /// Returns `true` if the queue and the socket are lent to a handler, whose thread owns the
-    /// connection.
+    /// Returns `true` if the output queue and the socket are lent to a handler. The thread of this
+    /// handler then owns the connection.
     fn is_lent(&self) -> bool {
         lock(&self.borrowed_output).is_some()
     }
 
     /// Stores the response of a handler that was called before the body of its request was
-    /// received; `None` if the handler panicked. The caller must then raise [`ANSWERED`].
+    /// received. `None` means that the handler panicked. The caller must then set the flag
+    /// [`ANSWERED`] by [`Connection::raise`].
     fn put_answer(&self, response: Option<Response>) {
         *lock(&self.answer) = Some(Box::new(response));
     }
@@ -303,8 +308,8 @@ impl Connection {
 }
 
 impl FillTarget for Connection {
-    /// Stores the chunk that a worker has filled, with its source. The caller must then raise
-    /// [`FILLED`].
+    /// Stores the chunk that a worker has filled, and the chunk's source. The caller must then set
+    /// the flag [`FILLED`].
     fn put_fill(&self, fill: Fill) {
         *lock(&self.fill) = Some(fill);
     }

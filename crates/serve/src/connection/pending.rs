@@ -1,4 +1,4 @@
-//! [`PendingHandler`]: a request whose handler is called before the body is received.
+//! [`PendingHandler`]: a request whose handler is called before the request body is received.
 
 use std::sync::Arc;
 
@@ -8,19 +8,20 @@ use super::body_reader::BodyCoding;
 use super::exchange::Exchange;
 use crate::awaited::{AwaitedBody, BodyRequest, ExpectPermit};
 
-/// A request whose handler is called before the body is received. The handler may request the body.
+/// A request whose handler is called before the request body is received. The handler may request
+/// the body while it runs.
 pub(super) struct PendingHandler {
     pub(super) exchange: Exchange,
     pub(super) awaiting: Arc<BodyRequest>,
-    /// The arguments of the call; `None` after the handler was called.
+    /// The arguments for the call of the handler; `None` after the handler was called.
     pub(super) call: Option<Box<HandlerCall>>,
-    /// The coding of the body, which determines its end; `None` after the body was requested from
-    /// the client.
+    /// The coding of the body, which determines the end of the body. `None` after the server has
+    /// requested the body from the client.
     pub(super) unasked: Option<BodyCoding>,
 }
 
-/// The arguments of a call of the handler. The connection is released during the call, so that
-/// another thread can own it.
+/// The arguments for a call of the handler. During the call, the thread does not own the
+/// connection, so that another thread can process its events.
 pub(super) struct HandlerCall {
     pub(super) head: Vec<u8>,
     pub(super) index: HeadIndex,
@@ -29,8 +30,8 @@ pub(super) struct HandlerCall {
 }
 
 impl PendingHandler {
-    /// Creates the state of a request whose handler runs, and whose body needs no further step. The
-    /// body was received completely, or an error was passed to the handler.
+    /// Creates the state of a request whose handler runs and does not wait for the body any more:
+    /// the body was received completely, or an error was passed to the handler.
     pub(super) fn settled(exchange: Exchange, awaiting: Arc<BodyRequest>) -> PendingHandler {
         PendingHandler {
             exchange,

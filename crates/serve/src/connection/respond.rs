@@ -1,5 +1,5 @@
-//! Steps of [`Drive`] that queue responses: heads, bodies of known length, and error responses of
-//! the server. Other steps report each response when it has ended.
+//! Methods of [`Drive`] that queue response heads, bodies of known length, and the server's own
+//! error responses, and that report ended responses to the access log and the metrics.
 
 use std::sync::Arc;
 
@@ -16,12 +16,13 @@ use crate::headers::Headers;
 use crate::response::{Body, BodyPart, Response, StreamEnd};
 use crate::workers::Job;
 
-/// The number of [`LoggedRequest`]s whose memory a thread keeps for later requests.
+/// The number of unused [`LoggedRequest`]s that a thread keeps, so that later requests reuse their
+/// memory.
 const MOST_NAMES: usize = 64;
 
 impl Drive<'_> {
-    /// Queues `response`. If the body is a row stream or is produced item by item, starts to
-    /// produce the body.
+    /// Queues `response`. If its body is a row stream or is produced item by item, queues no body
+    /// yet, and starts the production of the body.
     pub(super) fn respond(&mut self, mut exchange: Exchange, response: Response) {
         let Response {
             status,
@@ -89,8 +90,8 @@ impl Drive<'_> {
         self.push_head(&mut answer, headers, framing, b"");
         if !no_body {
             if announced > n_body as u64 {
-                // The body has fewer bytes than announced, so the connection is closed, by which
-                // the client detects it.
+                // The body has fewer bytes than announced. The connection is closed, so that the
+                // client detects the missing bytes.
                 self.state.close_after = true;
                 self.state.fell_short = true;
                 answer.exchange.outcome = Outcome::Failed;
@@ -119,9 +120,8 @@ impl Drive<'_> {
         self.state.answers.push_back(answer);
     }
 
-    /// Sends an error response for a request that did not reach the handler, or whose handler
-    /// panicked. `exchange` is `None` if the request could not be parsed. The connection is closed
-    /// after the response.
+    /// Sends an error response, after which the connection is closed. The request did not reach the
+    /// handler, or its handler panicked. `exchange` is `None` if the request could not be parsed.
     pub(super) fn refuse(&mut self, status: u16, detail: &str, exchange: Option<Exchange>) {
         let exchange = exchange.unwrap_or_else(|| self.unread_exchange());
         self.state.phase = Phase::Head;
@@ -137,17 +137,17 @@ impl Drive<'_> {
         self.respond(exchange, response);
     }
 
-    /// Returns the error response that the handler provides ([`crate::Handler::refuse`]). If the
-    /// body of that response has no known length, returns a response without a body.
+    /// Returns the error response of the handler ([`crate::Handler::refuse`]). If the handler
+    /// provides none, or one whose body has no known length, returns a response without a body.
     pub(super) fn refusal(&self, status: u16, detail: &str) -> Response {
         guard(|| self.shared.handler.refuse(status, detail))
             .filter(|r| r.body_ref().len_bytes().is_some())
             .unwrap_or_else(|| Response::new(status))
     }
 
-    /// Queues the head of a response, including the empty line at its end, and then the bytes
-    /// `after` of the body. Long header fields are not copied: they are sent from the buffer in
-    /// which they were checked.
+    /// Queues the head of a response, including the empty line at its end, and then `after`, the
+    /// first bytes of the body. Long header fields are not copied into the queue. The kernel reads
+    /// them from the buffers in which they were validated.
     pub(super) fn push_head(
         &mut self,
         answer: &mut Answer,
@@ -165,13 +165,14 @@ impl Drive<'_> {
         answer.body_start = write_head(out, date, &head, headers, framing, after);
     }
 
-    /// Reports a TLS handshake that failed to the access log and the metrics.
+    /// Reports a failed TLS handshake to the access log and the metrics.
     pub(super) fn tell_no_handshake(&mut self) {
         let answer = Answer::none(self.unread_exchange(), 0);
         self.finish(answer, 0, None);
     }
 
-    /// Returns the properties of a request that could not be parsed, for its error response.
+    /// Returns default properties for a request that could not be parsed. The error response needs
+    /// them.
     fn unread_exchange(&self) -> Exchange {
         Exchange {
             is_head: false,
@@ -183,7 +184,7 @@ impl Drive<'_> {
         }
     }
 
-    /// Reports the responses of which the kernel has accepted the last byte.
+    /// Reports the responses whose last byte the kernel has accepted.
     pub(super) fn finish_answers(&mut self) {
         let n_sent = self.state.out.n_sent();
         let is_sent = |answer: &Answer| answer.end <= n_sent;
@@ -198,8 +199,9 @@ impl Drive<'_> {
         }
     }
 
-    /// Reports a response. `gone` is the reason for which the response was not sent completely. It
-    /// is `None` if the response was sent completely, or if its outcome is already set.
+    /// Reports a response. `gone` is the reason for which the connection ended before the response
+    /// was complete. `gone` is `None` if the response was sent completely, or if its outcome is
+    /// already set.
     pub(super) fn finish(&mut self, mut answer: Answer, n_sent: u64, gone: Option<CutReason>) {
         if let Some(gone) = gone {
             answer.cut(gone);
@@ -217,8 +219,8 @@ impl Drive<'_> {
         }
     }
 
-    /// Drops the source of a row stream on a worker, because the drop may wait for a database. The
-    /// response is reported after the drop.
+    /// Drops the source of a row stream on a worker thread, because the drop may wait for a
+    /// database. Reports the response after the drop.
     pub(super) fn drop_source(&self, source: Box<dyn ChunkSource>, answer: Answer) {
         let peer = self.connection.peer;
         let shared = Arc::clone(self.shared);

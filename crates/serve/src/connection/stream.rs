@@ -1,5 +1,5 @@
-//! [`ActiveStream`]: the state of a row stream while it is sent: its source, the filled chunks and
-//! its progress.
+//! [`ActiveStream`]: the state of a row stream that is being sent, with its source and its filled
+//! chunks.
 
 use onecopy_text::{Chunk, Ledger};
 use onecopy_wire::{CancelHandle, ChunkError, ChunkSource};
@@ -12,23 +12,24 @@ use crate::metrics::{Metrics, OpenStream};
 use crate::response::{Breaker, OnEnd, OnError};
 use crate::workers::{Fill, FillResult};
 
-/// A row stream that is being sent.
+/// A response whose body is a row stream, while it is being sent.
 pub(super) struct ActiveStream {
     pub(super) answer: Answer,
-    /// The header fields of the response; `None` after they were queued. They are queued together
-    /// with the first chunk.
+    /// The header fields of the response, which are queued together with the first chunk. `None`
+    /// after they were queued.
     pub(super) head: Option<Headers>,
-    /// `true` if the body is sent in the chunked coding; `false` if the body extends to the end of
-    /// the connection.
+    /// `true` if the body is sent in the chunked coding. `false` if the end of the connection is
+    /// the end of the body.
     pub(super) chunked: bool,
-    /// The source of the chunks. `None` while a worker uses the source to fill a chunk, and after
-    /// the source has ended.
+    /// The source that fills the chunks. `None` while a worker uses the source, and after the
+    /// source has ended.
     pub(super) source: Option<Box<dyn ChunkSource>>,
-    /// Bytes that the application read from the source before the response began. They are sent
-    /// before the first chunk. `None` if there are no such bytes, and after they were queued.
+    /// The bytes that the application read from the source before the response began. They are sent
+    /// before the first chunk. `None` if the application read no bytes, and after the bytes were
+    /// queued.
     pub(super) begun: Option<SharedBytes>,
-    /// A filled chunk that waits until the previous chunk was sent; `None` if no filled chunk
-    /// waits.
+    /// A filled chunk that waits until the previous chunk was sent; `None` if there is no such
+    /// chunk.
     pub(super) ready: Option<Chunk>,
     pub(super) progress: StreamProgress,
     pub(super) cancel: CancelHandle,
@@ -49,8 +50,8 @@ pub(super) enum StreamProgress {
 
 impl ActiveStream {
     /// Ends the stream with an error if its [`Breaker`] has requested the end while a worker uses
-    /// the source. The connection then accepts no further request. The worker may still deliver a
-    /// chunk (`late_fill`), which no other stream on the connection may receive.
+    /// the source. The connection then accepts no further request, because the worker may still
+    /// deliver a chunk (`late_fill`). No other stream on the connection may receive this chunk.
     pub(super) fn look_at_breaker(&mut self) {
         let with_worker = self.source.is_none() && matches!(self.progress, StreamProgress::Running);
         if let Some(error) = self

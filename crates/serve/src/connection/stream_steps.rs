@@ -1,5 +1,5 @@
-//! Steps of [`Drive`] for row streams: a worker fills the next chunk while the kernel sends the
-//! previous one.
+//! Methods of [`Drive`] for row streams. While the kernel sends a chunk, a worker fills the next
+//! chunk.
 
 use std::mem;
 use std::sync::Arc;
@@ -24,7 +24,8 @@ use crate::shared::Shared;
 use crate::workers::Job;
 
 impl Drive<'_> {
-    /// Starts a row stream. Nothing is sent before its first chunk is filled.
+    /// Starts to send a row stream. Nothing is sent before the first chunk is filled, so that an
+    /// early error can still become an error response.
     pub(super) fn begin_stream(&mut self, mut answer: Answer, headers: Headers, chunks: Chunks) {
         let chunked = !answer.exchange.http_1_0;
         if !chunked {
@@ -57,8 +58,8 @@ impl Drive<'_> {
         }));
     }
 
-    /// Continues a stream: queues the filled chunk, and passes the source to a worker, which fills
-    /// the next chunk.
+    /// Continues a row stream. Queues the filled chunk, and passes the source to a worker, which
+    /// fills the next chunk.
     pub(super) fn pump(&mut self) -> NextStep {
         let Phase::Stream(mut stream) = mem::replace(&mut self.state.phase, Phase::Head) else {
             return NextStep::Again;
@@ -107,8 +108,8 @@ impl Drive<'_> {
         }
     }
 
-    /// Queues a chunk of the body by calling `push`. Before the first chunk, queues the head of the
-    /// response. The bytes of the body are not copied.
+    /// Queues the bytes of a chunk by calling `push`. Before the first chunk of the body, queues
+    /// the head of the response. The bytes of the chunk are not copied.
     fn push_piece(
         &mut self,
         stream: &mut ActiveStream,
@@ -142,7 +143,7 @@ impl Drive<'_> {
         }
     }
 
-    /// Ends a stream whose source has ended, after the kernel has accepted all chunks.
+    /// Ends a stream whose source has ended. It is called after the kernel has accepted all chunks.
     fn end_stream(&mut self, mut stream: ActiveStream) {
         match mem::replace(&mut stream.progress, StreamProgress::Running) {
             StreamProgress::Running => {}
@@ -172,7 +173,8 @@ impl Drive<'_> {
         }
     }
 
-    /// Ends a stream that is complete: queues the last chunk of the chunked coding, with a trailer.
+    /// Completes a stream whose rows were all queued: queues the last chunk of the chunked coding,
+    /// with a trailer that reports success.
     fn complete(&mut self, mut stream: ActiveStream) {
         self.push_stream_head(&mut stream, b"");
         let mut answer = stream.answer;
@@ -191,8 +193,8 @@ impl Drive<'_> {
         self.await_request();
     }
 
-    /// Sends `response`, a complete error response, instead of a stream that failed before anything
-    /// was sent.
+    /// Sends `response`, a complete error response, instead of the response of a stream that failed
+    /// before any byte of it was sent.
     fn answer_instead(
         &mut self,
         stream: ActiveStream,
@@ -211,9 +213,9 @@ impl Drive<'_> {
     }
 
     /// Closes the connection of a stream that failed after some of its bytes were sent, so that the
-    /// client detects that the body is incomplete. A chunked body then lacks its last chunk. If the
-    /// body extends to the end of the connection, the connection is reset, because an orderly close
-    /// would mark the body as complete.
+    /// client detects that the body is incomplete. A body in the chunked coding then lacks its last
+    /// chunk. If the end of the connection is the end of the body, the connection is reset instead,
+    /// because an orderly close would mark the body as complete.
     fn break_off(&mut self, stream: ActiveStream, outcome: Outcome, end: StreamEnd) {
         let n_sent = self.state.out.n_sent();
         let mut answer = stream.answer;
@@ -224,8 +226,8 @@ impl Drive<'_> {
         self.close(!stream.chunked);
     }
 
-    /// Ends a stream whose connection ends before the stream is complete, and cancels its source.
-    /// The response is reported after the source was dropped.
+    /// Cancels the source of a stream whose connection ends before the stream is complete. The
+    /// response is reported after the source was dropped.
     pub(super) fn abandon(&mut self, stream: ActiveStream, why: CutReason, n_sent: u64) {
         guard(|| stream.cancel.cancel());
         if let Some(chunk) = stream.ready {
@@ -237,20 +239,21 @@ impl Drive<'_> {
         answer.cut(why);
         match (stream.source, stream.progress) {
             (Some(source), _) => self.drop_source(source, answer),
-            // A worker has the source at this time.
+            // A worker still uses the source, so the response is reported when the worker has
+            // finished.
             (None, StreamProgress::Running) => self.state.orphan = Some(answer),
             (None, _) => self.finish(answer, n_sent, None),
         }
     }
 
-    /// Processes a chunk whose stream has ended while a worker filled the chunk.
+    /// Processes a chunk that a worker has filled after the stream had ended.
     pub(super) fn late_fill(&mut self) {
         let Some(fill) = self.connection.take_fill() else {
             return;
         };
         self.shared.buffers.give(fill.chunk);
         let Some(mut answer) = self.state.orphan.take() else {
-            // A breaker has ended the stream and reported its end.
+            // A breaker has ended the stream, and the response was reported then.
             if let Some(source) = fill.source {
                 let then = Box::new(|| ());
                 let job = Job::Drop { source, then };

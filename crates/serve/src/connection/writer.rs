@@ -1,9 +1,9 @@
-//! Responses that a handler begins while it runs, and whose blocks it then writes. From the
-//! beginning of the response, the handler's thread owns the connection. A handler that was called
-//! before the body of its request was received gets the ownership by
-//! [`crate::ResponseWriter::begin`]. The output queue and the socket are in the connection's
-//! [`BorrowedOutput`], from which the thread of [`crate::scheduler::Scheduler::watch`] sends queued
-//! bytes.
+//! Responses that a handler begins before it returns, and whose body it then writes in blocks. From
+//! the beginning of the response on, the handler's thread owns the connection. A handler that was
+//! called before the body of its request was received gets the ownership by calling
+//! [`crate::ResponseWriter::begin`]. Meanwhile, the output queue and the socket are in the
+//! connection's [`BorrowedOutput`]. The thread of [`crate::scheduler::Scheduler::watch`] sends
+//! bytes that are still queued after a tick.
 
 use std::mem;
 use std::sync::{Arc, MutexGuard, Weak};
@@ -24,14 +24,14 @@ use crate::shared::Shared;
 use crate::thread_kit::ThreadKit;
 use crate::timers::millis;
 
-/// A [`crate::ResponseWriter`]'s references to its connection and its server.
+/// The references of a [`crate::ResponseWriter`] to its connection and its server.
 struct WriterLink {
     connection: Arc<Connection>,
     /// A weak reference, because a handler may keep its writer for longer than the server runs.
     shared: Weak<Shared>,
 }
 
-/// The connection and the server of a request whose handler runs.
+/// The connection and the server of a request while its handler runs.
 pub(super) struct HandlerConnection<'a> {
     pub(super) shared: &'a Arc<Shared>,
     pub(super) connection: &'a Arc<Connection>,
@@ -90,7 +90,7 @@ impl AnswerSink for WriterLink {
 }
 
 /// Returns the output in `slot` if it is lent to the handler whose response starts at position
-/// `start`. Otherwise this handler has returned, and the result is an error.
+/// `start`. Otherwise this handler has already returned, and the result is an error.
 fn own(slot: &mut Option<BorrowedOutput>, start: u64) -> Result<&mut BorrowedOutput, WriteError> {
     let is_ours = |borrowed_output: &&mut BorrowedOutput| {
         borrowed_output.terms.is_some_and(|t| t.start == start)
@@ -99,7 +99,7 @@ fn own(slot: &mut Option<BorrowedOutput>, start: u64) -> Result<&mut BorrowedOut
 }
 
 impl WriterLink {
-    /// Sends queued bytes. If more than [`MOST_WAITING_BYTES`] remain queued, waits until the
+    /// Sends queued bytes. While more than [`MOST_WAITING_BYTES`] remain queued, waits until the
     /// client reads.
     fn send(
         &self,
@@ -140,9 +140,9 @@ impl WriterLink {
         }
     }
 
-    /// Returns `Stalled` if the client has read nothing within the time limit, otherwise `None`.
-    /// `stall` is the end of the time limit. If the client has read bytes (`has_moved`), the time
-    /// limit starts again.
+    /// Returns `Stalled` if the client has read no bytes within the time limit; otherwise `None`.
+    /// `stall` is the end of the time limit. If the client has read some bytes (`has_moved`), the
+    /// time limit starts again.
     fn is_stalled(
         &self,
         shared: &Arc<Shared>,
@@ -150,7 +150,7 @@ impl WriterLink {
         has_moved: bool,
     ) -> Option<CutReason> {
         let now_ms = shared.now_ms();
-        // The flag may have been set for an earlier deadline.
+        // The flag may still be set because of an earlier deadline.
         self.connection.flags.take(TIMER);
         if let Some(at_ms) = *stall
             && !has_moved
@@ -163,9 +163,9 @@ impl WriterLink {
         None
     }
 
-    /// Transfers the ownership of the connection to the calling thread. This thread runs a handler
-    /// that was called before the body of its request was received. Returns the position at which
-    /// the response starts, which counts the bytes of all responses on the connection.
+    /// Transfers the ownership of the connection to the calling thread, which runs a handler that
+    /// was called before the body of its request was received. Returns the position at which the
+    /// response starts. Positions count the bytes of all responses on the connection.
     fn take_over(&self, shared: &Arc<Shared>) -> Result<u64, WriteError> {
         let connection = &self.connection;
         connection.request_output();
@@ -192,8 +192,8 @@ impl WriterLink {
 }
 
 impl Connection {
-    /// Waits until another thread sets a flag: the socket is writable, the client has disconnected,
-    /// a deadline has passed, or the server stops.
+    /// Waits until another thread sets a flag, because the socket is writable, the client has
+    /// disconnected, a deadline has passed, or the server stops.
     fn wait_for_flags<'a>(
         &self,
         slot: MutexGuard<'a, Option<BorrowedOutput>>,
@@ -201,8 +201,9 @@ impl Connection {
         let mut slot = slot;
         let before = self.flags.add(WRITER_WAITS);
         if before & (WRITABLE | HUNG_UP | CUT | TIMER) == 0 {
-            // From now on, a thread that sets a flag sees `WRITER_WAITS`, and notifies while it
-            // holds the lock of the output.
+            // From now on, a thread that sets a flag sees `WRITER_WAITS` and notifies the condition
+            // variable. The notification cannot be lost, because the notifying thread first takes
+            // the lock of the output.
             let woken = self.output_changed.wait(slot);
             slot = unpoisoned(woken);
         }
@@ -212,8 +213,8 @@ impl Connection {
 }
 
 impl Drive<'_> {
-    /// Sends the remaining part of a response after its handler has returned. The body of
-    /// `response` is the part that the handler has not written itself. `response` is `None` if the
+    /// Sends the remaining part of a response after its handler has returned. `response` contains
+    /// the part of the body that the handler has not written itself. `response` is `None` if the
     /// handler panicked.
     pub(super) fn continue_begun(
         &mut self,

@@ -1,4 +1,4 @@
-//! [`MetricsArea`]: shared memory for the counters of several servers in several processes.
+//! [`MetricsArea`]: shared memory in which several server processes keep their counters.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -9,21 +9,22 @@ use std::sync::atomic::Ordering::Relaxed;
 use super::{Metrics, text, word};
 use crate::sys::{self, SharedWords};
 
-/// The number of 64-bit words of a slot, a multiple of 16, so that no two slots share a cache line.
+/// The number of 64-bit words of a slot. It is a multiple of 16, so that no two slots share a cache
+/// line.
 const SLOT_WORDS: usize = word::N.next_multiple_of(16);
 const HEAD_WORDS: usize = 16;
-/// The first word of the memory. It identifies the format and the number of words per slot, so that
-/// a process with an incompatible version of this crate rejects the memory.
+/// The first word of the memory. It identifies the format and the number of words per slot. A
+/// process with an incompatible version of this crate therefore rejects the memory.
 const MAGIC: u64 = 0x6f6e_6563_0001_0000 | SLOT_WORDS as u64;
 
-/// Slots for the counters of several servers, in memory that processes share through its
+/// Slots for the counters of several servers, in memory that processes share through a file
 /// descriptor. Clones refer to the same memory.
 ///
 /// Each server claims a slot ([`MetricsArea::slot`]) by a lock on the file of the descriptor. The
-/// lock is released when the process ends in any way. The slot of an ended server keeps its totals,
-/// and the next server that claims the slot continues them. The gauges of an ended server
-/// (connections, handlers, streams) are not added to the sum. Any process with the descriptor can
-/// compute the sum of all slots at any time.
+/// kernel releases the lock when the process ends, also after a crash. The slot of an ended server
+/// keeps its counters, and the next server that claims the slot continues them. The gauges of an
+/// ended server (connections, handlers, streams) are not added to the sum. Any process that has the
+/// descriptor can compute the sum of all slots at any time.
 ///
 /// ```
 /// use onecopy_serve::{Config, MetricsArea};
@@ -38,7 +39,7 @@ const MAGIC: u64 = 0x6f6e_6563_0001_0000 | SLOT_WORDS as u64;
 pub struct MetricsArea(Arc<SharedWords>);
 
 impl MetricsArea {
-    /// Creates an area with `n_slots` slots, at least one.
+    /// Creates an area with `n_slots` slots, but at least one.
     ///
     /// # Errors
     /// The error of memfd_create(2) or mmap(2).
@@ -48,11 +49,11 @@ impl MetricsArea {
         Ok(MetricsArea(Arc::new(words)))
     }
 
-    /// Opens the area that another process created, given its descriptor.
+    /// Opens the area that another process created, given the file descriptor of the area.
     ///
     /// # Errors
-    /// `InvalidData` if the descriptor is not an area, or an area of another version of this crate.
-    /// The error of mmap(2).
+    /// `InvalidData` if the descriptor does not refer to an area, or refers to an area of another
+    /// version of this crate. Otherwise the error of mmap(2).
     pub fn of_descriptor(descriptor: OwnedFd) -> io::Result<MetricsArea> {
         let words = SharedWords::of_descriptor(descriptor)?;
         let magic = words.words().first().map(|word| word.load(Relaxed));
@@ -62,11 +63,11 @@ impl MetricsArea {
         Ok(MetricsArea(Arc::new(words)))
     }
 
-    /// Claims a free slot, in which one server of this process counts its requests.
+    /// Claims a free slot, in which one server of this process then counts its requests.
     ///
     /// # Errors
-    /// `QuotaExceeded` if running servers use all slots; the error of the system if the area cannot
-    /// be opened again through /proc/self/fd to lock a slot.
+    /// `QuotaExceeded` if running servers use all slots. The error of open(2) on /proc/self/fd or
+    /// of fcntl(2) if the slot cannot be locked.
     pub fn slot(&self) -> io::Result<Metrics> {
         let lock = self.0.open_again()?;
         for at in 0..self.n_slots() {
@@ -84,12 +85,12 @@ impl MetricsArea {
         Err(io::ErrorKind::QuotaExceeded.into())
     }
 
-    /// Returns the sum of all slots as text for Prometheus (exposition format 0.0.4).
+    /// Returns the sums over all slots as text for Prometheus (exposition format 0.0.4).
     #[must_use]
     pub fn text(&self) -> String {
         let slots = (0..self.n_slots()).map(|at| {
-            // If the system cannot report whether the slot is locked, its gauges are included: a
-            // value that is too high is noticed, one that is too low is not.
+            // If the system cannot report whether the slot is locked, its gauges are included. A
+            // gauge that is too high is noticed, and one that is too low is not.
             let lives = sys::is_locked(self.0.as_fd(), at).unwrap_or(true);
             (self.words_of(at), lives)
         });
@@ -112,11 +113,11 @@ impl AsFd for MetricsArea {
     }
 }
 
-/// The memory in which one server counts its metrics: a slot of a [`MetricsArea`], or memory of
-/// this process.
+/// The memory in which one server counts: a slot of a [`MetricsArea`], or private memory of this
+/// process.
 pub(super) struct MetricsSlot {
     memory: SlotMemory,
-    /// The descriptor whose lock reserves the slot; `None` for memory of this process.
+    /// The file descriptor whose lock reserves the slot; `None` for private memory of this process.
     _lock: Option<OwnedFd>,
 }
 

@@ -1,5 +1,5 @@
-//! [`Metrics`]: the counters of a server and their text for Prometheus. The counters are relaxed
-//! atomics, so a request takes no lock and allocates no memory for them.
+//! [`Metrics`]: the counters of a server, and their text for Prometheus. The counters are atomics
+//! with relaxed ordering, so counting takes no lock and allocates no memory.
 //!
 //! | file | contents |
 //! |---|---|
@@ -24,13 +24,13 @@ use crate::access::Outcome;
 use area::MetricsSlot;
 use word::{BUCKETS_US, CLASSES};
 
-/// The reason for which a connection was not served, for the counters of refused connections.
+/// The reason for which the server did not serve a connection. There is a counter for each reason.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum RefusalReason {
     /// Too many connections were open; the client got a 503.
     Busy,
-    /// The connection was closed without a response, because the number of connections that wait
-    /// for a 503 is limited too.
+    /// The connection was closed without a response, because too many connections were already
+    /// waiting for a 503.
     Dropped,
     /// The system refused to accept the connection.
     Failed,
@@ -38,14 +38,14 @@ pub(crate) enum RefusalReason {
 
 /// The counters of one server. Clones refer to the same counters.
 ///
-/// By default the counters are in memory of this process. If they are in a slot of a
-/// [`MetricsArea`], all processes that have the area can read them.
+/// By default, the counters are in private memory of this process. If they are in a slot of a
+/// [`MetricsArea`], all processes that have opened the area can read them.
 #[derive(Clone)]
 pub struct Metrics(Arc<MetricsSlot>);
 
 impl Metrics {
-    /// Returns the metrics as text for Prometheus (exposition format 0.0.4). If they are in a slot
-    /// of a [`MetricsArea`], the text has the sums of all its slots.
+    /// Returns the metrics as text for Prometheus (exposition format 0.0.4). If the counters are in
+    /// a slot of a [`MetricsArea`], the text has the sums over all slots of the area.
     #[must_use]
     pub fn text(&self) -> String {
         self.0.text()
@@ -59,8 +59,8 @@ impl Metrics {
         self.word(at).fetch_add(n, Relaxed);
     }
 
-    /// Counts a request. It is called when the response or the connection of the request has ended.
-    /// `took` is the duration of the request.
+    /// Counts a request whose response or connection has ended. `took` is the duration of the
+    /// request.
     pub(crate) fn request(&self, status: u16, outcome: Outcome, took: Duration) {
         let class = usize::from(status / 100).min(CLASSES.len() - 1);
         let at = class * Outcome::ALL.len() + outcome as usize;
@@ -106,14 +106,15 @@ impl Metrics {
         self.word(word::CONNECTIONS).store(n as u64, Relaxed);
     }
 
-    /// Sets the number of running handlers, and the number of requests that wait until a handler
-    /// ends.
+    /// Sets the number of running handlers, and the number of requests that wait until a thread is
+    /// free to run their handler.
     pub(crate) fn set_handlers(&self, n_running: usize, n_waiting: usize) {
         self.word(word::HANDLERS).store(n_running as u64, Relaxed);
         self.word(word::WAITING).store(n_waiting as u64, Relaxed);
     }
 
-    /// Counts an open row stream, until the returned value is dropped.
+    /// Counts an open row stream. The stream is counted as open until the returned value is
+    /// dropped.
     pub(crate) fn stream(&self) -> OpenStream {
         self.add(word::STREAMS, 1);
         OpenStream(self.clone())
@@ -133,7 +134,7 @@ impl fmt::Debug for Metrics {
     }
 }
 
-/// Counts a row stream as open until it is dropped.
+/// Represents one open row stream in the metrics. Dropping it decreases the number of open streams.
 pub(crate) struct OpenStream(Metrics);
 
 impl Drop for OpenStream {

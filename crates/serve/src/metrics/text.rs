@@ -8,8 +8,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use super::word::{self, BUCKETS_US, CLASSES, REFUSALS};
 use crate::access::Outcome;
 
-/// Returns the sum of `slots` as text for Prometheus. The `bool` of a slot is `true` if its server
-/// is running. Gauges are added only for slots of running servers.
+/// Returns the sums over `slots` as text for Prometheus. The `bool` of a slot is `true` if the
+/// slot's server is running. Gauges are added only for the slots of running servers.
 pub(super) fn of<'a>(slots: impl Iterator<Item = (&'a [AtomicU64], bool)>) -> String {
     let mut sum = [0_u64; word::N];
     let mut n_live = 0;
@@ -37,8 +37,9 @@ impl ExpositionText {
         for (class, name) in CLASSES.iter().enumerate() {
             for outcome in Outcome::ALL {
                 let n = sum[word::REQUESTS + class * Outcome::ALL.len() + outcome as usize];
-                // The text has the series that always exists and those that have occurred: all 42
-                // for each server would be too many.
+                // The text has a time series only for the pairs of status and outcome that have
+                // occurred, and for one pair that is always written. All 42 pairs for each server
+                // would be too many.
                 if n > 0 || (*name, outcome) == ("2xx", Outcome::Done) {
                     let outcome = outcome.name();
                     self.line(
@@ -168,7 +169,7 @@ impl ExpositionText {
     }
 }
 
-/// Formats microseconds as seconds, in the shortest form: `0.0001`, `2.5`, `60`.
+/// Formats microseconds as seconds with as few digits as possible, such as `0.0001`, `2.5` or `60`.
 fn seconds(micros: u64) -> String {
     let (whole, part) = (micros / 1_000_000, micros % 1_000_000);
     if part == 0 {

@@ -1,4 +1,4 @@
-//! [`FoundFile`]: an open file of a served folder, its header fields, and the choice among its
+//! [`FoundFile`]: an open file of a served folder, with its header fields and the choice among its
 //! precompressed variants.
 
 use std::fs::{File, Metadata};
@@ -11,12 +11,12 @@ use crate::body::FileBody;
 use crate::response::{Body, Response};
 use crate::sys::{self, Folder, OpenPurpose};
 
-/// The time in seconds within which two changes of a file may leave the same times in its metadata.
-/// A file system stores times with a resolution of up to two seconds.
+/// The number of seconds within which two changes of a file may leave the same time in its
+/// metadata. Some file systems store times with a resolution of only two seconds.
 const UNSETTLED_S: u64 = 2;
 
-/// The content codings, each with the suffix of its file names, in the server's order of
-/// preference.
+/// The content codings of precompressed files, each with the suffix of its file names. They are in
+/// the server's order of preference.
 const VARIANTS: [(&str, &str); 3] = [("br", ".br"), ("zstd", ".zst"), ("gzip", ".gz")];
 
 /// An open regular file.
@@ -24,7 +24,7 @@ pub(super) struct FoundFile {
     file: File,
     about: Metadata,
     content_type: String,
-    /// The content coding of the precompressed variant that was chosen; `None` for the file itself.
+    /// The content coding of the chosen precompressed variant; `None` if the file itself is sent.
     coding: Option<&'static str>,
 }
 
@@ -38,10 +38,10 @@ impl FoundFile {
         }
     }
 
-    /// Replaces the file by its precompressed variant (such as `name.br`) if there is one in a
-    /// content coding that the client accepts. Of several variants, the one in the client's
-    /// preferred coding is used. A variant that is older than the file is not used, because it was
-    /// made from earlier contents.
+    /// Replaces the file by a precompressed variant (such as `name.br`) if one exists in a content
+    /// coding that the client accepts. If several exist, the client's preferred coding determines
+    /// the variant. A variant that is older than the file is ignored, because it was made from
+    /// earlier contents.
     pub(super) fn take_variant(&mut self, folder: &Folder, path: &[u8], codings: &[&[u8]]) {
         let quality = |coding: &str| coding_quality(codings.iter().copied(), coding);
         let mut liked: Vec<_> = VARIANTS
@@ -66,8 +66,8 @@ impl FoundFile {
         }
     }
 
-    /// Returns the response: the file, the requested ranges of it, or a 304 if the client has the
-    /// current version.
+    /// Returns the response for the file: the complete file, the requested ranges of it, a 304 if
+    /// the client has the current version, or a 412 if a precondition fails.
     pub(super) fn response(self, of: &ServedFolder, ask: &FileRequest<'_>) -> Response {
         let tag = tag(&self.about, sys::unix_seconds());
         // A modification time before 1970 is treated as 1970.
@@ -123,9 +123,9 @@ impl From<FileBody> for Body {
     }
 }
 
-/// Returns the entity tag. The tag contains the inode and the change time of the file; no program
-/// can set the change time. The tag is weak if the last change is so recent that another change may
-/// have the same time.
+/// Returns the entity tag of a file. The tag contains the inode number and the change time (ctime),
+/// which no program can set. The tag is weak if the last change is so recent that another change
+/// could have the same time.
 fn tag(about: &Metadata, now_s: u64) -> String {
     let changed_s = u64::try_from(about.ctime()).unwrap_or(0);
     let mark = match changed_s + UNSETTLED_S < now_s {
@@ -143,7 +143,8 @@ fn tag(about: &Metadata, now_s: u64) -> String {
     )
 }
 
-/// Returns the media type for the extension of the file name; text is declared as UTF-8.
+/// Returns the media type that belongs to the extension of the file name. For text, the result
+/// declares UTF-8.
 fn content_type(path: &[u8]) -> String {
     let name = path.rsplit(|b| *b == b'/').next().unwrap_or(path);
     let ending = match name.iter().rposition(|b| *b == b'.') {

@@ -1,4 +1,4 @@
-//! [`page`]: the listing of a folder as plain HTML, without scripts and styles.
+//! [`page`]: a page that lists a folder, as plain HTML without scripts and styles.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -13,11 +13,12 @@ use super::served::{FileRequest, ServedFolder};
 use crate::response::Response;
 use crate::sys::{OpenPurpose, names_in};
 
-/// The largest number of names on a page. If the folder has more names, the page says so.
+/// The largest number of names on a page. If the folder has more names, the page says that it is
+/// incomplete.
 const MOST_NAMES: usize = 10_000;
 
-/// The characters of a name that are percent-encoded in a link: all except the unreserved ones (RFC
-/// 3986, section 2.3).
+/// The characters of a name that are percent-encoded in a link: all except the unreserved
+/// characters of RFC 3986, section 2.3.
 const NAME: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
@@ -31,8 +32,8 @@ struct ListingEntry {
     changed_s: u64,
 }
 
-/// Returns a page that lists those files and folders in `folder` that requests can access. `path`
-/// is the path of `folder` below the served folder.
+/// Returns a page that lists the files and folders in `folder`, except those that the server would
+/// not serve. `path` is the path of `folder` relative to the served folder.
 pub(super) fn page(
     of: &ServedFolder,
     ask: &FileRequest<'_>,
@@ -115,7 +116,7 @@ fn html(path: &[u8], entries: &[ListingEntry], is_cut: bool) -> String {
     out
 }
 
-/// Escapes text for HTML contents and attributes. Invalid UTF-8 becomes U+FFFD.
+/// Escapes text for HTML content and for attribute values. Invalid UTF-8 becomes U+FFFD.
 fn escaped(name: &[u8]) -> String {
     let mut out = String::with_capacity(name.len());
     for c in String::from_utf8_lossy(name).chars() {
@@ -125,7 +126,7 @@ fn escaped(name: &[u8]) -> String {
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&#39;"),
-            // These characters could reverse the direction of a name or hide its end.
+            // These characters could reverse the direction of a displayed name or hide its end.
             c if c.is_control()
                 || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}') =>
             {

@@ -1,5 +1,5 @@
-//! [`Files`] serves the files below a folder over HTTP, and no file outside it. The kernel copies
-//! their bytes to the socket.
+//! [`Files`] serves the files below a folder over HTTP, and no file outside it. Without TLS, the
+//! kernel copies the bytes of a file directly to the socket.
 //!
 //! | file | contents |
 //! |---|---|
@@ -31,13 +31,13 @@ pub use path::{PathError, decoded, encoded};
 use served::ServedFolder;
 pub use served::{FileRequest, FilesOptions};
 
-/// Serves the regular files below a folder: as the [`Handler`] of a server, or called by another
-/// handler ([`Files::answer`]). Clones serve the same folder.
+/// Serves the regular files below a folder, either as the [`Handler`] of a server or by calls from
+/// another handler ([`Files::answer`]). Clones serve the same folder.
 ///
-/// Each file is opened by openat2(2) relative to the folder: neither `..` nor a symbolic link can
-/// lead out of it, even if names are changed meanwhile. Copies: the kernel sends the bytes of a
-/// file (sendfile(2)), and this process does not copy them. With TLS, the bytes are copied twice,
-/// into a buffer and into the TLS records.
+/// Each file is opened by openat2(2) relative to the folder. Neither `..` nor a symbolic link can
+/// lead out of the folder, even if files are renamed during the call. Copies: the kernel sends the
+/// bytes of a file (sendfile(2)), and this process does not copy them. With TLS, the bytes are
+/// copied twice: into a buffer and into the TLS records.
 #[derive(Clone)]
 pub struct Files(Arc<ServedFolder>);
 
@@ -63,8 +63,8 @@ impl std::fmt::Display for FilesError {
 impl std::error::Error for FilesError {}
 
 impl Files {
-    /// Creates a value that serves the files below `folder`. The folder is opened now and kept
-    /// open, so a later rename has no effect.
+    /// Opens `folder` and creates a value that serves the files below it. The folder stays open, so
+    /// a later rename of the folder has no effect.
     ///
     /// # Errors
     /// [`FilesError`].
@@ -81,8 +81,8 @@ impl Files {
         })))
     }
 
-    /// Answers the request `ask`. The call reads only the file's metadata (kind, length and times),
-    /// and waits only for the disk.
+    /// Returns the response to the request `ask`. The call reads only the file's metadata (type,
+    /// length and times), and waits only for the disk.
     #[must_use]
     pub fn answer(&self, ask: &FileRequest<'_>) -> Response {
         if !matches!(ask.method, "GET" | "HEAD") {
@@ -188,9 +188,9 @@ fn not_found() -> Response {
     Response::problem(404, "Not Found", "there is no such file")
 }
 
-/// Redirects to the requested path with a final `/`, so that relative links in the folder's page
-/// resolve inside the folder. The path begins with exactly one `/`, so that it is never parsed as
-/// another host.
+/// Redirects to the requested path with an additional `/` at the end. Relative links in the
+/// folder's page then resolve inside the folder. The path begins with exactly one `/`, so that a
+/// client never parses its start as a host name.
 fn redirect(ask: &FileRequest<'_>) -> Response {
     let query = ask
         .query
@@ -201,13 +201,14 @@ fn redirect(ask: &FileRequest<'_>) -> Response {
         Ok(response) => response
             .content_type("text/plain")
             .body("a folder: its path ends with `/`\n"),
-        // A target that cannot be a field value cannot be requested by a client.
+        // A path that is not a valid field value cannot have been sent by a client.
         Err(_) => not_found(),
     }
 }
 
-/// Returns `true` if the client gets a 404 response for this error, which occurred when a file was
-/// opened. A missing file gets the same response.
+/// Returns `true` if the client gets a 404 response for `error`, which occurred when a file was
+/// opened. This is so for a missing file, and for a file that exists but cannot be served, such as
+/// an unreadable one.
 fn is_not_there(error: &io::Error) -> bool {
     use io::ErrorKind as Kind;
     matches!(

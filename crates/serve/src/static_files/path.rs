@@ -1,11 +1,12 @@
-//! Converts the path of a request to a file path. The path is decoded once, and refused if another
-//! parser could interpret it differently.
+//! Conversion of the path of a request to a file path. The path is percent-decoded once. A path
+//! that another parser could interpret differently is rejected.
 
 use std::borrow::Cow;
 
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode, percent_encode};
 
-/// The characters of a decoded path that are percent-encoded in a header field.
+/// The characters of a decoded path that are percent-encoded when the path becomes a header field
+/// value.
 const PATH: &AsciiSet = &CONTROLS
     .add(b' ')
     .add(b'"')
@@ -19,7 +20,7 @@ const PATH: &AsciiSet = &CONTROLS
     .add(b'{')
     .add(b'}');
 
-/// The reason for which a path does not denote a file.
+/// The reason for which the path of a request cannot denote a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathError {
     /// The path has a `%` without two hexadecimal digits, or contains NUL.
@@ -28,7 +29,8 @@ pub enum PathError {
     Slash,
 }
 
-/// Percent-decodes `path` once. Copies: the bytes are copied only if the path contains an escape.
+/// Percent-decodes `path` once. Copies: the bytes are copied only if the path contains a
+/// percent-encoded byte.
 ///
 /// # Errors
 /// [`PathError`].
@@ -53,9 +55,9 @@ pub fn encoded(path: &[u8]) -> String {
     percent_encode(path, PATH).to_string()
 }
 
-/// Returns a decoded path without its first `/`; `None` if it cannot denote a file below a folder.
-/// No name except the last may be empty. No name may be `.` or `..`, contain a NUL or a backslash,
-/// or (unless `hidden`) begin with a dot.
+/// Returns a decoded path without its first `/`, or `None` if the path cannot denote a file below a
+/// folder. Only the last name of the path may be empty. No name may be `.` or `..`, or contain a
+/// NUL or a backslash. Unless `hidden` is `true`, no name may begin with a dot.
 pub(super) fn relative(path: &[u8], hidden: bool) -> Option<&[u8]> {
     let path = path.strip_prefix(b"/")?;
     let mut names = path.split(|b| *b == b'/').peekable();

@@ -5,18 +5,19 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use super::check;
 
-/// An epoll instance, which watches a set of descriptors.
+/// An epoll instance, which reports the events of a set of file descriptors.
 #[derive(Debug)]
 pub(crate) struct Epoll(OwnedFd);
 
-/// The events for which a descriptor is watched.
+/// The events for which a file descriptor is registered.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Interest {
-    /// The event is reported again by each wait as long as the descriptor is readable. Used for
-    /// event descriptors and listeners.
+    /// Level-triggered: each wait reports the event again as long as the descriptor is readable.
+    /// Used for event descriptors and listeners.
     ReadLevel,
-    /// Each change is reported once: bytes arrived, the socket accepts bytes again, the peer closed
-    /// its side. Used for connections, which are registered once for their whole life.
+    /// Edge-triggered: each change is reported once. A change means that bytes arrived, that the
+    /// socket accepts bytes again, or that the peer closed its side. Used for connections, which
+    /// are registered only once.
     AllEdges,
 }
 
@@ -33,8 +34,8 @@ impl Event {
     }
 
     fn has(&self, flags: libc::c_int) -> bool {
-        // `libc` declares the flags as signed, and the event has them as unsigned; all are
-        // positive.
+        // `libc` declares the flags as signed integers, and `events` is unsigned. All flags are
+        // positive, so the cast does not change them.
         self.0.events & (flags as u32) != 0
     }
 
@@ -46,7 +47,7 @@ impl Event {
         self.has(libc::EPOLLOUT)
     }
 
-    /// Returns `true` if the peer has closed its side, or the connection is dead.
+    /// Returns `true` if the peer has closed its side, or if the connection has failed.
     pub(crate) fn hung_up(&self) -> bool {
         self.has(libc::EPOLLRDHUP | libc::EPOLLHUP | libc::EPOLLERR)
     }
@@ -94,8 +95,8 @@ impl Epoll {
         Ok(())
     }
 
-    /// Waits for events, at most `timeout_ms` milliseconds; `None` is no limit. Returns the number
-    /// of events; 0 if a signal interrupted the wait.
+    /// Waits for events for at most `timeout_ms` milliseconds, or without a limit if `timeout_ms`
+    /// is `None`. Returns the number of events, or 0 if a signal interrupted the wait.
     pub(crate) fn wait(&self, events: &mut [Event], timeout_ms: Option<u64>) -> io::Result<usize> {
         let timeout = timeout_ms.map_or(-1, |ms| i32::try_from(ms).unwrap_or(i32::MAX));
         let capacity = i32::try_from(events.len()).unwrap_or(i32::MAX);

@@ -1,12 +1,13 @@
-//! [`EventFd`]: an event descriptor (eventfd(2)), a counter that wakes epoll.
+//! [`EventFd`]: an event descriptor (eventfd(2)), by which a thread or signal handler wakes a
+//! thread that waits in epoll.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 use super::check;
 
-/// A counter in the kernel. Its descriptor is readable while the counter is not zero;
-/// [`EventFd::drain`] sets it to zero.
+/// A counter in the kernel, accessed through a file descriptor. The descriptor is readable while
+/// the counter is not zero. [`EventFd::drain`] sets the counter to zero.
 #[derive(Debug)]
 pub(crate) struct EventFd(OwnedFd);
 
@@ -18,7 +19,7 @@ impl EventFd {
         Ok(EventFd(unsafe { OwnedFd::from_raw_fd(fd) }))
     }
 
-    /// Adds `n` to the counter. A signal handler may call this.
+    /// Adds `n` to the counter. The method is async-signal-safe.
     pub(crate) fn add(&self, n: u64) {
         add_to(self.0.as_raw_fd(), n);
     }
@@ -33,7 +34,7 @@ impl EventFd {
 }
 
 impl From<OwnedFd> for EventFd {
-    /// Wraps the descriptor of an eventfd counter that another process created.
+    /// Wraps the file descriptor of an eventfd counter that another process created.
     fn from(fd: OwnedFd) -> EventFd {
         EventFd(fd)
     }
@@ -45,8 +46,8 @@ impl AsRawFd for EventFd {
     }
 }
 
-/// Adds `n` to the counter of the event descriptor `fd`. The function only calls write(2), so a
-/// signal handler may call it.
+/// Adds `n` to the counter of the event descriptor `fd`. The function only calls write(2), so it is
+/// async-signal-safe.
 pub(super) fn add_to(fd: RawFd, n: u64) {
     // SAFETY: eight bytes are read from `n`. Failures can be ignored: if the counter is full, the
     // reader is already woken; if the descriptor is closed, no reader exists.

@@ -1,5 +1,5 @@
-//! [`Folder`] opens files below a folder, and none outside it. It calls openat2(2), or on older
-//! kernels openat(2) for each component of the path.
+//! [`Folder`] opens files below a folder and no files outside it. It uses openat2(2). On kernels
+//! without openat2(2), it calls openat(2) for each component of the path.
 
 use std::ffi::{CStr, CString, OsString};
 use std::fs::{File, OpenOptions};
@@ -12,26 +12,27 @@ use std::path::Path;
 
 use super::check;
 
-/// The largest number of attempts to open a path. An attempt is repeated if a component of the path
-/// was renamed during the attempt.
+/// The largest number of attempts to open a path. The kernel requires a new attempt if a component
+/// of the path was renamed during the last one.
 const MOST_TRIES: usize = 16;
 
-/// A served folder, which is kept open. If it or one of its parents is renamed, the value still
-/// refers to the same folder.
+/// A served folder, which stays open. The value refers to the same folder even if the folder or one
+/// of its parents is renamed.
 #[derive(Debug)]
 pub(crate) struct Folder {
     fd: OwnedFd,
-    /// `true` if the kernel can confine paths to the folder (openat2(2), Linux 5.6). If `false`, no
-    /// symbolic link is followed.
+    /// `true` if the kernel can confine the lookup of paths to the folder (openat2(2), Linux 5.6 or
+    /// later). If `false`, symbolic links are not followed.
     has_openat2: bool,
 }
 
 /// The purpose for which a file is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OpenPurpose {
-    /// To read its contents. Opening never blocks, whatever the kind of the file is.
+    /// The file is opened in order to read its contents. Opening never blocks, whatever the type of
+    /// the file is.
     Read,
-    /// To read only its metadata.
+    /// The file is opened in order to read only its metadata.
     Look,
 }
 
@@ -39,8 +40,8 @@ impl OpenPurpose {
     fn flags(self) -> libc::c_int {
         libc::O_CLOEXEC
             | match self {
-                // With O_NONBLOCK, opening a FIFO without a writer does not block; with O_NOCTTY, a
-                // terminal does not become the controlling one.
+                // With O_NONBLOCK, opening a FIFO without a writer does not block. With O_NOCTTY,
+                // an opened terminal does not become the controlling terminal of this process.
                 OpenPurpose::Read => libc::O_RDONLY | libc::O_NONBLOCK | libc::O_NOCTTY,
                 OpenPurpose::Look => libc::O_PATH,
             }
@@ -67,13 +68,13 @@ impl Folder {
         Ok(folder)
     }
 
-    /// Opens the file (of any kind) at the relative `path`; an empty path is the folder itself. A
-    /// path that leads out of the folder, by `..` or a symbolic link, is an error, even if
-    /// components are renamed during the call.
+    /// Opens the file at `path`, relative to the folder; an empty path denotes the folder itself.
+    /// The file may be of any type. A path that leads out of the folder, by `..` or a symbolic
+    /// link, is an error, even if files are renamed during the call.
     ///
     /// # Errors
-    /// The error of openat2(2), which is EXDEV for a path that leaves the folder; on older kernels
-    /// the error of openat(2). `InvalidInput` for a NUL.
+    /// The error of openat2(2), which is EXDEV for a path that leads out of the folder. On older
+    /// kernels, the error of openat(2). `InvalidInput` if the path contains a NUL.
     pub(crate) fn file(&self, path: &[u8], opening: OpenPurpose) -> io::Result<File> {
         let path = CString::new(if path.is_empty() { b"." } else { path })?;
         match self.has_openat2 {
@@ -161,8 +162,8 @@ impl Drop for FolderEntries {
     }
 }
 
-/// Returns up to `most` names in an open folder, in the order of the directory, without `.` and
-/// `..`.
+/// Returns at most `most` of the names in the folder `folder`, without `.` and `..`. The names are
+/// in the order in which the directory stores them.
 ///
 /// # Errors
 /// The error of fdopendir(3) or readdir(3).
@@ -179,7 +180,7 @@ pub(crate) fn names_in(folder: File, most: usize) -> io::Result<Vec<OsString>> {
     let entries = FolderEntries(stream);
     let mut names = Vec::new();
     while names.len() < most {
-        // SAFETY: the place of this thread's errno is always valid.
+        // SAFETY: the pointer to the errno of this thread is always valid.
         unsafe { *libc::__errno_location() = 0 };
         // SAFETY: an open stream that no other thread has.
         let entry = unsafe { libc::readdir(entries.0) };
@@ -190,7 +191,8 @@ pub(crate) fn names_in(folder: File, most: usize) -> io::Result<Vec<OsString>> {
                 _ => return Err(error),
             }
         }
-        // SAFETY: readdir gave a whole entry, valid until it is called again; its name ends with 0.
+        // SAFETY: readdir returned a complete entry, which is valid until the next call of readdir.
+        // The name in it is NUL-terminated.
         let name = unsafe { CStr::from_ptr((&raw const (*entry).d_name).cast()) };
         if name != c"." && name != c".." {
             names.push(OsString::from_vec(name.to_bytes().to_vec()));

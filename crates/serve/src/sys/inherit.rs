@@ -1,5 +1,5 @@
-//! Descriptors that a child process inherits: [`lend`] in the parent and [`take_lent`] in the
-//! child, which ends when its parent ends.
+//! File descriptors that a child process inherits. The parent calls [`lend`], and the child calls
+//! [`take_lent`]. The child is killed when its parent ends.
 
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
@@ -9,20 +9,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::check;
 
-/// The number of descriptors that a parent process lends to its child: those of the listener, of
-/// the stop counter and of the shared counters.
+/// The number of file descriptors that a parent process passes to its child: those of the listener,
+/// of the stop counter and of the shared metrics.
 const N_LENT: usize = 3;
 
-/// The environment variable that contains the numbers of the lent descriptors, followed by the
-/// parent's process id.
+/// The environment variable by which the parent passes the numbers of the descriptors, followed by
+/// its own process id.
 const VARIABLE: &str = "ONECOPY_LENT_DESCRIPTORS";
 
-/// Makes the child process that `command` starts inherit the descriptors `fds` under the same
+/// Prepares `command` so that its child process inherits the descriptors `fds` under the same
 /// numbers. The child also ignores the signals `ignored` from its first instruction on. In this
-/// process the descriptors are unchanged: no other child inherits them.
+/// process the descriptors do not change, so no other child inherits them.
 ///
 /// The caller must keep the descriptors open as long as `command` may be spawned. If one of them is
-/// closed, the spawn fails.
+/// closed, spawning fails.
 pub(crate) fn lend(command: &mut Command, fds: [RawFd; N_LENT], ignored: &'static [i32]) {
     let [a, b, c] = fds;
     command.env(VARIABLE, format!("{a},{b},{c},{}", std::process::id()));
@@ -46,12 +46,12 @@ pub(crate) fn lend(command: &mut Command, fds: [RawFd; N_LENT], ignored: &'stati
     unsafe { command.pre_exec(in_child) };
 }
 
-/// Returns the descriptors that the parent lent to this process. After this call, the kernel kills
-/// this process (SIGKILL) when the parent's thread that started this process ends. Returns `None`
-/// if nothing was lent, and in each call after the first.
+/// Returns the descriptors that the parent passed to this process by [`lend`]. After this call, the
+/// kernel kills this process (SIGKILL) when the parent's thread that started it ends. Returns
+/// `None` if no descriptors were passed, and in each call after the first.
 ///
 /// # Errors
-/// `NotFound` if the parent has already ended. The error of prctl(2) or fcntl(2).
+/// `NotFound` if the parent has already ended. Otherwise the error of prctl(2) or fcntl(2).
 pub(crate) fn take_lent() -> Option<io::Result<[OwnedFd; N_LENT]>> {
     static TAKEN: AtomicBool = AtomicBool::new(false);
     let text = std::env::var(VARIABLE).ok()?;
@@ -59,7 +59,8 @@ pub(crate) fn take_lent() -> Option<io::Result<[OwnedFd; N_LENT]>> {
     let [a, b, c, parent] = numbers?[..] else {
         return None;
     };
-    // The standard descriptors belong to the whole process.
+    // The descriptors 0 to 2 are standard input, output and error, and are never passed by
+    // [`lend`].
     if [a, b, c].iter().any(|fd| *fd <= 2)
         || a == b
         || b == c

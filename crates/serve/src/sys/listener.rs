@@ -16,18 +16,19 @@ use super::socket::{RawAddress, Stream, set_option};
 /// A non-blocking listening socket.
 #[derive(Debug)]
 pub(crate) struct Listener {
-    /// The file of a unix socket. It is deleted before the descriptor is closed, so that a process
-    /// that finds the file always finds a listener.
+    /// The file of a unix socket; `None` for TCP. It is deleted before the socket is closed, so
+    /// that a process that finds the file always finds a listening socket.
     _file: Option<SocketFile>,
     fd: OwnedFd,
 }
 
-/// The file of a unix socket, which is deleted when the process that created it drops the listener.
+/// The file of a unix socket. Dropping this value deletes the file, but only in the process that
+/// created it.
 #[derive(Debug)]
 struct SocketFile {
     path: PathBuf,
-    /// The device and the inode of the file. If another process has replaced the file at `path`,
-    /// these numbers differ, and the new file is not deleted.
+    /// The device number and the inode number of the file. If they differ from those of the file
+    /// that is now at `path`, another process has replaced the file, and it is not deleted.
     is: (u64, u64),
     pid: u32,
 }
@@ -45,24 +46,24 @@ impl AsRawFd for Listener {
 }
 
 impl Listener {
-    /// Listens at an IP address, with a long queue of connections. Connections inherit TCP_NODELAY
-    /// from the listener.
+    /// Listens at an IP address, with a long queue of pending connections. Accepted connections
+    /// inherit TCP_NODELAY from the listener.
     pub(crate) fn at_ip(address: SocketAddr) -> io::Result<Listener> {
         Listener::prepared(TcpListener::bind(address)?.into(), None)
     }
 
-    /// Listens at `path`. The file gets the permissions `mode`; if `mode` is `None`, the umask
-    /// determines the permissions. If `path` is a unix socket on which no process listens, that
-    /// socket is replaced.
+    /// Listens at `path`. The socket file gets the permissions `mode`. If `mode` is `None`, the
+    /// umask determines the permissions. A socket file at `path` on which no process listens is
+    /// replaced.
     ///
     /// # Errors
-    /// `AddrInUse` if another process listens at the path. `AlreadyExists` if the path is a file
-    /// that is not a socket. Other errors of the system.
+    /// `AddrInUse` if another process listens at the path. `AlreadyExists` if a file that is not a
+    /// socket exists at the path. Otherwise the error of the system call that failed.
     pub(crate) fn at_path(path: &Path, mode: Option<u32>) -> io::Result<Listener> {
         let (address, len) = unix_address(path)?;
-        // The folder is locked, so that a process that replaces stale sockets does not find one
-        // that another process has bound but on which it does not listen yet. If the folder cannot
-        // be read, there is no lock, and this can happen.
+        // Between bind(2) and listen(2), a socket looks like a stale one, on which no process
+        // listens. The lock on the folder prevents that another process deletes a socket in this
+        // state. If the folder cannot be opened, there is no lock, and the deletion is possible.
         let folder = match path.parent() {
             Some(parent) if parent != Path::new("") => parent,
             _ => Path::new("."),
@@ -82,8 +83,7 @@ impl Listener {
         // SAFETY: `fd` was just created, and nothing else uses it.
         let fd = unsafe { OwnedFd::from_raw_fd(fd) };
         if let Some(mode) = mode {
-            // The mode is set before the file exists, so that no other user can connect at any
-            // time.
+            // The mode is set before the file exists, so that another user can connect at no time.
             // SAFETY: no pointer is passed.
             check(unsafe { libc::fchmod(fd.as_raw_fd(), mode) })?;
         }
@@ -109,17 +109,17 @@ impl Listener {
         }
         let listener = Listener::prepared(fd, SocketFile::at(path))?;
         if let Some(mode) = mode {
-            // The permissions that the umask removed are added here.
+            // Adds the permissions that the umask removed.
             fs::set_permissions(path, fs::Permissions::from_mode(mode))?;
         }
         Ok(listener)
     }
 
-    /// Wraps the descriptor of a socket that already listens.
+    /// Uses the descriptor of a socket that already listens.
     ///
-    /// # Errors
-    /// `InvalidInput` if the socket does not listen, or is of another family. Other errors of the
-    /// system, for example if the descriptor is not a socket.
+    /// `InvalidInput` if the socket does not listen, or if it is neither a TCP nor a unix socket.
+    /// Otherwise the error of the system call that failed, for example if the descriptor is not a
+    /// socket.
     pub(crate) fn of(fd: OwnedFd) -> io::Result<Listener> {
         if get_option(&fd, libc::SO_ACCEPTCONN)? == 0 {
             return Err(io::ErrorKind::InvalidInput.into());
@@ -160,8 +160,8 @@ impl Listener {
         )))
     }
 
-    /// Accepts a connection, which is non-blocking and closed on exec. Returns it with the peer's
-    /// address, which is `None` for a unix socket.
+    /// Accepts a connection, and returns it with the peer's address, which is `None` for a unix
+    /// socket. The connection is non-blocking and has the close-on-exec flag.
     pub(crate) fn accept(&self) -> io::Result<(Stream, Option<SocketAddr>)> {
         let flags = libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
         // SAFETY: `filled` passes a buffer large enough for every address, and its size.
@@ -178,7 +178,7 @@ impl SocketFile {
     fn at(path: &Path) -> Option<SocketFile> {
         let found = fs::symlink_metadata(path).ok()?;
         Some(SocketFile {
-            // The path is made absolute, because the working directory may be another one when the
+            // The path is made absolute, because the working directory may have changed when the
             // file is deleted.
             path: std::path::absolute(path).ok()?,
             is: (found.dev(), found.ino()),
@@ -199,7 +199,8 @@ impl Drop for SocketFile {
     }
 }
 
-/// Returns `path` as a socket address for the kernel, and its length in bytes.
+/// Returns `path` as a unix socket address (`sockaddr_un`), and the length of this address in
+/// bytes.
 fn unix_address(path: &Path) -> io::Result<(libc::sockaddr_un, libc::socklen_t)> {
     // SAFETY: all zeroes is a valid address of no family.
     let mut address: libc::sockaddr_un = unsafe { MaybeUninit::zeroed().assume_init() };

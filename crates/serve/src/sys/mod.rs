@@ -1,4 +1,4 @@
-//! Safe wrappers of system calls. This is the only module of the crate with `unsafe`.
+//! Safe wrappers of system calls. In this crate, only this module contains `unsafe` code.
 
 mod coarse;
 mod epoll;
@@ -25,7 +25,7 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::time::Duration;
 
-/// Returns the result of a system call, or the error in `errno` if the result is -1.
+/// Returns `value`, the result of a system call. If it is -1, returns the error in `errno` instead.
 fn check(value: libc::c_int) -> io::Result<libc::c_int> {
     if value == -1 {
         Err(io::Error::last_os_error())
@@ -34,8 +34,8 @@ fn check(value: libc::c_int) -> io::Result<libc::c_int> {
     }
 }
 
-/// Waits until `fd` is writable or has failed (the next write then reports the failure). Returns
-/// `false` after the time `most`.
+/// Waits until `fd` is writable. Returns `false` if this takes longer than `most`. If `fd` has
+/// failed, returns `true`, and the next write returns the error.
 pub(crate) fn wait_writable(fd: BorrowedFd<'_>, most: Duration) -> bool {
     let mut polled = libc::pollfd {
         fd: fd.as_raw_fd(),
@@ -45,6 +45,7 @@ pub(crate) fn wait_writable(fd: BorrowedFd<'_>, most: Duration) -> bool {
     let most_ms = libc::c_int::try_from(most.as_millis()).unwrap_or(libc::c_int::MAX);
     // SAFETY: one whole pollfd, borrowed for the call.
     let n = unsafe { libc::poll(&raw mut polled, 1, most_ms) };
-    // If a signal interrupted the call, the caller tries again.
+    // After an interruption by a signal the result is `true` too, and the caller tries to write
+    // again.
     n > 0 || n == -1 && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted
 }

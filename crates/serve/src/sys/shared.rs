@@ -1,5 +1,6 @@
-//! [`SharedWords`]: counters in memory that processes share through a descriptor. The module also
-//! has locks by which a process detects that another process has ended.
+//! [`SharedWords`]: counters in memory that several processes share through a file descriptor.
+//! [`try_lock`] and [`is_locked`] are locks by which a process detects that another process has
+//! ended.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -9,11 +10,11 @@ use std::sync::atomic::AtomicU64;
 
 use super::check;
 
-/// The seals of the memory file: no process can truncate it. If the file were truncated, the
-/// processes that read it would crash.
+/// The seals of the memory file. They prevent any process from changing its size. If the file were
+/// truncated, the processes that have mapped it would crash.
 const SEALS: libc::c_int = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
 
-/// Counters in a memory file (memfd_create(2)).
+/// Counters of 64 bits in a memory file (memfd_create(2)) that is mapped into this process.
 #[derive(Debug)]
 pub(crate) struct SharedWords {
     start: NonNull<AtomicU64>,
@@ -28,7 +29,7 @@ unsafe impl Send for SharedWords {}
 unsafe impl Sync for SharedWords {}
 
 impl SharedWords {
-    /// Creates `n_words` counters, all 0.
+    /// Creates a memory file with `n_words` counters, all 0.
     pub(crate) fn create(n_words: usize) -> io::Result<SharedWords> {
         let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
         // SAFETY: the name is a string with its end; the result is checked.
@@ -41,10 +42,12 @@ impl SharedWords {
         SharedWords::map(file.into(), n_words)
     }
 
-    /// Opens the counters that another process created, given their descriptor.
+    /// Maps the counters that another process created, given the file descriptor of their memory
+    /// file.
     ///
     /// # Errors
-    /// `InvalidData` if the descriptor is not from [`SharedWords::create`].
+    /// `InvalidData` if the descriptor does not refer to a file that [`SharedWords::create`] made.
+    /// Otherwise the error of mmap(2).
     pub(crate) fn of_descriptor(fd: OwnedFd) -> io::Result<SharedWords> {
         // SAFETY: no pointer is passed. Files that are no memory have no seals: an error.
         let seals = check(unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_GET_SEALS) });
@@ -84,8 +87,8 @@ impl SharedWords {
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.n_words) }
     }
 
-    /// Opens the memory file again, through /proc/self/fd. A lock that is taken with the new
-    /// descriptor is independent of locks taken with the other descriptors of the file.
+    /// Opens the memory file again, through /proc/self/fd. A lock taken with the new descriptor is
+    /// independent of the locks taken with other descriptors of the file.
     pub(crate) fn open_again(&self) -> io::Result<OwnedFd> {
         let path = format!("/proc/self/fd/{}", self.fd.as_raw_fd());
         let file = OpenOptions::new().read(true).write(true).open(path)?;
@@ -118,9 +121,10 @@ fn lock_of(at: usize) -> libc::flock {
     }
 }
 
-/// Takes the lock with the number `at` of the file `fd`. Returns `false` if the lock is taken
-/// through another open file description. The lock is an open file description lock (fcntl(2)): it
-/// is released when the last copy of `fd` is closed, at the latest when the process ends.
+/// Takes the lock with the number `at` on the file `fd`. Returns `false` if the lock is already
+/// taken through another open file description. The lock is an open file description lock
+/// (fcntl(2)). The kernel releases it when the last copy of `fd` is closed, which happens at the
+/// end of the process at the latest.
 pub(crate) fn try_lock(fd: &OwnedFd, at: usize) -> io::Result<bool> {
     let lock = lock_of(at);
     // SAFETY: `lock` is a complete struct, and only read.
@@ -131,7 +135,7 @@ pub(crate) fn try_lock(fd: &OwnedFd, at: usize) -> io::Result<bool> {
     }
 }
 
-/// Returns `true` if the lock with the number `at` is taken through an open file description other
+/// Returns `true` if the lock with the number `at` is taken through another open file description
 /// than that of `fd`.
 pub(crate) fn is_locked(fd: BorrowedFd<'_>, at: usize) -> io::Result<bool> {
     let mut lock = lock_of(at);

@@ -1,5 +1,5 @@
-//! [`stop_on_signals`] and [`reopen_on_signal`]: signals that stop a server or reopen its access
-//! logs.
+//! [`stop_on_signals`] and [`reopen_on_signal`]: signal handlers that stop a server, or that reopen
+//! its access logs.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -9,27 +9,29 @@ use super::check;
 use super::eventfd::add_to;
 use crate::server::Handle;
 
-/// The stop descriptor to which signal handlers write; -1 if there is none.
+/// The eventfd of the server to which the signal handler writes; -1 if no guard of
+/// [`stop_on_signals`] exists.
 static STOP_FD: AtomicI32 = AtomicI32::new(-1);
 
-/// The number of times that a signal has requested a reopen of the access logs, since the start of
-/// the process.
+/// The number of signals that have requested a reopen of the access logs, since the start of the
+/// process.
 static N_REOPEN_REQUESTS: AtomicU32 = AtomicU32::new(0);
 
-/// Restores the previous signal actions when it is dropped.
+/// Keeps signal handlers installed. Dropping the guard restores the previous signal actions.
 pub struct SignalGuard {
     former: Vec<(libc::c_int, libc::sigaction)>,
-    /// Keeps the stop descriptor open as long as a signal handler may write to it; `None` for a
-    /// guard of [`reopen_on_signal`].
+    /// Keeps the server's stop descriptor open, because a signal handler may write to it. `None`
+    /// for a guard of [`reopen_on_signal`].
     handle: Option<Handle>,
 }
 
-/// Stops the server of `handle` on each of `signals` (`libc::SIGINT`, `libc::SIGTERM`). The first
-/// signal stops it gracefully; the next one aborts the requests in progress. Signal actions belong
-/// to the process, so only one guard of this function can exist.
+/// Stops the server of `handle` on each of `signals` (such as `libc::SIGINT` and `libc::SIGTERM`).
+/// The first signal stops the server gracefully, and the second one aborts the requests in
+/// progress. Only one guard of this function can exist at a time, because signal actions belong to
+/// the process.
 ///
 /// # Errors
-/// `AlreadyExists` while another guard is alive; otherwise the error of sigaction(2).
+/// `AlreadyExists` while another guard exists; otherwise the error of sigaction(2).
 pub fn stop_on_signals(handle: &Handle, signals: &[i32]) -> io::Result<SignalGuard> {
     STOP_FD
         .compare_exchange(-1, handle.stop_fd(), Ordering::SeqCst, Ordering::SeqCst)
@@ -44,9 +46,9 @@ pub fn stop_on_signals(handle: &Handle, signals: &[i32]) -> io::Result<SignalGua
     Ok(guard)
 }
 
-/// Sets an action for `signal` (`libc::SIGUSR1`): each access log of this process that writes to a
-/// path opens the path again before it writes its next line. Send the signal after the log file was
-/// renamed.
+/// Installs a handler for `signal` (such as `libc::SIGUSR1`), which makes the access logs of this
+/// process open their files again. Each log that writes to a path opens the path again before it
+/// writes its next line. Log rotation sends the signal after it has renamed the file.
 ///
 /// # Errors
 /// The error of sigaction(2).
@@ -59,14 +61,14 @@ pub fn reopen_on_signal(signal: i32) -> io::Result<SignalGuard> {
     Ok(guard)
 }
 
-/// Returns the number of times that a signal has requested a reopen of the access logs, since the
-/// start of the process.
+/// Returns the number of signals that have requested a reopen of the access logs, since the start
+/// of the process.
 pub(crate) fn n_reopens_asked() -> u32 {
     N_REOPEN_REQUESTS.load(Ordering::SeqCst)
 }
 
 impl SignalGuard {
-    /// Sets `run` as the action of `signal`. `run` must be safe in a signal handler.
+    /// Installs `run` as the handler of `signal`. `run` must be async-signal-safe.
     fn on(&mut self, signal: i32, run: extern "C" fn(libc::c_int)) -> io::Result<()> {
         // SAFETY: all zeroes is a valid sigaction: no flags, the empty mask, the default action.
         let mut action: libc::sigaction = unsafe { MaybeUninit::zeroed().assume_init() };
@@ -85,8 +87,8 @@ impl SignalGuard {
 extern "C" fn on_stop(_signal: libc::c_int) {
     let fd = STOP_FD.load(Ordering::SeqCst);
     if fd != -1 {
-        // errno need not be restored: write(2) to an eventfd below its limit never fails, and a
-        // success leaves errno unchanged.
+        // errno need not be saved and restored. write(2) to an eventfd below its limit never fails,
+        // and a successful call leaves errno unchanged.
         add_to(fd, 1);
     }
 }

@@ -13,7 +13,7 @@ use super::check;
 #[derive(Debug)]
 pub(crate) struct Stream(OwnedFd);
 
-/// A socket address in the kernel's form.
+/// A socket address in the kernel's representation (`sockaddr`).
 pub(super) struct RawAddress {
     storage: libc::sockaddr_storage,
     len: libc::socklen_t,
@@ -37,12 +37,13 @@ impl Stream {
         RawAddress::local(self.as_raw_fd()).map(|address| address.ip())
     }
 
-    /// Reads the available bytes into `buffer`; returns 0 after the peer has closed its side.
-    /// Copies: only the kernel copies the bytes.
+    /// Reads the available bytes into `buffer`, and returns their number. Returns 0 after the peer
+    /// has closed its side. Copies: only the kernel copies the bytes.
     pub(crate) fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
         let (fd, start, n) = (self.as_raw_fd(), buffer.as_mut_ptr(), buffer.len());
-        // This is the system call itself. The C library's function is a cancellation point of
-        // threads, and records that before and after the call in memory that threads share.
+        // The system call is made without the C library's recv function. That function is a
+        // cancellation point of threads, and writes to memory shared by threads before and after
+        // the call, which costs time.
         // SAFETY: the kernel writes at most `n` bytes there, and no address.
         let n = unsafe {
             let no_address = std::ptr::null_mut::<libc::c_void>();
@@ -51,8 +52,8 @@ impl Stream {
         usize::try_from(n).map_err(|_| io::Error::last_os_error())
     }
 
-    /// Reads up to `n_bytes` bytes and appends them to `chunk`; returns the number of bytes read.
-    /// Copies: only the kernel copies the bytes.
+    /// Reads up to `n_bytes` bytes, appends them to `chunk`, and returns their number. Copies: only
+    /// the kernel copies the bytes.
     pub(crate) fn receive(&self, chunk: &mut Chunk, n_bytes: usize) -> io::Result<usize> {
         let full = |_| io::Error::from(io::ErrorKind::OutOfMemory);
         let spare = &mut chunk.spare(n_bytes).map_err(full)?[..n_bytes];
@@ -65,8 +66,8 @@ impl Stream {
     }
 
     /// Sends `parts` in order and returns the number of bytes that the kernel accepted. If `more`
-    /// is `true`, the caller sends further bytes immediately, so the kernel may delay the packet.
-    /// Never raises SIGPIPE. Copies: only the kernel copies the bytes.
+    /// is `true`, the caller will send further bytes immediately, so the kernel may delay the
+    /// packet (MSG_MORE). The call never raises SIGPIPE. Copies: only the kernel copies the bytes.
     pub(crate) fn send(&self, parts: &[IoSlice<'_>], more: bool) -> io::Result<usize> {
         // SAFETY: all zeroes is a valid msghdr: no name, no parts, no control data.
         let mut message: libc::msghdr = unsafe { MaybeUninit::zeroed().assume_init() };
@@ -78,11 +79,12 @@ impl Stream {
         again(|| unsafe { libc::sendmsg(self.as_raw_fd(), &raw const message, flags) })
     }
 
-    /// Sends contiguous bytes as [`Stream::send`] does.
+    /// Sends contiguous bytes, and returns the number of bytes that the kernel accepted. The call
+    /// never raises SIGPIPE. Copies: only the kernel copies the bytes.
     pub(crate) fn send_bytes(&self, bytes: &[u8]) -> io::Result<usize> {
         let (fd, start, n) = (self.as_raw_fd(), bytes.as_ptr(), bytes.len());
         let no_address = std::ptr::null::<libc::c_void>();
-        // As in `read`, this is the system call itself and not the C library's function.
+        // The system call is made directly, for the reason given in `read`.
         again(|| {
             // SAFETY: the kernel reads `n` bytes there, borrowed for the calls, and no address.
             let sent = unsafe {
@@ -93,9 +95,9 @@ impl Stream {
         })
     }
 
-    /// Sends up to `n_bytes` of `file` from `offset` on; the file's position is not used. Returns
-    /// the number of bytes that the kernel accepted; 0 at the end of the file. Copies: only the
-    /// kernel copies the bytes.
+    /// Sends up to `n_bytes` bytes of `file`, beginning at `offset`. The current position of the
+    /// file is neither used nor changed. Returns the number of bytes that the kernel accepted, or 0
+    /// at the end of the file. Copies: only the kernel copies the bytes.
     pub(crate) fn send_file(
         &self,
         file: BorrowedFd<'_>,
@@ -108,18 +110,18 @@ impl Stream {
         again(|| unsafe { libc::sendfile(to, from, &raw mut at, n_bytes) })
     }
 
-    /// Closes the sending side: the peer can read the bytes that were sent so far, and then the end
-    /// of the stream.
+    /// Closes the sending side of the socket. The peer can read the bytes that were sent before,
+    /// and then the end of the stream.
     pub(crate) fn shut_write(&self) -> io::Result<()> {
         // SAFETY: no pointer is passed.
         check(unsafe { libc::shutdown(self.as_raw_fd(), libc::SHUT_WR) })?;
         Ok(())
     }
 
-    /// Causes the connection to be reset when it is closed. The kernel then discards the bytes that
-    /// it has not sent, and a peer that reads to the end of the connection gets an error. A unix
-    /// socket has no reset: its peer gets an error only if some of the bytes that the peer sent
-    /// were not read.
+    /// Makes the kernel reset the connection when it is closed. The kernel then discards the bytes
+    /// that it has not sent, and a peer that reads to the end of the connection gets an error. A
+    /// unix socket has no reset. Its peer gets an error only if this process has not read all bytes
+    /// that the peer sent.
     pub(crate) fn reset_on_close(&self) -> io::Result<()> {
         let linger = libc::linger {
             l_onoff: 1,
@@ -129,8 +131,8 @@ impl Stream {
     }
 }
 
-/// Reads from `file` at `offset` into `buffer`; the file's position is not used. Returns 0 at the
-/// end of the file.
+/// Reads from `file` at `offset` into `buffer`, and returns the number of bytes read, or 0 at the
+/// end of the file. The current position of the file is neither used nor changed.
 pub(crate) fn read_file(file: BorrowedFd<'_>, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
     let at = libc::off_t::try_from(offset).map_err(|_| io::ErrorKind::InvalidInput)?;
     let (to, n) = (buffer.as_mut_ptr(), buffer.len());
@@ -139,8 +141,8 @@ pub(crate) fn read_file(file: BorrowedFd<'_>, offset: u64, buffer: &mut [u8]) ->
     again(|| unsafe { libc::pread(file.as_raw_fd(), to.cast(), n, at) })
 }
 
-/// Repeats the system call `call` as long as a signal interrupts it. Returns the number of bytes
-/// that the call returned, or its error.
+/// Repeats the system call `call` until no signal interrupts it. Returns the result of the call, a
+/// number of bytes, or its error.
 fn again(mut call: impl FnMut() -> libc::ssize_t) -> io::Result<usize> {
     loop {
         if let Ok(n) = usize::try_from(call()) {
@@ -154,8 +156,8 @@ fn again(mut call: impl FnMut() -> libc::ssize_t) -> io::Result<usize> {
 }
 
 impl RawAddress {
-    /// Returns the result of `fill` and the socket address that it wrote. `fill` is a system call
-    /// that writes an address into a buffer, such as accept(2).
+    /// Returns the result of the system call `fill` and the socket address that it has written.
+    /// `fill` is a call such as accept(2), which gets a buffer for an address.
     pub(super) fn filled(
         fill: impl FnOnce(*mut libc::sockaddr, *mut libc::socklen_t) -> libc::c_int,
     ) -> io::Result<(libc::c_int, RawAddress)> {
@@ -169,14 +171,14 @@ impl RawAddress {
         Ok((value, address))
     }
 
-    /// Returns the address to which a socket is bound.
+    /// Returns the local address to which the socket `fd` is bound.
     pub(super) fn local(fd: RawFd) -> io::Result<RawAddress> {
         // SAFETY: `filled` passes a buffer large enough for every address, and its size.
         let (_, address) = RawAddress::filled(|to, len| unsafe { libc::getsockname(fd, to, len) })?;
         Ok(address)
     }
 
-    /// Returns the IP address and port; `None` if the address is of another family.
+    /// Returns the IP address and the port; `None` if this is not an IP address.
     pub(super) fn ip(&self) -> Option<SocketAddr> {
         let storage = &raw const self.storage;
         match i32::from(self.storage.ss_family) {
@@ -199,8 +201,8 @@ impl RawAddress {
         }
     }
 
-    /// Returns the name of a unix socket as in `sun_path`: a NUL-terminated path, a NUL and an
-    /// abstract name, or nothing. `None` if the address is of another family.
+    /// Returns the bytes of `sun_path` in the address of a unix socket: a NUL-terminated path, a
+    /// NUL and an abstract name, or no bytes. `None` if this is not the address of a unix socket.
     pub(super) fn unix_name(&self) -> Option<&[u8]> {
         if i32::from(self.storage.ss_family) != libc::AF_UNIX {
             return None;
@@ -227,13 +229,14 @@ fn open_files_limit() -> io::Result<libc::rlimit> {
     Ok(limit)
 }
 
-/// Returns the number of files that this process may have open (the soft limit `RLIMIT_NOFILE`).
+/// Returns the number of files that this process may have open at the same time (the soft limit
+/// `RLIMIT_NOFILE`).
 pub(crate) fn max_open_files() -> io::Result<usize> {
     Ok(usize::try_from(open_files_limit()?.rlim_cur).unwrap_or(usize::MAX))
 }
 
-/// Raises the soft limit of open files to `n`, or to the hard limit if that is lower. Never lowers
-/// it.
+/// Raises the soft limit of open files (`RLIMIT_NOFILE`) to `n`, or to the hard limit if the hard
+/// limit is lower than `n`. Never lowers the soft limit.
 pub(crate) fn raise_max_open_files(n: usize) -> io::Result<()> {
     let mut limit = open_files_limit()?;
     let n = libc::rlim_t::try_from(n).unwrap_or(libc::RLIM_INFINITY);

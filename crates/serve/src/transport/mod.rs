@@ -1,4 +1,4 @@
-//! [`Transport`]: the byte stream of a connection, which is a plain socket or TLS. See
+//! [`Transport`]: the byte stream of a connection, either a plain socket or TLS over a socket. See
 //! `docs/decisions/0092-transport.md`.
 
 mod tls;
@@ -13,8 +13,8 @@ use crate::tls::Tls;
 
 pub(crate) use tls::TlsStream;
 
-/// The byte stream of one connection: a plain socket, or TLS over a socket. Each method matches on
-/// the variant, so a plain socket needs no memory and no indirect call.
+/// The byte stream of one connection: a plain socket, or TLS over a socket. It is an enum and not a
+/// trait object, so a plain socket needs neither an allocation nor indirect calls.
 pub(crate) enum Transport {
     Plain(Stream),
     Tls(Box<TlsStream>),
@@ -37,11 +37,12 @@ impl Transport {
         })
     }
 
-    /// Reads the available bytes into `buffer`; returns 0 after the peer has closed its side.
+    /// Reads the available bytes into `buffer`, and returns their number. Returns 0 after the peer
+    /// has closed its side.
     ///
     /// # Errors
-    /// `WouldBlock` if there are no bytes now. `Interrupted` if bytes arrived that belong to the
-    /// transport itself: call again.
+    /// `WouldBlock` if no bytes are available now. `Interrupted` if the bytes that arrived belong
+    /// to the TLS protocol itself; the caller must then call this method again.
     pub(crate) fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self {
             Transport::Plain(stream) => stream.read(buffer),
@@ -49,8 +50,8 @@ impl Transport {
         }
     }
 
-    /// Reads up to `n_bytes` bytes and appends them to `chunk`; returns 0 after the peer has closed
-    /// its side. The errors are those of [`Transport::read`].
+    /// Reads up to `n_bytes` bytes, appends them to `chunk`, and returns their number. Returns 0
+    /// after the peer has closed its side. The errors are those of [`Transport::read`].
     pub(crate) fn receive(&mut self, chunk: &mut Chunk, n_bytes: usize) -> io::Result<usize> {
         match self {
             Transport::Plain(stream) => stream.receive(chunk, n_bytes),
@@ -58,9 +59,9 @@ impl Transport {
         }
     }
 
-    /// Returns `true` if bytes may be available after a read that did not fill its buffer. For a
-    /// plain socket, returns `false`: a read that does not fill its buffer shows that the socket is
-    /// empty (epoll(7)).
+    /// Returns `true` if more bytes may be available after a read that did not fill its buffer. For
+    /// a plain socket, always returns `false`, because such a read has emptied the socket
+    /// (epoll(7)).
     pub(crate) fn may_hold_more(&mut self) -> bool {
         match self {
             Transport::Plain(_) => false,
@@ -68,13 +69,13 @@ impl Transport {
         }
     }
 
-    /// Reads bytes from the socket, which the caller discards; with TLS, they are not decrypted.
+    /// Reads bytes from the socket in order to discard them. With TLS, the bytes are not decrypted.
     pub(crate) fn discard(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.stream().read(buffer)
     }
 
-    /// Returns `true` if TLS has bytes of its own to send, such as those of a handshake or a
-    /// session ticket.
+    /// Returns `true` if the TLS protocol itself has bytes to send, such as those of a handshake or
+    /// of a session ticket.
     pub(crate) fn owes(&self) -> bool {
         match self {
             Transport::Plain(_) => false,
@@ -83,7 +84,7 @@ impl Transport {
     }
 
     /// Sends the bytes for which [`Transport::owes`] returns `true`. Returns `false` if the kernel
-    /// accepts no more bytes now.
+    /// does not accept all of them now.
     pub(crate) fn settle(&mut self) -> io::Result<bool> {
         match self {
             Transport::Plain(_) => Ok(true),
@@ -99,8 +100,8 @@ impl Transport {
         }
     }
 
-    /// Returns `true` if bytes of a TLS handshake have arrived; always returns `true` for a plain
-    /// socket.
+    /// Returns `true` if any bytes of a TLS handshake have arrived. For a plain socket, always
+    /// returns `true`.
     pub(crate) fn has_heard(&self) -> bool {
         match self {
             Transport::Plain(_) => true,
@@ -108,8 +109,8 @@ impl Transport {
         }
     }
 
-    /// Sends the TLS alert close_notify, which announces the end of the stream. Returns `false` if
-    /// the kernel accepts no more bytes now. Has no effect on a plain socket.
+    /// Sends the TLS alert close_notify, which marks the end of the stream. Returns `false` if the
+    /// kernel does not accept all its bytes now. Has no effect on a plain socket.
     pub(crate) fn say_end(&mut self) -> io::Result<bool> {
         match self {
             Transport::Plain(_) => Ok(true),
@@ -117,12 +118,12 @@ impl Transport {
         }
     }
 
-    /// Closes the sending side of the socket, without an alert.
+    /// Closes the sending side of the socket without sending a TLS alert.
     pub(crate) fn shut_write(&self) -> io::Result<()> {
         self.stream().shut_write()
     }
 
-    /// Causes the connection to be reset when it is closed, if the socket supports this.
+    /// Makes the kernel reset the connection when it is closed, if the socket supports this.
     pub(crate) fn reset_on_close(&self) -> io::Result<()> {
         self.stream().reset_on_close()
     }

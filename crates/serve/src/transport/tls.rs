@@ -1,5 +1,6 @@
-//! [`TlsStream`]: TLS over a socket (TLS 1.3: RFC 8446, TLS 1.2: RFC 5246). rustls encrypts and
-//! decrypts the records; this module passes them to and from the socket.
+//! [`TlsStream`]: TLS over a socket (TLS 1.3: RFC 8446, TLS 1.2: RFC 5246). The library rustls
+//! encrypts and decrypts the records. This module transfers the records between rustls and the
+//! socket.
 
 use std::io::{self, BufRead, IoSlice, Read, Write};
 use std::os::fd::BorrowedFd;
@@ -9,8 +10,8 @@ use rustls::ServerConnection;
 
 use crate::sys::{self, Stream};
 
-/// The largest number of bytes that are encrypted in one step: four TLS records of the largest
-/// size. The kernel must have accepted these records before the next bytes are encrypted.
+/// The largest number of bytes that are encrypted at once: four TLS records of the largest size.
+/// The kernel must have accepted the records of these bytes before more bytes are encrypted.
 const BATCH_BYTES: usize = 64 * 1024;
 
 /// The response to a client that sends plain HTTP to a TLS port.
@@ -28,19 +29,20 @@ pub(crate) struct TlsStream {
     /// The number of bytes in the output queue that are already encrypted. They stay in the queue
     /// until the kernel has accepted all their records.
     n_encrypted: usize,
-    /// The buffer for a block of a file, which is read into it and then encrypted.
+    /// A buffer for a part of a file, which is read into the buffer and then encrypted.
     block: Vec<u8>,
     heard: Received,
     said_end: bool,
 }
 
-/// The facts about received bytes that this module records, because the rustls session does not
-/// record them.
+/// Information about the received bytes that rustls does not record.
 #[derive(Default)]
 struct Received {
-    /// The first byte of the connection, which shows if the client speaks TLS.
+    /// The first byte of the connection, from which this module detects a client that sends plain
+    /// HTTP instead of TLS.
     first: Option<u8>,
-    /// `true` if the last read did not fill its buffer, which shows that the socket is empty.
+    /// `true` if the last read from the socket did not fill its buffer. Such a read has emptied the
+    /// socket.
     drained: bool,
 }
 
@@ -53,7 +55,8 @@ pub(crate) struct WriteProgress {
     pub(crate) all: bool,
 }
 
-/// The socket as rustls reads and writes it. Each read updates the [`Received`].
+/// The socket through which rustls reads and writes records. Each read also updates the
+/// [`Received`].
 struct RustlsSocket<'a>(&'a Stream, &'a mut Received);
 
 impl Read for RustlsSocket<'_> {
@@ -83,8 +86,8 @@ impl Write for RustlsSocket<'_> {
 
 impl TlsStream {
     pub(super) fn new(stream: Stream, mut session: ServerConnection) -> TlsStream {
-        // The encrypted output is limited by this module, which counts the bytes that the kernel
-        // has accepted.
+        // rustls does not limit its output buffer. This module does, by the number of bytes that
+        // the kernel has accepted.
         session.set_buffer_limit(None);
         TlsStream {
             stream,
@@ -113,9 +116,9 @@ impl TlsStream {
         or_end(self.session.reader().read(buffer))
     }
 
-    /// Appends up to `n_bytes` decrypted bytes to `chunk`; returns their number, 0 at the end.
-    /// Copies: the bytes are copied twice, from the socket to a TLS record (which rustls decrypts
-    /// in place), and from the record to `chunk`.
+    /// Appends up to `n_bytes` decrypted bytes to `chunk`, and returns their number, or 0 at the
+    /// end of the stream. Copies: the bytes are copied twice, from the socket to the buffer in
+    /// which rustls decrypts the record, and from there to `chunk`.
     pub(super) fn receive(&mut self, chunk: &mut Chunk, n_bytes: usize) -> io::Result<usize> {
         self.fetch()?;
         let mut reader = self.session.reader();
@@ -131,7 +134,7 @@ impl TlsStream {
     }
 
     /// Returns `true` if a read may return bytes or the end of the stream although epoll will
-    /// report no event for them.
+    /// report no further event.
     pub(super) fn may_hold_more(&mut self) -> bool {
         !self.heard.drained || self.has_come()
     }
@@ -141,7 +144,8 @@ impl TlsStream {
         !matches!(come, Err(e) if e.kind() == io::ErrorKind::WouldBlock)
     }
 
-    /// Reads from the socket once and decrypts, unless decrypted bytes are still buffered.
+    /// Reads once from the socket and decrypts the bytes. Does nothing if decrypted bytes are still
+    /// buffered.
     fn fetch(&mut self) -> io::Result<()> {
         if self.has_come() {
             return Ok(());
@@ -152,21 +156,20 @@ impl TlsStream {
             self.object();
             return Err(io::Error::new(io::ErrorKind::InvalidData, error));
         }
-        // This is output of the handshake. If bytes of a response precede it, both are sent
-        // together.
+        // The output belongs to the handshake. If encrypted bytes of a response are still queued,
+        // the output is sent together with these.
         if self.session.wants_write() && self.n_encrypted == 0 {
             self.write_out()?;
         }
         match self.has_come() {
             true => Ok(()),
-            // The bytes that were received belong to a handshake, or to an incomplete record.
+            // The received bytes belong to a handshake, or to a record that is still incomplete.
             false => Err(io::ErrorKind::Interrupted.into()),
         }
     }
 
-    /// Sends the peer an alert after it has violated the TLS protocol. If the peer speaks plain
-    /// HTTP, it gets an HTTP response instead. Bytes that the kernel does not accept immediately
-    /// are lost.
+    /// Sends a TLS alert to a peer that has violated the protocol. A peer that sends plain HTTP
+    /// gets an HTTP response instead. Bytes that the kernel does not accept immediately are lost.
     fn object(&mut self) {
         let is_http = self.heard.first.is_some_and(|b| b.is_ascii_uppercase());
         let _ = match is_http && self.session.is_handshaking() {
@@ -182,7 +185,7 @@ impl TlsStream {
         self.session.wants_write()
     }
 
-    /// Passes the encrypted records to the kernel, until all are accepted or the kernel accepts no
+    /// Passes the encrypted records to the kernel until it has accepted all of them, or accepts no
     /// more.
     pub(crate) fn write_out(&mut self) -> io::Result<WriteProgress> {
         let mut any = false;
@@ -201,24 +204,25 @@ impl TlsStream {
     }
 
     /// Returns the number of bytes (before encryption) whose records the kernel has accepted since
-    /// the last call. Call this only after a call of [`TlsStream::write_out`] that has sent all
+    /// the last call. This method may be called only after [`TlsStream::write_out`] has sent all
     /// records.
     pub(crate) fn take_encrypted(&mut self) -> usize {
         std::mem::take(&mut self.n_encrypted)
     }
 
-    /// The largest number of bytes for one call of [`TlsStream::encrypt`].
+    /// The largest number of bytes that one call of [`TlsStream::encrypt`] may get.
     pub(crate) const MOST_BYTES: usize = BATCH_BYTES;
 
-    /// Encrypts `parts` into new records. Copies: the bytes are copied once, into the records,
-    /// which are encrypted in place.
+    /// Encrypts `parts` into new records. Copies: the bytes are copied once, into the records, and
+    /// are encrypted there.
     pub(crate) fn encrypt(&mut self, parts: &[IoSlice<'_>]) -> io::Result<()> {
         self.n_encrypted = self.session.writer().write_vectored(parts)?;
         Ok(())
     }
 
-    /// Reads a block of a file and encrypts it into new records. Copies: the bytes are copied
-    /// twice, into the block and into the records.
+    /// Reads up to `n_bytes` bytes of a file at `offset` and encrypts them into new records.
+    /// Copies: the bytes are copied twice, from the file to a buffer and from the buffer to the
+    /// records.
     pub(crate) fn encrypt_file(
         &mut self,
         file: BorrowedFd<'_>,
@@ -235,12 +239,13 @@ impl TlsStream {
         Ok(())
     }
 
-    /// Frees the buffer for blocks of a file; called when the output queue is empty.
+    /// Frees the buffer for parts of files. It is called when the output queue is empty.
     pub(crate) fn rest(&mut self) {
         self.block = Vec::new();
     }
 
-    /// Sends the alert close_notify.
+    /// Sends the alert close_notify once. Returns `true` if the kernel has accepted all encrypted
+    /// bytes.
     pub(super) fn say_end(&mut self) -> io::Result<bool> {
         if !self.said_end {
             self.said_end = true;
@@ -251,7 +256,8 @@ impl TlsStream {
 }
 
 /// Returns 0, the end of the stream, instead of the error for a connection that ended without
-/// close_notify. This is safe, because an HTTP request marks its own end.
+/// close_notify. This is safe for HTTP, because the end of a request does not depend on the end of
+/// the connection.
 fn or_end(read: io::Result<usize>) -> io::Result<usize> {
     match read {
         Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => Ok(0),

@@ -35,7 +35,7 @@ pub(super) fn utf8_to_ucs4_by_blocks(src: &[u8], out: &mut [MaybeUninit<u32>]) -
     let (mut rest, mut n) = (src, 0);
     while !rest.is_empty() {
         let mut end = rest.len().min(BLOCK_BYTES);
-        // Moves the end of the block back to the start of a character, if the text is well-formed.
+        // If the text is well-formed, moves the end of the block back to the start of a character.
         while end > 1 && rest.get(end).is_some_and(|b| b & 0xC0 == 0x80) {
             end -= 1;
         }
@@ -61,7 +61,8 @@ pub(super) fn utf16_to_ucs4(src: &[u16], out: &mut [MaybeUninit<u32>]) -> Option
 const BLOCK_UNITS: usize = 1024;
 
 /// Decodes UTF-16 to code points, block by block. The units of a block are copied to the stack in
-/// native byte order, so that they are in the L1 cache when they are decoded.
+/// native byte order, so they are in the L1 cache when they are decoded. Returns the number of code
+/// points; `None` if the text is malformed or does not fit into `out`.
 #[inline(never)]
 pub(super) fn ordered_utf16_to_ucs4<const SWAPPED: bool>(
     src: &[[u8; 2]],
@@ -100,7 +101,8 @@ pub(super) fn valid_ucs4_to_ordered_utf16<const SWAPPED: bool>(
 }
 
 /// Copies the leading ASCII units of the text as bytes, then converts the remaining units with the
-/// AVX2 kernel that converts arbitrary UTF-16.
+/// AVX2 kernel for any UTF-16. Returns the number of bytes written; `None` if the text is malformed
+/// or the result does not fit into `out`.
 ///
 /// # Safety
 /// The processor must support AVX2.

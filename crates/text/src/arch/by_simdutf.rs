@@ -3,8 +3,8 @@
 //! also convert short texts.
 //!
 //! simdutf does not check the bounds of its output. So each call receives a part of the text whose
-//! longest possible result fits into the remaining destination. A text that is validated before it
-//! is converted is first copied to private memory.
+//! longest possible result fits into the remaining destination. A text that is first validated and
+//! then converted is copied to private memory before, so that it cannot change in between.
 
 use std::mem::MaybeUninit;
 
@@ -39,11 +39,11 @@ pub(super) fn utf16_len_from_utf8(src: &[u8]) -> usize {
     simdutf::utf16_length_from_utf8(src)
 }
 
-/// Converts the text in parts. The longest possible result of a part, `most` output units for each
-/// of its input units, must fit into the remaining destination. A part must not end inside a
-/// character: `whole` returns the length of the part without such a character, or `None` if no
-/// whole character remains. Returns the last few units, which were not converted, and the number of
-/// units written.
+/// Converts the text in parts. A part is so short that its longest possible result, `most` output
+/// units for each input unit, fits into the remaining destination. `whole` returns the length of a
+/// part without an incomplete character at its end, or `None` for malformed text. The function
+/// stops when the next part would have at most 16 units. It returns the units that were not
+/// converted, and the number of units written.
 fn by_parts<'s, U, T>(
     src: &'s [U],
     out: &mut [MaybeUninit<T>],

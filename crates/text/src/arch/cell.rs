@@ -2,10 +2,9 @@
 //! vectors, and the results of the scan stay in registers.
 //!
 //! The conversions have the same results as [`measure`](crate::measure) and
-//! [`Measured::write`](crate::Measured::write). A caller with a cell, or with a column of cells,
-//! passes its whole loop as a task to [`with_kernels`](super::family::with_kernels). The loop is
-//! compiled for each kernel family, the family is chosen once, and each conversion is inlined into
-//! the loop.
+//! [`Measured::write`](crate::Measured::write). A caller passes the loop over its cells as a task
+//! to [`with_kernels`](super::family::with_kernels). The loop is compiled for each kernel family,
+//! the family is chosen once, and each conversion is inlined into the loop.
 
 use super::family::{Ascii, Kernels};
 #[cfg(target_arch = "x86_64")]
@@ -56,7 +55,7 @@ pub trait CellEncoding {
 #[derive(Debug)]
 pub enum CellUtf16<const SWAPPED: bool> {}
 
-/// UTF-8.
+/// The encoding UTF-8, as a type that selects its conversions.
 #[derive(Debug)]
 pub enum CellUtf8 {}
 
@@ -86,9 +85,11 @@ pub fn make_ascii<K: Kernels, N: NewStr>(kernels: K, text: Ascii<'_>, new: &mut 
     }))
 }
 
-/// Makes a `str` as [`make_ascii`] does, from UTF-8 that is known to contain a non-ASCII character.
-/// Also returns `None` for malformed text, and for text that the kernels of this family do not
-/// convert.
+/// Makes a `str` of at least two characters from short UTF-8 that is known to contain a non-ASCII
+/// character. Returns `None` for a shorter, a longer or a malformed text, and for text that the
+/// kernels of this family do not convert.
+///
+/// Copies: the text is copied once, by its conversion into the `str`.
 ///
 /// # Errors
 /// Returns the error of `new`.
@@ -100,7 +101,8 @@ pub fn make_other_utf8<K: Kernels, N: NewStr>(kernels: K, text: &[u8], new: &mut
     kernels.make_utf8(text, new)
 }
 
-/// An encoding without kernels for cells: its conversions always return `None`.
+/// An encoding without kernels for cells. Its conversions always return `None`, so that the caller
+/// uses the conversion for text of any length.
 #[derive(Debug)]
 pub enum CellOther {}
 

@@ -327,10 +327,10 @@ fn every_kernel_stays_inside_of_its_destination() {
         ("avx512", "icelake"),
     ] {
         if ours == "avx512" && !can_test(ours, kernel() == Kernel::Avx512) {
-            continue; // simdutf does not check that the processor has what it is forced to use
+            continue; // simdutf does not check that the processor supports the forced kernels
         }
         let out = Command::new(std::env::current_exe().expect("a test has a path"))
-            // The names of the tests of the dispatching functions start with this.
+            // The names of the tests of the functions in `dispatch` start with `changed_text`.
             .arg("changed_text")
             .env("ONECOPY_KERNEL", ours)
             .env("SIMDUTF_FORCE_IMPLEMENTATION", theirs)

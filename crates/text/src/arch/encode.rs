@@ -57,7 +57,8 @@ pub(crate) fn utf32_to_json(src: &[u32], out: &mut [MaybeUninit<u8>]) -> Option<
             None => scalar::utf8_len_of(c),
         };
         assert!(len <= out.len() - n, "the destination is too short");
-        // SAFETY: len bytes are left, checked above; an escape is separate memory.
+        // SAFETY: `len` bytes remain in `out`, as checked above, and `escape` does not overlap
+        // `out`.
         unsafe {
             match &escape {
                 Some(escape) => dst

@@ -9,7 +9,7 @@ use crate::decimal::{Decimal, EIGHT_DIGITS, decimal, decimal_of_float32};
 use crate::sink::Put;
 
 /// The number of bytes that a writer of a float may overwrite: a sign, 16 digits, a decimal point,
-/// and 16 bytes of padding after them.
+/// and 16 more bytes, because whole vectors are stored.
 pub const FLOAT_BYTES: usize = 34;
 
 /// Writes the shortest decimal that reads back as the same float, without an exponent. Returns
@@ -22,8 +22,8 @@ pub fn put_float<P: Put>(value: f64, out: &mut P) -> bool {
     put_at(out, |buffer| with_kernels(PutFloat(value, buffer)))
 }
 
-/// Writes a 32-bit float, in the way in which [`put_float`] writes a 64-bit float. Also returns
-/// `false` for floats from 2^23 on.
+/// Writes the shortest decimal that reads back as the same 32-bit float, without an exponent.
+/// Returns `false`, and writes nothing, for zero and for a float below 2^-16 or from 2^23 on.
 ///
 /// # Panics
 /// Panics if `out` has less space than [`FLOAT_BYTES`], which is a bug in the caller.
@@ -96,11 +96,12 @@ fn put_at<P: Put>(
 pub(super) unsafe fn put(value: f64, out: *mut u8) -> Option<*mut u8> {
     let bits = value.to_bits();
     let decimal = decimal(bits)?;
-    // SAFETY: this function's contract.
+    // SAFETY: guaranteed by the caller of this function.
     Some(unsafe { put_decimal(decimal, (bits >> 63) as usize, out) })
 }
 
-/// Writes a 32-bit float, in the way in which [`put`] writes a 64-bit float.
+/// Writes a 32-bit float and returns the address after it. Returns `None`, and writes nothing, for
+/// floats that [`put_float32`] does not write.
 ///
 /// # Safety
 /// `out` must be writable for [`FLOAT_BYTES`].
@@ -108,7 +109,7 @@ pub(super) unsafe fn put(value: f64, out: *mut u8) -> Option<*mut u8> {
 pub(super) unsafe fn put_of_float32(value: f32, out: *mut u8) -> Option<*mut u8> {
     let bits = value.to_bits();
     let decimal = decimal_of_float32(bits)?;
-    // SAFETY: this function's contract.
+    // SAFETY: guaranteed by the caller of this function.
     Some(unsafe { put_decimal(decimal, (bits >> 31) as usize, out) })
 }
 
@@ -116,7 +117,7 @@ pub(super) unsafe fn put_of_float32(value: f32, out: *mut u8) -> Option<*mut u8>
 /// returns the address after the text.
 ///
 /// # Safety
-/// As [`put`].
+/// `out` must be writable for [`FLOAT_BYTES`].
 #[inline(always)]
 unsafe fn put_decimal(decimal: Decimal, n_signs: usize, out: *mut u8) -> *mut u8 {
     let Decimal {

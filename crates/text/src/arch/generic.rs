@@ -144,7 +144,7 @@ impl UnitClass for Surrogate {
     }
 }
 
-/// Marks the ASCII bytes of `v`, a result of `narrow`; with `JSON`, only those without an escape.
+/// Marks the ASCII bytes of `v`, which `narrow` has made; with `JSON`, not those to be escaped.
 /// # Safety
 /// The processor must support the feature of `V`.
 #[inline(always)]
@@ -156,7 +156,7 @@ pub(super) unsafe fn plain<V: Vector, const JSON: bool>(v: V) -> V {
             let marked = v.eq8(V::splat8(b'"')).or(v.eq8(V::splat8(b'\\')));
             v.gt8(V::splat8(0x1F)).and(marked.eq8(V::splat8(0)))
         } else {
-            // U+0000 looks like a unit from 0x8000 here, so it is left to the caller's slower path.
+            // U+0000 is not copied here: `narrow` makes zeros of units from 0x8000 on, too.
             v.gt8(V::splat8(0))
         }
     }
@@ -170,7 +170,7 @@ pub(super) unsafe fn is_ascii<V: Vector>(p: *const u8, len: usize) -> bool {
     // SAFETY: every load starts at most len - BYTES after p; the rest is this function's contract.
     unsafe {
         let mut at = 0;
-        // Four vectors per step. The loop ends at the first non-ASCII byte.
+        // Four vectors per iteration. The loop ends at the first non-ASCII byte.
         while at + 4 * V::BYTES <= len {
             let p = p.add(at);
             let a = V::load(p).or(V::load(p.add(V::BYTES)));
@@ -321,9 +321,9 @@ pub(super) unsafe fn narrow_u16<V: Vector>(src: *const u16, len: usize, dst: *mu
     }
 }
 
-/// Narrows two vectors for [`narrow_plain`]; returns a mask of the units at which it stops.
+/// Narrows two vectors for [`narrow_plain`]; returns a mask of the units that end the copy.
 /// # Safety
-/// As [`narrow_step`].
+/// The requirements of [`narrow_step`] must be met.
 #[inline(always)]
 pub(super) unsafe fn plain_step<V: Vector, const JSON: bool>(src: *const u16, dst: *mut u8) -> u32 {
     // SAFETY: two vectors are read and one is written, by this function's contract.
@@ -336,9 +336,9 @@ pub(super) unsafe fn plain_step<V: Vector, const JSON: bool>(src: *const u16, ds
     }
 }
 
-/// Copies units as bytes, up to the first non-ASCII unit or, with `JSON`, unit to escape.
+/// Copies units as bytes until one is not ASCII (with `JSON`: or to escape); returns how many.
 /// # Safety
-/// As [`narrow_u16`].
+/// The requirements of [`narrow_u16`] must be met.
 #[inline(always)]
 pub(super) unsafe fn narrow_plain<V: Vector, const JSON: bool>(
     src: *const u16,
@@ -366,7 +366,7 @@ pub(super) unsafe fn narrow_plain<V: Vector, const JSON: bool>(
     }
 }
 
-/// Copies the bytes before the first one to escape in JSON; `true` if one of them is not ASCII.
+/// Copies bytes until one must be escaped in JSON; returns their number, and if any is not ASCII.
 /// # Safety
 /// `src` must be readable and `dst` writable for `len` bytes, at least one vector. The two must
 /// not overlap. The processor must support `V`.
@@ -408,9 +408,9 @@ pub(super) unsafe fn copy_to_escape<V: Vector>(
     }
 }
 
-/// Copies ASCII bytes, and stops before the vector with the first non-ASCII byte.
+/// Copies ASCII bytes up to the vector with the first non-ASCII byte; returns their number.
 /// # Safety
-/// As [`copy_to_escape`].
+/// The requirements of [`copy_to_escape`] must be met.
 #[inline(always)]
 pub(super) unsafe fn copy_ascii<V: Vector>(src: *const u8, len: usize, dst: *mut u8) -> usize {
     // SAFETY: each round reads and writes vectors that end within len bytes.
@@ -439,9 +439,9 @@ pub(super) unsafe fn copy_ascii<V: Vector>(src: *const u8, len: usize, dst: *mut
     }
 }
 
-/// Copies units as bytes, and stops before the vectors with the first unit above `MAX`.
+/// Copies units as bytes up to the vectors with the first unit above `MAX`; returns their number.
 /// # Safety
-/// As [`narrow_u16`].
+/// The requirements of [`narrow_u16`] must be met.
 #[inline(always)]
 pub(super) unsafe fn narrow_up_to<V: Vector, const MAX: u16>(
     src: *const u16,
@@ -466,7 +466,7 @@ pub(super) unsafe fn narrow_up_to<V: Vector, const MAX: u16>(
     }
 }
 
-/// Copies 16-bit units, and stops before the vector with the first surrogate.
+/// Copies 16-bit units up to the vector with the first surrogate; returns their number.
 /// # Safety
 /// `src` must be readable and `dst` writable for `len` units, at least two vectors. The two must
 /// not overlap. The processor must support `V`.

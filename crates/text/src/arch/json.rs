@@ -2,7 +2,7 @@
 //! family. The caller is an encoder of objects, which writes thousands of short texts.
 //!
 //! [`convert::to_json_body`](crate::convert::to_json_body) writes the same bytes for a single text
-//! of any form into any sink.
+//! of any [`Units`](crate::Units) variant into any sink.
 
 use std::mem::MaybeUninit;
 use std::slice;
@@ -153,7 +153,7 @@ pub(super) unsafe fn rest<'a>(pen: &Pen<'_>) -> &'a mut [MaybeUninit<u8>] {
 /// The first `n` bytes of the space that remains in the pen must have been written.
 #[inline(always)]
 pub(super) unsafe fn advance(pen: &mut Pen<'_>, n: usize) {
-    // SAFETY: this function's contract.
+    // SAFETY: guaranteed by the caller of this function.
     unsafe { pen.set_at(pen.at().add(n)) }
 }
 
@@ -181,7 +181,7 @@ impl JsonKernels for Common {
         // SAFETY: by this function's contract, `out` has space for as many bytes, to which nothing
         // else refers.
         let (n, _) = copy_to_escape(u, unsafe { destination(out, u.len()) });
-        // SAFETY: inside the destination, or directly after it.
+        // SAFETY: the address is inside the destination, or directly after it.
         (n == u.len()).then(|| unsafe { out.add(n) })
     }
 
@@ -197,7 +197,7 @@ impl JsonKernels for Common {
 
     #[inline(always)]
     unsafe fn json_copy_ucs2(self, u: &[u16], out: *mut u16) -> bool {
-        // SAFETY: this function's contract.
+        // SAFETY: guaranteed by the caller of this function.
         unsafe { scalar::copy_ucs2(u, out) }
     }
 

@@ -1,11 +1,11 @@
-//! Converts long text to a `str`, scanned and written in one pass.
+//! Converts long text to a `str`. The text is scanned and written in one pass.
 //!
 //! A measurement followed by the conversion would read the text twice. If the text is larger than
 //! the L2 cache, the first pass would take as long as the conversion. So the kind of the `str` is
-//! guessed from a few samples; the guess is never too wide, because each sampled unit is in the
-//! text. The text is written until a unit does not fit into that kind; then a wider `str` is
-//! started. For non-ASCII UTF-8, the characters are counted first, which is cheap, and the text is
-//! validated while it is decoded.
+//! guessed from a few samples. The guess is never too wide, because each sampled unit is in the
+//! text. If a unit does not fit into the guessed kind, the conversion starts again with a wider
+//! `str`. For non-ASCII UTF-8, the kind is not guessed: a scan, which is cheap, counts the
+//! characters and determines the kind. The text is then validated while it is decoded.
 
 use std::mem::MaybeUninit;
 
@@ -30,7 +30,8 @@ const LARGE_BYTES: usize = 512;
 const LARGE_COPY_BYTES: usize = 64 * 1024;
 
 /// Returns `true` if a scan while copying is faster than a scan followed by a copy. With
-/// `VOLATILE`, the text may change, so it must not be read twice, and the result is always `true`.
+/// `VOLATILE`, the text may change. The result is then always `true`, because a text that may
+/// change must not be read twice.
 fn is_worth_a_copy<const VOLATILE: bool>(len_bytes: usize) -> bool {
     VOLATILE || len_bytes >= LARGE_COPY_BYTES
 }
@@ -132,8 +133,8 @@ fn try_kind<U: DataUnit, N: NewStr>(
     })
 }
 
-/// Copies a text that is probably ASCII into a `str`. If it has a non-ASCII byte, returns the
-/// number of bytes copied before it.
+/// Copies a text that is probably ASCII into a `str`. Returns the number of bytes copied before the
+/// first non-ASCII byte, if there is one; returns 0 if the text is not copied here.
 fn try_ascii<N: NewStr, const VOLATILE: bool>(
     u: &[u8],
     new: &mut N,
@@ -199,15 +200,15 @@ fn make_utf8<N: NewStr, const VOLATILE: bool>(
     let scan = scan_utf8(u);
     let n = scan.n_chars;
     let kind = match Kind::of_utf8(scan.max) {
-        // An earlier scan found a non-ASCII byte in the text, which has changed since.
+        // The call of `try_ascii` found a non-ASCII byte, so the text has changed since.
         Kind::Ascii if VOLATILE => Kind::Latin1,
         kind => kind,
     };
     if n < 2 {
         return None;
     }
-    // The kernel either converts everything or returns `None`; the caller finds the position of an
-    // error in malformed text.
+    // The kernel either converts the whole text or returns `None` for malformed text. The caller
+    // then determines the position of the error.
     let all = |made| if made == Some(n) { n } else { usize::MAX };
     let tried = match kind {
         Kind::Ascii | Kind::Latin1 => try_kind(new, kind, n, |data| all(utf8_to_latin1(u, data))),
@@ -261,7 +262,8 @@ fn make_utf16<N: NewStr, const VOLATILE: bool>(
             }
             Ok(Tried::UpTo(n)) => {
                 in_vain_bytes += 2 * n;
-                // The kernel stopped at most a few vectors before the unit that did not fit.
+                // The kernel stopped at the unit that did not fit, or at most a few vectors before
+                // it.
                 kind = kind.max(
                     u[n..]
                         .chunks(SAMPLE_UNITS)
@@ -275,7 +277,7 @@ fn make_utf16<N: NewStr, const VOLATILE: bool>(
 }
 
 /// Returns `true` if all the written units are valid code points. Kernels that validate a text
-/// before they decode it can write invalid values if the text changes in between.
+/// before they decode it can write invalid values if the text changes between the two passes.
 fn are_code_points<const VOLATILE: bool>(data: &[MaybeUninit<u32>]) -> bool {
     !VOLATILE || writes_code_points() || with_kernels(LargestUnit(written(data))) <= 0x10_FFFF
 }

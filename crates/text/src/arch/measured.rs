@@ -16,15 +16,16 @@ use crate::{Kind, Malformed, MalformedKind, Policy, Shape, Units};
 
 /// Text that was validated and measured, so that it is written without a second validation.
 ///
-/// Created by [`measure`]. The value borrows the text, so the text cannot change before it is
-/// written. For memory to which other threads write, use [`Measured::write_volatile`].
+/// A value of this type is created by [`measure`]. The value borrows the text, so the text cannot
+/// change before it is written. For memory to which other threads write, use
+/// [`Measured::write_volatile`].
 #[derive(Clone, Copy, Debug)]
 pub struct Measured<'a> {
     text: MeasuredForm<'a>,
     shape: Shape,
 }
 
-/// The text in the form that determines how it is written.
+/// The text, in the variant that determines how it is written.
 #[derive(Clone, Copy, Debug)]
 enum MeasuredForm<'a> {
     /// ASCII or Latin-1: each byte is a character.
@@ -118,8 +119,8 @@ fn measure_slowly(units: Units<'_>, policy: Policy) -> Result<Measured<'_>, Malf
 }
 
 impl Measured<'_> {
-    /// Returns the kind and the length of the `str` that this text needs; these are the arguments
-    /// of `PyUnicode_New`.
+    /// Returns the kind and the length of the `str` that this text needs. They are the arguments
+    /// with which CPython's `PyUnicode_New` creates the `str`.
     #[inline]
     #[must_use]
     pub fn shape(&self) -> Shape {
@@ -139,7 +140,7 @@ impl Measured<'_> {
         }
     }
 
-    /// Returns `true` if the text has the same units in the `str`, so that [`Measured::write`] is a
+    /// Returns `true` if the `str` has the same units as the text, so that [`Measured::write`] is a
     /// plain copy.
     #[inline]
     #[must_use]
@@ -153,7 +154,7 @@ impl Measured<'_> {
     }
 
     /// Writes the text into the whole data area of a `str` made for [`Measured::shape`]. The
-    /// terminating NUL is not part of it.
+    /// terminating NUL is not part of this area.
     ///
     /// Copies: the text is copied once, by its conversion into `data`.
     ///
@@ -182,8 +183,9 @@ impl Measured<'_> {
     /// was measured.
     ///
     /// # Errors
-    /// Returns [`MalformedKind::Changed`] if the contents of `data` then do not match the shape.
-    /// Even if they match, the text may be a mix of the contents of the memory at different times.
+    /// Returns [`MalformedKind::Changed`] if the contents of `data` then do not match the shape of
+    /// the measured text. Even if they match, the text may be a mix of the contents of the memory
+    /// at different times.
     ///
     /// # Panics
     /// Panics if `data` is not `n_chars` long or if its units are narrower than the kind, which is
@@ -246,8 +248,7 @@ impl Measured<'_> {
                 copy(u, out);
                 true
             }
-            // The units of `data` are wider than this text needs, because it is a part of a larger
-            // text.
+            // This text is a part of a larger text, which needs wider units.
             (MeasuredForm::Bytes(u), StrData::Two(out)) => {
                 widen::<2, false>(u, as_bytes(out));
                 true
@@ -285,8 +286,8 @@ pub(crate) fn is_canonical<const CODE_POINTS: bool>(kind: Kind, data: StrData<'_
     }
 }
 
-/// The number of units that are scanned at once; the scan ends with the first group that contains a
-/// character past U+FFFF.
+/// The number of units that are scanned at once. The scan of a `str` of kind 4 ends with the first
+/// such group that contains a character past U+FFFF.
 const PART_UNITS: usize = 256;
 
 /// Appends text that was validated and measured to `out` as UTF-16.
@@ -328,10 +329,11 @@ fn is_filled<U: TryFrom<u32>>(text: MeasuredForm<'_>, out: &mut [MaybeUninit<U>]
     scalar::fill(text.code_points(), out) == Some(out.len())
 }
 
-/// Returns the destination as arrays of bytes, one array for each unit.
+/// Returns the destination as arrays of bytes, one array of `W` bytes for each unit.
 fn as_bytes<U, const W: usize>(out: &mut [MaybeUninit<U>]) -> &mut [[MaybeUninit<u8>; W]] {
     const { assert!(size_of::<U>() == W) };
-    // SAFETY: as many bytes, of no alignment; MaybeUninit needs no initialised contents.
+    // SAFETY: the arrays have the same total size and need no alignment, and `MaybeUninit` needs no
+    // initialised contents.
     unsafe { std::slice::from_raw_parts_mut(out.as_mut_ptr().cast(), out.len()) }
 }
 
@@ -339,8 +341,8 @@ fn as_bytes<U, const W: usize>(out: &mut [MaybeUninit<U>]) -> &mut [[MaybeUninit
 #[inline]
 fn copy<U: Copy>(src: &[U], out: &mut [MaybeUninit<U>]) {
     assert_eq!(src.len(), out.len(), "the data area has another shape");
-    // SAFETY: both have the same length, checked above. `out` is borrowed mutably, so they do not
-    // overlap. Every bit pattern is a valid `MaybeUninit`.
+    // SAFETY: both slices have the same length, checked above. `out` is borrowed mutably, so they
+    // do not overlap. Every bit pattern is a valid `MaybeUninit`.
     unsafe {
         std::ptr::copy_nonoverlapping(src.as_ptr(), out.as_mut_ptr().cast::<U>(), src.len());
     }

@@ -8,9 +8,9 @@ pub(crate) fn uninit<U>(units: &[U]) -> &[MaybeUninit<U>] {
     unsafe { std::slice::from_raw_parts(units.as_ptr().cast(), units.len()) }
 }
 
-/// Returns the bytes of a unit as `MaybeUninit` bytes. (`[T; N]::map` is not used: the compiler
-/// does not always inline it, such as in a function with target features, and then calls a function
-/// for each byte.)
+/// Returns the bytes of a unit as `MaybeUninit` bytes. (`[T; N]::map` is not used, because the
+/// compiler does not always inline it. In a function with target features, for example, `map` calls
+/// a function for each byte.)
 #[inline(always)]
 pub(crate) fn uninit_bytes<const N: usize>(bytes: [u8; N]) -> [MaybeUninit<u8>; N] {
     let mut out = [MaybeUninit::uninit(); N];

@@ -31,10 +31,10 @@
 //! | `bytes` | conversions between bytes and the units of UTF-16 and UTF-32 |
 //! | `put` | conversions into a [`Window`](crate::Window) |
 //!
-//! `ONECOPY_KERNEL` = `scalar`, `sse2`, `avx2` or `avx512` limits the choice of the kernel family:
-//! no better one is chosen, and a family that the processor does not support is not used. `scalar`
-//! excludes simdutf too. `best`, the default, does not limit the choice. simdutf's own kernels are
-//! forced by its variable `SIMDUTF_FORCE_IMPLEMENTATION` (`icelake`, `haswell`, `westmere`,
+//! The environment variable `ONECOPY_KERNEL` = `scalar`, `sse2`, `avx2` or `avx512` is an upper
+//! limit for the choice of the kernel family. A family that the processor does not support is never
+//! used. `scalar` excludes simdutf too. `best`, the default, sets no limit. simdutf's own kernels
+//! are selected by its variable `SIMDUTF_FORCE_IMPLEMENTATION` (`icelake`, `haswell`, `westmere`,
 //! `fallback`).
 
 #[cfg(target_arch = "x86_64")]

@@ -1,6 +1,6 @@
-//! Converts text that may be written to during the conversion. The text is converted in parts: each
-//! part is copied to private memory, and the copy is converted. This is for conversions that read a
-//! text more than once and do not check the bounds of their output.
+//! Converts text that may be written to during the conversion. Each part of the text is first
+//! copied to private memory, and the copy is converted. This is for conversions that read a text
+//! more than once and do not check the bounds of their output.
 
 use std::mem::MaybeUninit;
 
@@ -23,15 +23,15 @@ impl<U: Copy + Into<u32>> Encoded<'_, U> {
         }
     }
 
-    /// Returns the number of units at the start of `part` that are converted now, so that they do
-    /// not end inside a character. For UTF-8, the last character of `part` is always excluded. The
-    /// text must be well-formed.
+    /// Returns the number of units at the start of `part` that are converted now. They must not end
+    /// inside a character. For UTF-8, the last character of `part` is always excluded, even if it
+    /// is complete. The text must be well-formed.
     fn whole(&self, part: &[U]) -> usize {
         let n = part.len();
         let last = |n_back: usize| part.get(n.wrapping_sub(n_back)).map_or(0, |&u| u.into());
         match self {
             Encoded::Utf16(_) => n - usize::from(last(1) & 0xFC00 == 0xD800),
-            // The last byte that starts a character is searched for.
+            // Searches for the last byte that is the start of a character.
             Encoded::Utf8(_) => (1..=4)
                 .find(|&n_back| last(n_back) & 0xC0 != 0x80)
                 .map_or(n, |n_back| n - n_back),

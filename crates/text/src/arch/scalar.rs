@@ -63,8 +63,8 @@ impl JsonForm {
     }
 }
 
-/// Returns the table of the JSON forms of all bytes. With `as_is` (for UTF-8), a non-ASCII byte is
-/// written unchanged; otherwise it is a Latin-1 character, which is written as UTF-8.
+/// Returns a table with the [`JsonForm`] of each byte. With `as_is` (for UTF-8), a non-ASCII byte
+/// is written unchanged. Otherwise it is a Latin-1 character, which is written as UTF-8.
 const fn json_forms(as_is: bool) -> [JsonForm; 256] {
     let mut all = [JsonForm([0; 8]); 256];
     let mut c = 0;
@@ -89,9 +89,9 @@ const fn json_forms(as_is: bool) -> [JsonForm; 256] {
     all
 }
 
-/// For each byte of ASCII or UTF-8, the bytes that are written for it in a JSON string.
+/// For each byte of ASCII or UTF-8, the bytes that represent it in a JSON string.
 pub(super) static JSON_FORMS: [JsonForm; 256] = json_forms(true);
-/// For each Latin-1 character, the bytes that are written for it in a JSON string.
+/// For each Latin-1 character, the bytes that represent it in a JSON string.
 static JSON_FORMS_LATIN1: [JsonForm; 256] = json_forms(false);
 
 /// Returns the JSON escape of `"`, `\` or a control character: a backslash and a letter if JSON has
@@ -101,8 +101,8 @@ pub(crate) fn escape(c: u8) -> JsonForm {
     JSON_FORMS[usize::from(c)]
 }
 
-/// Writes characters one by one as the body of a JSON string. It is called for vectors that contain
-/// a control character without an escape letter.
+/// Writes characters one by one as the body of a JSON string. The vector kernels call it for
+/// vectors that contain a control character whose escape is `\u` and four digits.
 ///
 /// # Safety
 /// `out` must be writable for 6 bytes for each character, and 2 more. The characters must be
@@ -112,8 +112,8 @@ pub(super) unsafe fn json_one_by_one(
     units: impl Iterator<Item = u32>,
     mut out: *mut u8,
 ) -> *mut u8 {
-    // SAFETY: a form has at most 6 bytes and is stored as 8, and UTF-8 has at most 4 bytes. `out`
-    // has this space by this function's contract.
+    // SAFETY: a `JsonForm` has at most 6 bytes and is stored as 8, and UTF-8 has at most 4 bytes.
+    // `out` has this space by this function's contract.
     unsafe {
         for c in units {
             out = match JSON_FORMS_LATIN1.get(c as usize) {
@@ -129,7 +129,7 @@ pub(super) unsafe fn json_one_by_one(
 /// UTF-8; otherwise they are Latin-1 characters.
 ///
 /// # Safety
-/// As [`json_one_by_one`].
+/// `out` must be writable for 6 bytes for each byte of `u`, and 2 more.
 #[inline(never)]
 pub(super) unsafe fn json_bytes_one_by_one(u: &[u8], as_is: bool, mut out: *mut u8) -> *mut u8 {
     let forms = if as_is {
@@ -137,7 +137,8 @@ pub(super) unsafe fn json_bytes_one_by_one(u: &[u8], as_is: bool, mut out: *mut 
     } else {
         &JSON_FORMS_LATIN1
     };
-    // SAFETY: as in `json_one_by_one`.
+    // SAFETY: an entry of the table has at most 6 bytes and is stored as 8 bytes. `out` has this
+    // space by this function's contract.
     unsafe {
         for &byte in u {
             out = forms[usize::from(byte)].write(out);
@@ -207,8 +208,9 @@ pub(crate) fn short_number(rest: &[u8]) -> Option<ShortNumber> {
     })
 }
 
-/// Returns the integer that the digits at the start of `rest` form. There are `n_before` digits; if
-/// `n_after` is not 0, a decimal point (which is ignored) and `n_after` digits follow.
+/// Returns the integer that the digits at the start of `rest` represent. `n_before` is the number
+/// of digits before the decimal point, and `n_after` the number after it. If `n_after` is 0, there
+/// is no decimal point.
 pub(crate) fn digits(rest: &[u8], n_before: u32, n_after: u32) -> u64 {
     let n = (n_before + n_after + u32::from(n_after > 0)) as usize;
     let digits = rest[..n].iter().filter(|&&b| b != b'.');
@@ -336,7 +338,7 @@ fn copy_while<T: Copy, U>(
     for (part, out) in src.chunks(UNITS).zip(out.chunks_mut(UNITS)) {
         let mut units = [part[0]; UNITS];
         units[..part.len()].copy_from_slice(part);
-        // The loop has no branch for single units.
+        // This loop tests all units without a branch for each unit.
         let all_fit = units.iter().fold(true, |all, &u| all & fit(u));
         let first_other = || units.iter().position(|&u| !fit(u));
         let n_fit = if all_fit { None } else { first_other() }.unwrap_or(part.len());
@@ -371,9 +373,9 @@ pub(super) fn copy_bmp(src: &[u16], out: &mut [MaybeUninit<u16>]) -> usize {
 pub(crate) unsafe fn copy_ucs2(u: &[u16], out: *mut u16) -> bool {
     let mut is_plain = true;
     for (i, &unit) in u.iter().enumerate() {
-        // The loop has no branch for single units.
+        // This test has no branch for each unit.
         is_plain &= (unit >= 0x20) & (unit != 0x22) & (unit != 0x5C) & (unit & 0xF800 != 0xD800);
-        // SAFETY: this function's contract.
+        // SAFETY: guaranteed by the caller of this function.
         unsafe { out.add(i).write(unit) };
     }
     is_plain

@@ -50,17 +50,17 @@ unsafe impl Vector for V128 {
     op!(subs16 = _mm_subs_epu16);
     #[inline(always)]
     unsafe fn store(self, p: *mut u8) {
-        // SAFETY: as in `op!`.
+        // SAFETY: SSE2 is part of x86-64. The pointer is valid (contract of `Vector`).
         unsafe { _mm_storeu_si128(p.cast(), self.0) }
     }
     #[inline(always)]
     unsafe fn mask(self) -> u32 {
-        // SAFETY: as in `op!`.
+        // SAFETY: SSE2 is part of x86-64; no pointer is passed.
         unsafe { _mm_movemask_epi8(self.0) as u32 }
     }
     #[inline(always)]
     unsafe fn sum8(self) -> usize {
-        // SAFETY: as in `op!`.
+        // SAFETY: SSE2 is part of x86-64; no pointer is passed.
         unsafe {
             let v = _mm_sad_epu8(self.0, _mm_setzero_si128());
             (_mm_cvtsi128_si64(v) + _mm_cvtsi128_si64(_mm_unpackhi_epi64(v, v))) as usize
@@ -68,7 +68,7 @@ unsafe impl Vector for V128 {
     }
     #[inline(always)]
     unsafe fn or_u16(self) -> u16 {
-        // SAFETY: as in `op!`.
+        // SAFETY: SSE2 is part of x86-64; no pointer is passed.
         unsafe {
             let v = _mm_or_si128(self.0, _mm_unpackhi_epi64(self.0, self.0));
             let v = _mm_cvtsi128_si64(v) as u64;
@@ -78,7 +78,7 @@ unsafe impl Vector for V128 {
     }
     #[inline(always)]
     unsafe fn max_u8(self) -> u8 {
-        // SAFETY: as in `op!`.
+        // SAFETY: SSE2 is part of x86-64; no pointer is passed.
         unsafe {
             let v = _mm_max_epu8(self.0, _mm_unpackhi_epi64(self.0, self.0));
             let v = _mm_max_epu8(v, _mm_srli_epi64::<32>(v));
@@ -113,8 +113,8 @@ unsafe fn load_repeated(p: *const u8, len: usize) -> V128 {
     }
 }
 
-/// Loads 1 to 7 16-bit units into one vector. As in [`load_repeated`], some units occur more than
-/// once.
+/// Loads 1 to 7 16-bit units into one vector. Some units occur more than once in the vector, so it
+/// can only be used to test whether any unit has a property.
 ///
 /// # Safety
 /// `p` must be readable for `len` units, 1 to 7.
@@ -146,8 +146,8 @@ pub(super) unsafe fn load_padded(p: *const u8, len: usize) -> V128 {
     unsafe {
         let (lo, hi) = if len >= 8 {
             let b = p.add(len - 8).cast::<u64>().read_unaligned();
-            // The shift has two steps: it is 64 bits for a text of 8 bytes, which one shift cannot
-            // do.
+            // The shift by 64 bits, for a text of 8 bytes, is divided into two shifts, because one
+            // shift must be below 64 bits.
             let hi = b >> (8 * (15 - len)) >> 8;
             (p.cast::<u64>().read_unaligned(), hi)
         } else if len >= 4 {
@@ -371,8 +371,8 @@ pub(super) unsafe fn copy_to_escape(src: &[u8], out: &mut [MaybeUninit<u8>]) -> 
     }
 }
 
-/// Copies 16-bit units as bytes, at most up to the first unit that is not ASCII or, with `JSON`,
-/// must be escaped. Returns the number of units copied.
+/// Copies 16-bit units as bytes, at most up to the first unit that is not ASCII. With `JSON`, a
+/// unit that must be escaped in JSON ends the copy too. Returns the number of units copied.
 ///
 /// # Safety
 /// `out` must have at least as many units as `src`.
@@ -392,8 +392,8 @@ pub(super) unsafe fn narrow_plain<const JSON: bool>(
         if len < 4 {
             return scalar::narrow_plain::<JSON>(src, out);
         }
-        // The kernel may copy all units or none: a slower path converts other text from its first
-        // unit on.
+        // This kernel copies either all units, or none of them: a text with another unit is
+        // converted by the scalar implementation from its first unit on.
         let v = if len >= 8 {
             V128::narrow(V128::load(p.cast()), V128::load(p.add(len - 8).cast()))
         } else {

@@ -1,6 +1,6 @@
-//! Helpers of the kernel tests. They make texts of each width and mix of widths, of all lengths
-//! around one to four vectors. They also make buffers of exactly the size that is written; the
-//! canaries before and after a buffer must stay unchanged.
+//! Helpers of the kernel tests. They make texts with characters of one UTF-8 length and with mixed
+//! lengths. The texts have all lengths around one to four vectors. The helpers also make buffers of
+//! exactly the size that is written; the canaries before and after a buffer must stay unchanged.
 
 const CANARY: u8 = 0xA5;
 
@@ -61,9 +61,10 @@ pub(super) fn texts(n: usize) -> impl Iterator<Item = String> {
     })
 }
 
-/// Calls `check` with UTF-16 of every length and mix of widths. Also calls it with changed texts:
-/// without the first units, or truncated; with one unit replaced by another unit or by a lone
-/// surrogate; or with the two halves of a surrogate pair far from each other.
+/// Calls `check` with UTF-16 of every length and mix of widths. Also calls it with changed texts: a
+/// text without its first units; a truncated text; a text in which one unit is replaced by another
+/// unit or by a lone surrogate; and a text in which the two halves of a surrogate pair are far from
+/// each other.
 pub(super) fn each_utf16(mut check: impl FnMut(&[u16])) {
     let harm = [
         0x41, 0xE9, 0x416, 0x6771, 0xD800, 0xDBFF, 0xDC00, 0xDFFF, 0xE000,

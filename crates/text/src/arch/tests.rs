@@ -12,8 +12,8 @@ use super::{Kernel, avx2, kernel, scalar, sse2};
 /// The length in bytes up to which a text is not converted by the AVX2 kernels.
 const SHORT_BYTES: usize = 128;
 
-/// Returns `true` if the AVX2 kernels can be tested on this processor; otherwise reports the test
-/// as partly skipped.
+/// Returns `true` if the AVX2 kernels can be tested on this processor; otherwise reports that the
+/// test is partly skipped.
 fn has_avx2() -> bool {
     static HAS_AVX2: OnceLock<bool> = OnceLock::new();
     *HAS_AVX2.get_or_init(|| can_test("avx2", kernel() >= Kernel::Avx2))

@@ -64,7 +64,7 @@ macro_rules! vectors {
             #[inline(always)]
             fn put_utf8_ucs2(self, u: &[u16], pen: &mut Pen<'_>) -> bool {
                 check(pen, u.len());
-                // SAFETY: as for Latin-1, but a unit has at most three bytes.
+                // SAFETY: the facts of `put_utf8_latin1`, but a unit has at most three bytes.
                 unsafe {
                     let at = $kernels::json::ucs2::<false>(u, pen.at());
                     if !at.is_null() {
@@ -77,7 +77,7 @@ macro_rules! vectors {
             #[inline(always)]
             fn put_utf8_ucs4(self, u: &[u32], pen: &mut Pen<'_>) -> bool {
                 check(pen, u.len());
-                // SAFETY: as for Latin-1, but a unit has at most four bytes.
+                // SAFETY: the facts of `put_utf8_latin1`, but a unit has at most four bytes.
                 unsafe {
                     let at = $kernels::json::ucs4::<false>(u, pen.at());
                     if !at.is_null() {
@@ -98,7 +98,7 @@ vectors!(Avx2, avx2);
 impl Utf8Kernels for Common {
     #[inline(always)]
     unsafe fn utf8_bytes(self, u: &[u8], out: *mut u8) -> *mut u8 {
-        // SAFETY: out takes the bytes, by this function's contract.
+        // SAFETY: `out` has space for the bytes, by this function's contract.
         unsafe {
             copy_nonoverlapping(u.as_ptr(), out, u.len());
             out.add(u.len())
@@ -132,7 +132,8 @@ impl Utf8Kernels for Common {
         if find_surrogate(u) < u.len() {
             return false;
         }
-        // SAFETY: as in `put_utf8_latin1`.
+        // SAFETY: the slice is dropped before the pen is used again; the kernel has written as many
+        // bytes as it returned.
         unsafe {
             let n = utf16_to_utf8(u, rest(pen));
             advance(pen, n.expect("no surrogates, checked above"));
@@ -143,7 +144,8 @@ impl Utf8Kernels for Common {
     #[inline(always)]
     fn put_utf8_ucs4(self, u: &[u32], pen: &mut Pen<'_>) -> bool {
         check(pen, u.len());
-        // SAFETY: as in `put_utf8_latin1`.
+        // SAFETY: the slice is dropped before the pen is used again; the kernel has written as many
+        // bytes as it returned.
         unsafe {
             match ucs4_to_utf8(u, rest(pen)) {
                 Some(n) => advance(pen, n),

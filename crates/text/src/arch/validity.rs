@@ -6,6 +6,6 @@ use super::dispatch::is_utf8;
 /// while the `str` is used.
 #[inline]
 pub(crate) fn as_str(src: &[u8]) -> Option<&str> {
-    // SAFETY: validated (RFC 3629, the same rules as core's).
+    // SAFETY: `is_utf8` has validated the bytes by the same rules as core (RFC 3629).
     is_utf8(src).then(|| unsafe { std::str::from_utf8_unchecked(src) })
 }

@@ -25,8 +25,8 @@ pub fn to_json_body<S: ByteSink>(
 ) -> Result<usize, ConvertError> {
     let start = sink.mark();
     let before = sink.committed().len();
-    // The plain ASCII prefix of a short text is written first. If the text turns out to be
-    // malformed, it is converted again below.
+    // The leading ASCII bytes without escapes of a short text are written first. If the text turns
+    // out to be malformed, it is converted again below, which handles the error.
     let done = match units {
         Units::Utf8(u) if u.len() <= SHORT_UNITS => {
             let (n, high) = sink.window(u.len())?.put_to_escape(u);
@@ -95,7 +95,8 @@ fn undone<S: ByteSink>(
 }
 
 /// Writes UTF-8 as the body of a JSON string: escapes are inserted, and the bytes between them are
-/// copied. The text is validated at the end, while it is still in the L1 cache.
+/// copied. The text is validated at the end, while it is still in the L1 cache. Returns `false` if
+/// the text is malformed.
 fn put_escaped_utf8<S: ByteSink>(u: &[u8], sink: &mut S) -> Result<bool, WriteStop> {
     let (n, high) = sink.window(u.len())?.put_to_escape(u);
     put_escapes_utf8(u, n, high, sink)

@@ -4,8 +4,8 @@
 //! Each conversion writes directly to its destination and returns the length written. If a
 //! conversion into a sink fails, the sink is unchanged.
 //!
-//! Every function starts with a fast path that is inlined into its caller: for a cell of ASCII
-//! without escapes it needs one test and one store per vector. Longer and non-ASCII text is
+//! The public conversions start with a fast path that is inlined into their callers: a cell of
+//! ASCII without escapes needs one test and one store per vector. Longer and non-ASCII text is
 //! converted in blocks that stay in the L1 cache.
 
 mod exact;
@@ -82,12 +82,13 @@ impl From<SinkFull> for ConvertError {
     }
 }
 
-/// The length in units up to which the leading ASCII units of a text are written in one step; in
-/// longer text, they are written block by block.
+/// The length in units up to which all leading ASCII units of a text are written at once. In longer
+/// text, they are written block by block.
 const SHORT_UNITS: usize = 128;
 
-/// The number of units of a block. The input and output of a block stay in the L1 cache, because
-/// they are read more than once. No more space than one block needs is reserved in advance.
+/// The number of units of a block. The input and the output of a block are read more than once, so
+/// the block is short enough to stay in the L1 cache. Only the space for one block is reserved in
+/// advance.
 const BLOCK_UNITS: usize = 4096;
 
 /// The replacement character U+FFFD in UTF-8.
@@ -106,10 +107,11 @@ impl From<SinkFull> for WriteStop {
     }
 }
 
-/// An output format (UTF-8 or JSON), to which text is converted block by block.
+/// An output format (UTF-8 or the body of a JSON string), to which text is converted block by
+/// block.
 trait OutputForm {
-    /// Appends a block of text. If the text is malformed, returns an error; what was appended is
-    /// then unspecified.
+    /// Appends a block of text. Returns an error if the text is malformed or the sink is full; the
+    /// appended bytes are then unspecified.
     fn block<S: ByteSink>(units: Units<'_>, sink: &mut S) -> Result<(), WriteStop>;
 }
 
@@ -141,8 +143,8 @@ fn write_strict<F: OutputForm, S: ByteSink>(
 ) -> Result<(), ConvertError> {
     if units.len_units() > 4 * BLOCK_UNITS {
         // The space is reserved once, so that a growing sink does not move its contents repeatedly.
-        // This is only a hint: a sink with less space reports that when it is full, unless the text
-        // turns out to be malformed first.
+        // An error is ignored here: if the sink is too small, a later write returns the error,
+        // unless the text turns out to be malformed first.
         let _ = sink.spare(likely_len(units));
     }
     let mut at = 0;
@@ -207,9 +209,9 @@ fn block_end(units: Units<'_>) -> usize {
     }
 }
 
-/// Returns a window into the sink. It has space for `worst` bytes if the sink has that much spare
-/// capacity, otherwise for the number of bytes that `exact` returns. Near the end of a chunk,
-/// measuring the text is cheaper than growing the chunk.
+/// Returns a window into the sink. The window has space for `worst` bytes if the sink has that much
+/// spare capacity, otherwise for the number of bytes that `exact` computes. Near the end of a
+/// chunk, measuring the text is cheaper than growing the chunk.
 fn window_for<S: ByteSink>(
     sink: &mut S,
     worst: usize,

@@ -18,9 +18,9 @@ use crate::{Kind, Shape, Units};
 /// The number of units of a block that is scanned and then written.
 const BLOCK_UNITS: usize = 2048;
 
-/// Makes a `str` of the narrowest kind from UTF-16; the bytes of each unit are in native or
-/// (`SWAPPED`) reversed order. Returns `None` for malformed text, and for text for which CPython
-/// has a shared `str` (empty text, or one character up to U+00FF).
+/// Makes a `str` of the narrowest kind from UTF-16. The bytes of each unit are in native or
+/// (`SWAPPED`) reversed order. Returns `None` for malformed text. Also returns `None` for text for
+/// which CPython has a shared `str` (empty text, or one character up to U+00FF).
 ///
 /// Copies: the text is copied once, by its conversion into the `str`.
 ///
@@ -33,8 +33,11 @@ pub fn make_ordered_utf16<const SWAPPED: bool, N: NewStr>(
     with_kernels(Make::<_, _, SWAPPED, true>(text, new))
 }
 
-/// Makes a `str` of the narrowest kind from UTF-32, under the same conditions as
-/// [`make_ordered_utf16`].
+/// Makes a `str` of the narrowest kind from UTF-32. The bytes of each unit are in native or
+/// (`SWAPPED`) reversed order. Returns `None` for malformed text, and for text for which CPython
+/// has a shared `str`.
+///
+/// Copies: the text is copied once, by its conversion into the `str`.
 ///
 /// # Errors
 /// Returns the error of `new`.
@@ -45,9 +48,10 @@ pub fn make_ordered_utf32<const SWAPPED: bool, N: NewStr>(
     with_kernels(Make::<_, _, SWAPPED, true>(text, new))
 }
 
-/// Makes a `str` from text in which each unit is a character; returns `None` if a unit is a
-/// surrogate or is not a code point. Exactly one unit is written for each unit read, even if the
-/// text changes during the conversion. `BYTES` is the size of a unit.
+/// Makes a `str` from text in which each unit is a character. Returns `None` if a unit is a
+/// surrogate or is not a code point, and for text for which CPython has a shared `str`. `BYTES` is
+/// the size of a unit. Exactly one unit is written for each unit read, even if the text changes
+/// during the conversion.
 ///
 /// # Errors
 /// Returns the error of `new`.
@@ -63,11 +67,12 @@ where
 
 /// A 16-bit or 32-bit code unit in a buffer of bytes.
 pub(crate) trait OrderedUnit: Copy {
-    /// Returns the bitwise OR of the units, and `true` if one of them is not a character by itself:
-    /// a surrogate, or a value past U+10FFFF.
+    /// Returns the bitwise OR of the units, and `true` if one of them is not a character by itself
+    /// (a surrogate, or a value past U+10FFFF).
     fn look<const SWAPPED: bool>(units: &[Self]) -> (u32, bool);
 
-    /// Writes each unit as one unit of `out`, whose unit type must be wide enough for all of them.
+    /// Writes each unit as one unit of `out`. The unit type of `out` must be wide enough for all
+    /// units.
     fn write<const SWAPPED: bool>(units: &[Self], out: StrData<'_>);
 
     /// Writes each unit as a 32-bit unit, and returns what `look` returns for these units; each
@@ -175,7 +180,7 @@ impl OrderedUnit for [u8; 4] {
     }
 }
 
-/// The task of making a `str` from units. With `PAIRS`, the text may have surrogate pairs.
+/// The task of making a `str` from units. With `PAIRS`, the text may contain surrogate pairs.
 struct Make<'a, U, N, const SWAPPED: bool, const PAIRS: bool>(&'a [U], &'a mut N);
 
 /// The number of samples of a text that are examined to guess its kind.
@@ -191,7 +196,7 @@ impl<U: OrderedUnit, N: NewStr, const SWAPPED: bool, const PAIRS: bool> Work
     #[inline(always)]
     fn run<K: Kernels>(self, _: K) -> Self::Output {
         let Make(text, new) = self;
-        // Each sampled unit is in the text, so the guess is never too wide.
+        // Each sampled unit is in the text, so the guessed kind is never too wide.
         let (mut or, mut special) = (0, false);
         for sample in 0..N_SAMPLES {
             let at = text.len() / N_SAMPLES * sample;
@@ -245,7 +250,7 @@ fn of<U: OrderedUnit, N: NewStr, const SWAPPED: bool>(
 }
 
 /// The result of writing a text into a `str` of one kind: the `str`, or the number of units written
-/// and the result of `look` for the block that did not fit.
+/// and the result of `look` for the block with a unit that did not fit.
 enum Tried<S> {
     Made(S),
     UpTo(usize, (u32, bool)),
@@ -266,7 +271,8 @@ fn try_kind<U: OrderedUnit, N: NewStr, const SWAPPED: bool>(
         Err(e) => return Some(Err(e)),
     };
     let mut data = new.data(&mut made);
-    // The units that are stored are those that were scanned, even if the text changes.
+    // A 32-bit unit is scanned when it is stored, with a single read. Otherwise a unit that changes
+    // between two reads could be stored as an invalid code point.
     let (mut or, mut special) = (0, false);
     for (i, block) in text.chunks(BLOCK_UNITS).enumerate() {
         let at = i * BLOCK_UNITS;
@@ -295,14 +301,15 @@ fn try_kind<U: OrderedUnit, N: NewStr, const SWAPPED: bool>(
         );
     }
     if size_of::<U>() == 4 && kind == Kind::Ucs4 && Kind::of(or) != kind {
-        // The text has changed: the unit that was found before no longer exists.
+        // The text has changed since its kind was determined: no character needs four bytes any
+        // more.
         return None;
     }
     Some(Ok(Tried::Made(made)))
 }
 
-/// Returns the number of characters of a `str`, which is its number of units in UTF-32; `None` if
-/// it contains a surrogate, which cannot be encoded.
+/// Returns the number of characters of a `str`, which is its number of units in UTF-32. Returns
+/// `None` if the `str` contains a surrogate, which UTF-32 cannot encode.
 ///
 /// Copies: none.
 #[must_use]
@@ -310,8 +317,8 @@ pub fn utf32_len_exact(units: Units<'_>) -> Option<usize> {
     Some(with_kernels(Count(units))?.0)
 }
 
-/// Returns the number of 16-bit units of a `str` in UTF-16; `None` if it contains a surrogate,
-/// which cannot be encoded.
+/// Returns the number of 16-bit units of a `str` in UTF-16. Returns `None` if the `str` contains a
+/// surrogate, which UTF-16 cannot encode.
 pub(super) fn utf16_len_of_str(units: Units<'_>) -> Option<usize> {
     let (n_chars, n_pairs) = with_kernels(Count(units))?;
     Some(n_chars + n_pairs)
@@ -358,7 +365,7 @@ impl Work for Count<'_> {
 /// Copies: none besides the conversion itself, which for 32-bit units is a plain copy.
 ///
 /// # Panics
-/// Panics if `out` has another length, or if the text is UTF-8; each is a bug in the caller.
+/// Panics if `out` has another length, or if the text is UTF-8. Each is a bug in the caller.
 #[must_use]
 pub fn ordered_utf32<const SWAPPED: bool>(units: Units<'_>, out: &mut [MaybeUninit<u8>]) -> bool {
     let (out, []) = out.as_chunks_mut() else {
@@ -381,8 +388,7 @@ impl<const SWAPPED: bool> Work for Write32<'_, SWAPPED> {
             let c = if SWAPPED { c.swap_bytes() } else { c };
             uninit_bytes(c.to_ne_bytes())
         };
-        // The text is converted one block at a time: the block is still in the L1 cache when it is
-        // written.
+        // A block is scanned for surrogates and then written, while it is still in the L1 cache.
         match units {
             Units::Latin1(u) => widen::<_, SWAPPED>(u, out),
             Units::Utf16(u) | Units::Ucs2(u) => {
@@ -422,7 +428,7 @@ fn is_surrogate(u: u32) -> bool {
 /// (`SWAPPED`) reversed order.
 ///
 /// # Panics
-/// Panics in the same cases as [`ordered_utf32`].
+/// Panics if `out` has another length, or if the text is UTF-8. Each is a bug in the caller.
 pub fn ordered_utf16<const SWAPPED: bool>(units: Units<'_>, out: &mut [MaybeUninit<u8>]) {
     let (out, []) = out.as_chunks_mut() else {
         panic!("the buffer was made for another text");

@@ -18,8 +18,8 @@ pub fn shape(units: Units<'_>, policy: Policy) -> Result<Shape, Malformed> {
 }
 
 /// Writes the text into the data area of a `str` that was made with `shape`, and fills that area.
-/// The terminating NUL is not part of it. `units`, `policy` and `shape` must be those of a
-/// successful [`shape`] call.
+/// The terminating NUL is not part of the area. `shape` must be the result of a [`shape`] call with
+/// the same `units` and `policy`.
 ///
 /// The text is measured again; [`Measured::write`](super::Measured::write) avoids this second pass.
 ///

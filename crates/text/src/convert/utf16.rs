@@ -19,8 +19,8 @@ pub fn to_utf16(
     out: &mut Vec<u16>,
 ) -> Result<usize, ConvertError> {
     let before = out.len();
-    // Text never has more UTF-16 units than units of its own encoding, except UTF-32 with
-    // characters past U+FFFF.
+    // Text never has more UTF-16 units than units of its own encoding. UTF-32 is the exception: a
+    // character past U+FFFF has one unit there, but two units in UTF-16.
     let worst = match units {
         Units::Utf32(u) => 2 * u.len(),
         _ => units.len_units(),
@@ -46,8 +46,8 @@ pub fn to_utf16(
     Ok(out.len() - before)
 }
 
-/// Converts UTF-16 to a `String`, with U+FFFD for each lone surrogate. Used for error messages: an
-/// error about the text of an error message would not help.
+/// Converts UTF-16 to a `String`, with U+FFFD for each lone surrogate. It is used for the messages
+/// of ODBC drivers: an error message should be shown even if its text is malformed.
 #[must_use]
 pub fn string_from_utf16(units: &[u16]) -> String {
     let mut out = Vec::new();

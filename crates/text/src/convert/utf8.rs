@@ -1,4 +1,4 @@
-//! Converts text of any form to UTF-8 in a sink.
+//! Converts text of any [`Units`] variant to UTF-8 in a sink.
 
 use super::{ConvertError, OutputForm, SHORT_UNITS, WriteStop, window_for, write};
 use crate::arch::dispatch::{

@@ -1,5 +1,5 @@
-//! Conversions into a destination of any size that the caller provides. Nothing is written past its
-//! end, and one pass is sufficient if the text is well-formed and fits.
+//! Conversions into a destination of any size that the caller provides. Nothing is written past the
+//! end of the destination. Well-formed text that fits is converted in one pass.
 //!
 //! If a conversion fails, the contents of the destination are unspecified. Other threads may write
 //! to the text during the conversion. The result is then a mix of the text's contents at different
@@ -12,7 +12,7 @@ use crate::arch::{decode, dispatch, encode};
 use crate::validate::find_malformed;
 use crate::{Malformed, Units, naive};
 
-/// The reason why a conversion into a destination stopped.
+/// The reason why a conversion into a destination failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WithinError {
@@ -41,13 +41,13 @@ impl From<Malformed> for WithinError {
 }
 
 /// Writes UTF-16 as UTF-8 and returns the number of bytes written. Each lone surrogate becomes
-/// `replacement`; with `None` it is an error.
+/// `replacement`. If `replacement` is `None`, a lone surrogate is an error.
 ///
 /// Copies: none besides the conversion itself.
 ///
 /// # Errors
-/// Returns a [`WithinError`] if the text is malformed and `replacement` is `None`, or if it does
-/// not fit.
+/// Returns a [`WithinError`] if the text is malformed and `replacement` is `None`, or if the result
+/// does not fit into `out`.
 #[inline]
 pub fn utf16_to_utf8(
     src: &[u16],
@@ -61,13 +61,14 @@ pub fn utf16_to_utf8(
 }
 
 /// Writes UTF-8 as UTF-16 and returns the number of units written. Each maximal subpart of an
-/// ill-formed sequence (Unicode 16, section 3.9) becomes `replacement`; with `None` it is an error.
+/// ill-formed sequence (Unicode 16, section 3.9) becomes `replacement`. If `replacement` is `None`,
+/// malformed text is an error.
 ///
 /// Copies: none besides the conversion itself.
 ///
 /// # Errors
-/// Returns a [`WithinError`] if the text is malformed and `replacement` is `None`, or if it does
-/// not fit.
+/// Returns a [`WithinError`] if the text is malformed and `replacement` is `None`, or if the result
+/// does not fit into `out`.
 #[inline]
 pub fn utf8_to_utf16(
     src: &[u8],
@@ -86,8 +87,8 @@ pub fn utf8_to_utf16(
 /// Copies: none besides the conversion itself.
 ///
 /// # Errors
-/// Returns a [`WithinError`]; its position is that of the first character that is malformed or past
-/// U+00FF.
+/// Returns [`WithinError::Malformed`] with the position of the first character that is malformed or
+/// past U+00FF, or [`WithinError::TooSmall`] if the result does not fit into `out`.
 #[inline]
 pub fn utf8_to_latin1(src: &[u8], out: &mut [MaybeUninit<u8>]) -> Result<usize, WithinError> {
     decode::utf8_to_latin1_within(src, out).ok_or_else(|| {
@@ -100,7 +101,7 @@ pub fn utf8_to_latin1(src: &[u8], out: &mut [MaybeUninit<u8>]) -> Result<usize, 
 /// Copies: none besides the conversion itself.
 ///
 /// # Errors
-/// Returns [`WithinError::TooSmall`] if the text does not fit.
+/// Returns [`WithinError::TooSmall`] if the result does not fit into `out`.
 #[inline]
 pub fn latin1_to_utf8(src: &[u8], out: &mut [MaybeUninit<u8>]) -> Result<usize, WithinError> {
     dispatch::latin1_to_utf8(src, out).ok_or(WithinError::TooSmall)
@@ -138,7 +139,7 @@ pub fn ascii_prefix(src: &[u8]) -> usize {
 }
 
 /// The number of successive well-formed characters, after a malformed sequence, that are converted
-/// one by one before the kernels are used again.
+/// one by one before a kernel converts the following text.
 const ONE_BY_ONE: usize = 32;
 
 /// A conversion between two encodings, whose input may be malformed.
@@ -199,7 +200,8 @@ impl Conversion for Utf8ToUtf16 {
 }
 
 /// Converts text that the kernels did not convert, because it is malformed or longer than the
-/// destination. Each malformed sequence becomes `replacement`; with `None` it is an error.
+/// destination. Each malformed sequence becomes `replacement`. If `replacement` is `None`,
+/// malformed text is an error.
 #[cold]
 #[inline(never)]
 fn slowly<C: Conversion>(
@@ -214,8 +216,9 @@ fn slowly<C: Conversion>(
         };
         let (good, other) = rest.split_at(found.at_units);
         n += C::convert(good, &mut out[n..]).ok_or(WithinError::TooSmall)?;
-        // Malformed sequences often follow each other. After one, characters are converted one by
-        // one, until a number of them were well-formed.
+        // Malformed sequences often follow each other. After a malformed sequence, characters are
+        // therefore converted one by one, until `ONE_BY_ONE` successive characters were
+        // well-formed.
         let (mut used, mut since) = (0, 0);
         for item in naive::code_points(C::units(other)) {
             let (c, from_units) = match item {
@@ -261,7 +264,7 @@ fn too_small<F, T>(rest: &[F], most: usize, at_units: usize, out: &[T]) -> Withi
 }
 
 /// Returns the length in output units of malformed text in which each malformed sequence is
-/// replaced.
+/// replaced. Without a replacement, returns the first malformed sequence as an error.
 #[cold]
 #[inline(never)]
 fn len_slowly(
@@ -287,8 +290,9 @@ fn len_slowly(
 fn find_beyond_latin1(src: &[u8]) -> Option<Malformed> {
     let from = src.iter().position(|&b| b > 0xC3).unwrap_or(src.len());
     let found = find_malformed(Units::Utf8(&src[..from]));
-    // The text is divided before a byte that is not a continuation byte, so an error in the first
-    // part is also an error of the character at its end.
+    // The text is divided before a byte above 0xC3, which is not a continuation byte. So a
+    // character that is incomplete at the end of the first part is also malformed in the whole
+    // text.
     found.or_else(|| {
         let (n_units, rest) = (from, Units::Utf8(src.get(from..)?));
         let first = naive::code_points(rest).next()?;

@@ -11,7 +11,7 @@ use crate::transcode::error::{
 use crate::transcode::naive;
 use crate::{ByteSink, MalformedKind, Policy, SinkFull, Units, find_malformed};
 
-/// The number of units decoded in one step. The step's input and output fit into the L2 cache.
+/// The number of units that are decoded at once: their input and output fit into the L2 cache.
 const PIECE_UNITS: usize = 16 * 1024;
 
 /// The handling of a byte order mark at the start of the input.
@@ -23,7 +23,7 @@ pub(super) enum Marks {
     Drop,
 }
 
-/// A decoder with the state that it has between two parts of a stream.
+/// A decoder, with the state that it keeps between two parts of a stream.
 #[derive(Debug)]
 pub(super) struct StreamDecoder {
     units: UnitDecode,
@@ -79,7 +79,7 @@ impl StreamDecoder {
         }
     }
 
-    /// Returns the bytes of an incomplete character at the end; `None` without encoding_rs.
+    /// Returns the incomplete character at the end of the input; `None` without encoding_rs.
     pub(super) fn pending(&self) -> Option<&[u8]> {
         self.legacy.as_ref().map(LegacyDecoder::pending)
     }
@@ -112,7 +112,7 @@ impl StreamDecoder {
     }
 }
 
-/// The encoding of the units, and their byte order.
+/// The encoding of the code units, with their byte order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum UnitForm {
     Utf8,
@@ -174,7 +174,7 @@ impl UnitDecode {
             self.form = form;
             self.had_mark = n_mark > 0;
             self.at_bytes = n_mark as u64;
-            // Bytes that are not a mark are text: first the buffered ones, then those of the part.
+            // If there is no mark, the buffered bytes are text, and the part continues that text.
             let n_held = self.n_held.saturating_sub(n_mark);
             part = &part[n_mark.saturating_sub(self.n_held)..];
             self.held.copy_within(self.n_held - n_held..self.n_held, 0);
@@ -190,7 +190,7 @@ impl UnitDecode {
             self.at_bytes += used as u64;
             match used.checked_sub(self.n_held) {
                 Some(of_part) if more < part.len() => part = &part[of_part..],
-                // The part is consumed; the mark is still incomplete (at most 3 bytes).
+                // `joined` has all of the part; at most 3 bytes of a character remain.
                 _ => {
                     self.hold(&joined[used..]);
                     return Ok(());
@@ -310,7 +310,7 @@ impl UnitDecode {
                 if end == bytes.len() {
                     break;
                 }
-                continue; // the next step starts at this character
+                continue; // the next bytes are searched from this character on
             }
             let reason = match found.kind {
                 MalformedKind::InvalidStartByte => Reason::InvalidStartByte,
@@ -337,12 +337,12 @@ impl UnitDecode {
             let end = whole.len().min(at + 2 * PIECE_UNITS);
             let units = units_of(&whole[at..end], big, &mut aside);
             let is_high = |u: u16| (0xD800..0xDC00).contains(&u);
-            // A high surrogate at the end of a step is decoded in the next step.
+            // A high surrogate at the end of these units is decoded together with the next ones.
             let is_open = units.last().is_some_and(|&u| is_high(u));
             let at_end = last && end == whole.len();
             let n_units = units.len() - usize::from(is_open && !at_end);
             if n_units == 0 {
-                // The step has only this high surrogate, at the end of the bytes.
+                // The only unit is this high surrogate, at the end of the bytes.
                 break;
             }
             match to_utf8(Units::Utf16(&units[..n_units]), Policy::Strict, out) {

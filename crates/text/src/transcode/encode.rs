@@ -8,10 +8,10 @@ use crate::legacy::LegacyEncoder;
 use crate::transcode::error::TranscodeError;
 use crate::{ByteSink, Policy, Units, measure};
 
-/// The approximate number of bytes of UTF-8 that are encoded in one step.
+/// The approximate number of bytes of UTF-8 that are encoded at once.
 const PIECE_BYTES: usize = 16 * 1024;
 
-/// An encoder with the state that it has between two parts of a stream.
+/// An encoder, with the state that it keeps between two parts of a stream.
 #[derive(Debug)]
 pub(super) struct StreamEncoder {
     form: TargetForm,
@@ -69,13 +69,13 @@ impl StreamEncoder {
         }
     }
 
-    /// Returns `true` if encoding changes nothing, because the output is UTF-8 too.
+    /// Returns `true` if the output is UTF-8 too, so that encoding changes nothing.
     pub(super) fn is_plain(&self) -> bool {
         matches!(self.form, TargetForm::Utf8)
     }
 
-    /// Encodes `text` and appends the bytes. `text` is UTF-8 that may also contain surrogates,
-    /// encoded as if they were characters.
+    /// Encodes `text` and appends the bytes. `text` is UTF-8, but may also contain surrogates that
+    /// are encoded as if they were characters.
     pub(super) fn push<S: ByteSink>(&mut self, text: &[u8], out: &mut S) -> Result<(), EncodeStop> {
         let mut at = 0;
         while at < text.len() {
@@ -107,7 +107,7 @@ impl StreamEncoder {
         Ok(())
     }
 
-    /// Encodes well-formed text, which starts at byte `from` of the part.
+    /// Encodes well-formed text. `from` is the position in bytes of this text in the part.
     fn str<S: ByteSink>(
         &mut self,
         mut text: &str,

@@ -39,8 +39,8 @@ impl LineEnds {
         if self.held && (self.eol == Eol::Crlf || part[0] != b'\n') {
             out.push(b'\r');
         }
-        // For output with `\r\n`, a buffered `\r` was written above, and the `\n` follows
-        // unchanged.
+        // For output with `\r\n`, a `\r` that was buffered has been written above, so the `\n` at
+        // the start of the part is written unchanged.
         let mut after_cr = self.held;
         self.held = last == b'\r';
         let part = if self.held { but_last } else { part };
@@ -79,7 +79,7 @@ pub struct Place {
     pub column: u64,
 }
 
-/// Counts the lines and characters of UTF-8 that arrives part by part. Each line ends with `\n`.
+/// Counts the lines and characters of UTF-8 that arrives part by part. Only `\n` ends a line.
 #[derive(Clone, Copy, Debug)]
 pub struct LineCount {
     before: Place,

@@ -10,9 +10,9 @@
 //! | `options` | [`TranscodeOptions`] |
 //! | [`naive`] | the reference implementation, which converts a whole text one character at a time |
 //!
-//! If the output is UTF-8, the input is decoded directly to its destination. For an output encoding
-//! other than UTF-8, the input is first decoded to UTF-8, in steps that fit into the L1 and L2
-//! caches.
+//! If the output is UTF-8, the input is decoded directly to its destination. For any other output
+//! encoding, a portion of the input that fits into the L1 and L2 caches is decoded to UTF-8 and
+//! then encoded, before the next portion is decoded.
 
 pub(crate) mod decode;
 mod encode;
@@ -31,14 +31,15 @@ use self::eol::LineEnds;
 use self::error::utf8_of_surrogate;
 use crate::{ByteSink, Encoding, Policy};
 
-/// The number of input bytes decoded in one step if the output is not UTF-8.
+/// The number of input bytes that are decoded at once if the output is not UTF-8.
 const PIECE_BYTES: usize = 16 * 1024;
 
 /// Converts a stream from one encoding to another, part by part.
 ///
-/// Parts may end anywhere: the output is the same as for the whole stream. Memory use is constant:
-/// some tens of KiB, in addition to the output of one part. After an error, the sink contains the
-/// output before the error, and the transcoder cannot be used any more.
+/// A part may end anywhere, even inside a character: the output is the same as for the whole
+/// stream. Memory use is constant: some tens of KiB, in addition to the output of one part. After
+/// an error, the sink contains the output before the error. The transcoder then cannot be used any
+/// more, with the exception that [`Transcoder::taken_bytes`] describes.
 ///
 /// ```
 /// use onecopy_text::{Encoding, TranscodeOptions, Transcoder};
@@ -64,9 +65,9 @@ pub struct Transcoder {
     begun: bool,
     /// `true` if the decoder writes directly to the sink, because the output is UTF-8.
     is_direct: bool,
-    /// A second decoder, which has the state that `decode` had before the current step. If encoding
-    /// fails in this step, the second decoder decodes the step again, to locate the character that
-    /// caused the error. `None` if `decode` itself can be copied.
+    /// A second decoder, with the state that `decode` had before it decoded the current portion of
+    /// the input. If encoding fails, the second decoder decodes the portion again, to locate the
+    /// character that caused the error. `None` if `decode` itself can be copied.
     lagging: Option<StreamDecoder>,
     lines: Option<LineCount>,
     decoded: Vec<u8>,
@@ -107,8 +108,8 @@ impl Transcoder {
     /// of the part is kept for the next part (at most 4 bytes, and a `\r` if line ends are
     /// converted).
     ///
-    /// Each byte is converted to UTF-8 once; UTF-8 input is copied once instead. For an output
-    /// encoding other than UTF-8, a second conversion follows.
+    /// Each byte is converted to UTF-8 once; if the input is UTF-8, each byte is copied once. For
+    /// an output encoding other than UTF-8, a second conversion follows.
     ///
     /// # Errors
     /// Returns a [`TranscodeError`]. The sink contains the output before the error.
@@ -126,7 +127,8 @@ impl Transcoder {
 
     /// Returns the number of input bytes that encoding_rs has read. Returns `None` if encoding_rs
     /// is not used, or if the output is not UTF-8. After [`TranscodeError::Malformed`], the caller
-    /// may write a replacement and continue with the byte at this position.
+    /// may write a replacement, and then push the input from this position on to the same
+    /// transcoder.
     #[must_use]
     pub fn taken_bytes(&self) -> Option<u64> {
         self.decode.taken_bytes().filter(|_| self.is_direct)
@@ -134,8 +136,8 @@ impl Transcoder {
 
     /// Returns the bytes of an incomplete character at the end of the input. Returns `None` if
     /// encoding_rs is not used, or if the output is not UTF-8. The last four bytes of the stream
-    /// must have been pushed one by one. For ISO-2022-JP, use
-    /// [`Iso2022JpState`](crate::Iso2022JpState).
+    /// must have been pushed one by one, because encoding_rs does not expose the bytes that it
+    /// buffers. For ISO-2022-JP, use [`Iso2022JpState`](crate::Iso2022JpState).
     #[must_use]
     pub fn pending_bytes(&self) -> Option<&[u8]> {
         self.decode.pending().filter(|_| self.is_direct)
@@ -165,8 +167,9 @@ impl Transcoder {
         decoded
     }
 
-    /// Decodes the part to UTF-8 and encodes it, in several steps. The start of every stream is
-    /// converted by this function, until it is known if the stream has a byte order mark.
+    /// Decodes the part to UTF-8 and encodes it, in portions of at most `PIECE_BYTES`. The start of
+    /// every stream is converted by this function, until it is certain whether the stream has a
+    /// byte order mark.
     fn pieces<S: ByteSink>(
         &mut self,
         part: &[u8],
@@ -175,7 +178,7 @@ impl Transcoder {
     ) -> Result<(), TranscodeError> {
         let mut rest = part;
         loop {
-            // The first step has 4 bytes, which contain either a complete mark or none.
+            // The first portion has 4 bytes: either a complete byte order mark is in it or none.
             let most = if self.begun { PIECE_BYTES } else { 4 };
             let (piece, remaining) = rest.split_at(rest.len().min(most));
             rest = remaining;
@@ -246,7 +249,7 @@ impl Transcoder {
             && decoded.is_ok()
         {
             self.decoded.clear();
-            // The end of the step is decoded byte by byte, so that the start of an incomplete
+            // The end of the portion is decoded byte by byte, so that the start of an incomplete
             // character can be determined.
             let (most, end) = piece.split_at(piece.len().saturating_sub(64));
             for part in [most].into_iter().chain(end.chunks(1)) {
@@ -261,9 +264,10 @@ impl Transcoder {
     }
 }
 
-/// Returns the position in the input stream of a character in the current step. `n_bytes` is the
-/// number of bytes of UTF-8 that precede this character in the decoded step. The step is decoded
-/// again, one character at a time.
+/// Returns the position in the input stream of a character of `piece`, the portion of the input
+/// that was decoded last. `n_bytes` is the number of bytes of UTF-8 that precede this character in
+/// the decoded portion. The portion is decoded again, one character at a time, to find the
+/// character.
 fn start_of(
     mut decode: StreamDecoder,
     mut ends: LineEnds,

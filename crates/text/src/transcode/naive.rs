@@ -205,9 +205,9 @@ fn utf8(b: &[u8], pass: bool) -> (Result<u32, Reason>, usize) {
     }
 }
 
-/// Decodes with encoding_rs, one byte at a time. If encoding_rs returns text for a byte, this byte
-/// ends a character. `places` has two positions in the stream: the start of `bytes`, and the start
-/// of the incomplete character that precedes `bytes`.
+/// Decodes with encoding_rs, one byte at a time. A byte for which encoding_rs returns text is the
+/// last byte of a character. `places` has two positions in the stream: the start of `bytes`, and
+/// the start of the incomplete character that precedes `bytes`.
 pub(crate) fn decode_legacy(
     bytes: &[u8],
     decoder: &mut encoding_rs::Decoder,
@@ -235,7 +235,7 @@ pub(crate) fn decode_legacy(
             };
             start = end - u64::from(n_after);
             let at_bytes = start - u64::from(len);
-            // Bytes before the given ones are not included in the position.
+            // The error may start before `bytes`, at bytes that an earlier call has received.
             let here = |at: u64| at.saturating_sub(first) as usize;
             let mut bad = vec![0; usize::from(len) - (here(start) - here(at_bytes))];
             bad.extend_from_slice(&bytes[here(at_bytes)..here(start)]);

@@ -8,16 +8,17 @@ use crate::Policy;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Bom {
-    /// The name of the encoding decides: `utf-16`, `utf-32` and `utf-8-sig` have a mark, which is
-    /// not part of the text; in other encodings U+FEFF is a character. CPython and iconv do the
-    /// same.
+    /// The name of the encoding determines if there is a mark. `utf-16`, `utf-32` and `utf-8-sig`
+    /// have one, which is not part of the text. In other encodings, U+FEFF is a character. CPython
+    /// and iconv do the same.
     #[default]
     ByName,
-    /// A mark is always written.
+    /// A mark is always written. A mark in the input is dropped.
     Add,
-    /// A mark is never written.
+    /// A mark is never written. A mark in the input is dropped.
     Strip,
     /// A mark is written if the input has one and the output encoding is UTF-8, UTF-16 or UTF-32.
+    /// The mark of the input itself is dropped.
     Keep,
 }
 

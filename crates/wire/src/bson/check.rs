@@ -5,9 +5,9 @@ use onecopy_text::is_utf8;
 
 use super::read::{self, BsonEvents, EventResult, ReadError, Rules, malformed};
 
-/// Validates the document at the start of `bytes` and returns its length. Lengths, terminators,
-/// tags, booleans and depth must be valid, a UUID must have 16 bytes, and all texts and keys, also
-/// those of arrays, must be UTF-8.
+/// Validates the document at the start of `bytes` and returns its length in bytes. Lengths,
+/// terminators, type tags, booleans and the nesting depth must be valid. A UUID must have 16 bytes.
+/// All texts and keys, including those of arrays, must be UTF-8.
 ///
 /// Nothing is copied.
 ///
@@ -31,8 +31,8 @@ impl Work for CheckTask<'_> {
     }
 }
 
-/// The event handler of [`check`]. It only validates text; before each event, the reader has
-/// validated everything else.
+/// The event handler of [`check`]. It validates only that text is UTF-8. The reader validates
+/// everything else before it calls the event handler.
 struct Check;
 
 #[inline(always)]

@@ -1,24 +1,25 @@
-//! [`Decimal128`]: decimals of 128 bits (IEEE 754-2008, integer significand), made from digits
-//! without rounding.
+//! [`Decimal128`]: decimal floating-point numbers of 128 bits (IEEE 754-2008, binary integer
+//! significand). The conversion from text never rounds.
 
 use crate::decimal::{self, Decimal};
 use crate::error::WriteError;
 
-/// The largest number of digits that a decimal can have.
+/// The largest number of digits of a decimal's coefficient.
 const MOST_DIGITS: usize = 34;
-/// The smallest exponent that the last digit of a decimal can have. `MOST_EXPONENT` is the largest.
+/// The smallest exponent that the last digit of the coefficient can have. `MOST_EXPONENT` is the
+/// largest one.
 const LEAST_EXPONENT: i64 = -6176;
 const MOST_EXPONENT: i64 = 6111;
-/// The position of the lowest bit of the exponent in the 128 bits. The bits below it contain the
-/// coefficient. Every coefficient fits, because it is below 10^34, and 10^34 is below 2^113. So the
-/// second encoding of IEEE 754, which is for larger coefficients, is never needed.
+/// The index of the lowest bit of the exponent in the 128 bits. The bits below it contain the
+/// coefficient. Every coefficient is below 10^34, which is below 2^113, so it fits into these bits.
+/// The second encoding of IEEE 754, which is for larger coefficients, is never needed.
 const EXPONENT_AT: u32 = 113;
 
-/// A decimal in the format of MongoDB and of pymongo's `Decimal128`.
+/// A decimal of 128 bits, as in MongoDB and in pymongo's `Decimal128`.
 ///
-/// The exponent is that of the given digits: `1.50` is distinct from `1.5`. Trailing zeros are
-/// removed or added only if the digits or the exponent exceed the range of the format; this does
-/// not change the value.
+/// The decimal has the exponent of the digits from which it was made, so `1.50` is distinct from
+/// `1.5`. Trailing zeros are removed or added only if the digits or the exponent would otherwise
+/// exceed the range of the format. This does not change the value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decimal128(u128);
 
@@ -31,12 +32,12 @@ impl Decimal128 {
     /// Negative infinity.
     pub const NEG_INFINITY: Decimal128 = Decimal128(Self::INFINITY.0 | Self::SIGN);
 
-    /// Converts the text `[+-]digits[.digits][e[+-]digits]`, or `nan`, `inf` or `infinity` in any
-    /// case, with or without a sign. The sign of a NaN is dropped.
+    /// Converts the text `[+-]digits[.digits][e[+-]digits]`, or one of the names `nan`, `inf` and
+    /// `infinity` in upper or lower case, with an optional sign. The sign of a NaN is discarded.
     ///
     /// # Errors
-    /// [`WriteError::NotADecimal`]; [`WriteError::DecimalTooLong`] if the decimal would have to be
-    /// rounded.
+    /// [`WriteError::NotADecimal`] if the text has another syntax. [`WriteError::DecimalTooLong`]
+    /// if the decimal would have to be rounded.
     pub fn of_digits(text: &[u8]) -> Result<Decimal128, WriteError> {
         match decimal::read(text)? {
             Decimal::NonFinite("NaN") => Ok(Decimal128::NAN),
@@ -57,13 +58,13 @@ impl Decimal128 {
         }
     }
 
-    /// Creates the decimal with these bits.
+    /// Creates the decimal whose 128 bits are `bits`.
     #[inline]
     pub(super) fn of_bits(bits: u128) -> Decimal128 {
         Decimal128(bits)
     }
 
-    /// Creates the decimal that is equal to an integer.
+    /// Creates the decimal that is equal to the integer `value`.
     #[must_use]
     pub fn of_u64(value: u64) -> Decimal128 {
         Decimal128(((-LEAST_EXPONENT) as u128) << EXPONENT_AT | u128::from(value))
@@ -77,10 +78,10 @@ impl Decimal128 {
     }
 }
 
-/// Returns the coefficient of a decimal, and the exponent of the coefficient's last digit. Zeros
-/// are removed from the end of the digits or appended, so that both numbers are within their
-/// ranges. `whole` and `fraction` are the digits before and after the point; `whole` must have no
-/// leading zeros.
+/// Returns the coefficient of a decimal, and the exponent of the coefficient's last digit. `whole`
+/// and `fraction` are the digits before and after the decimal point; `whole` must have no leading
+/// zeros. If the coefficient or the exponent would exceed its range, zeros at the end of the digits
+/// are removed, or zeros are appended.
 fn fitted(whole: &[u8], fraction: &[u8], exponent: i64) -> Result<(u128, i64), WriteError> {
     let fraction = match whole {
         [] => {
@@ -93,8 +94,8 @@ fn fitted(whole: &[u8], fraction: &[u8], exponent: i64) -> Result<(u128, i64), W
     if n_digits == 0 {
         return Ok((0, exponent.clamp(LEAST_EXPONENT, MOST_EXPONENT)));
     }
-    // The number of digits to remove: those after the 34th, and those whose exponent would be below
-    // the smallest one.
+    // The number of digits to remove: those after the 34th digit, and those that would have an
+    // exponent below the smallest one.
     let n_off = (n_digits.saturating_sub(MOST_DIGITS) as i64)
         .max(LEAST_EXPONENT.saturating_sub(exponent))
         .max(0);
@@ -109,7 +110,7 @@ fn fitted(whole: &[u8], fraction: &[u8], exponent: i64) -> Result<(u128, i64), W
         return Err(WriteError::DecimalTooLong);
     }
     let exponent = exponent + n_off;
-    // The number of zeros to append, for an exponent above the largest one.
+    // The number of zeros to append, so that an exponent above the largest one decreases to it.
     let n_on = (exponent - MOST_EXPONENT).max(0);
     if n_kept as i64 + n_on > MOST_DIGITS as i64 || n_kept == 0 {
         return Err(WriteError::DecimalTooLong);
@@ -117,8 +118,8 @@ fn fitted(whole: &[u8], fraction: &[u8], exponent: i64) -> Result<(u128, i64), W
     let mut coefficient = 0_u128;
     let mut digits = digits().take(n_kept);
     let mut left = n_kept;
-    // The digits are converted in groups of 17, which fit into 64 bits, so two steps in 128 bits
-    // are sufficient.
+    // The digits are converted in two groups of at most 17 digits. A group fits into 64 bits, and
+    // only combining the groups needs 128-bit arithmetic.
     while left > 0 {
         let n = left.min(MOST_DIGITS / 2);
         let part = digits
@@ -132,9 +133,9 @@ fn fitted(whole: &[u8], fraction: &[u8], exponent: i64) -> Result<(u128, i64), W
     Ok((coefficient, exponent - n_on))
 }
 
-/// Returns the value of the text `e[+-]digits`; 0 if the text is empty. A very large or very small
-/// value is replaced by a less extreme one, which leads to the same decimal or the same error. The
-/// caller must have validated the syntax.
+/// Returns the value of the text `e[+-]digits`, or 0 if the text is empty. The absolute value is
+/// limited, which leads to the same decimal or the same error. The caller must have validated the
+/// syntax.
 fn exponent_of(text: &[u8]) -> i64 {
     let (negative, digits) = match text {
         [_, b'-', digits @ ..] => (true, digits),
@@ -144,8 +145,8 @@ fn exponent_of(text: &[u8]) -> i64 {
     let value = digits.iter().fold(0_i64, |value, d| {
         value.saturating_mul(10).saturating_add(i64::from(d - b'0'))
     });
-    // This limit is far below the values at which a sum could overflow, and far above any exponent
-    // that the digits could compensate.
+    // This limit is so small that sums of exponents cannot overflow. It is so large that no number
+    // of digits can compensate such an exponent.
     let value = value.min(i64::MAX / 4);
     if negative { -value } else { value }
 }

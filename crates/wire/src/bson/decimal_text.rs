@@ -1,21 +1,21 @@
-//! [`DecimalText`]: decimals of 128 bits as text, by the algorithm `to-scientific-string` of the
-//! General Decimal Arithmetic specification.
+//! [`DecimalText`]: the text of a decimal of 128 bits, as the algorithm `to-scientific-string` of
+//! the General Decimal Arithmetic specification defines it.
 
 use onecopy_text::Put;
 
 use super::decimal128::Decimal128;
 
-/// The number of bytes of space that a window needs for a [`DecimalText`].
+/// The number of bytes of space that a window of a sink must have for a [`DecimalText`].
 pub const DECIMAL_TEXT_BYTES: usize = 48;
 
-/// The text of a decimal: at most 42 bytes of ASCII.
+/// The text of a decimal, at most 42 bytes of ASCII, stored without an allocation.
 #[derive(Clone, Copy, Debug)]
 pub struct DecimalText {
     bytes: [u8; DECIMAL_TEXT_BYTES],
     len: usize,
 }
 
-/// The sign, coefficient and exponent of a decimal, or its special value.
+/// The decoded parts of a decimal: its sign, coefficient and exponent, or its special value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DecimalParts {
     /// NaN of any kind and sign.
@@ -24,7 +24,7 @@ pub enum DecimalParts {
     Infinity(bool),
     /// A finite number: `coefficient * 10^exponent`.
     Finite {
-        /// `true` for a minus sign; zero can have one too.
+        /// `true` if the number has a minus sign. The number zero can have one too.
         negative: bool,
         /// The coefficient, below 10^34.
         coefficient: u128,
@@ -34,15 +34,15 @@ pub enum DecimalParts {
 }
 
 impl Decimal128 {
-    /// Creates a decimal from its bytes as stored in BSON. All bit patterns are valid.
+    /// Creates a decimal from the 16 bytes that BSON stores. Every bit pattern is valid.
     #[inline]
     #[must_use]
     pub fn from_le_bytes(bytes: [u8; 16]) -> Decimal128 {
         Decimal128::of_bits(u128::from_le_bytes(bytes))
     }
 
-    /// Decodes the sign, the coefficient and the exponent. A coefficient of more than 34 digits is
-    /// decoded as 0, as IEEE 754 specifies.
+    /// Decodes the sign, the coefficient and the exponent. A coefficient of more than 34 digits
+    /// counts as 0, as IEEE 754 specifies.
     #[must_use]
     pub fn parts(self) -> DecimalParts {
         let bits = u128::from_le_bytes(self.to_le_bytes());
@@ -51,8 +51,8 @@ impl Decimal128 {
         match bits >> 122 & 0x1F {
             0x1F => DecimalParts::NaN,
             0x1E => DecimalParts::Infinity(negative),
-            // The second encoding of IEEE 754: its coefficient would exceed 10^34, so the value is
-            // 0.
+            // In the second encoding of IEEE 754, the coefficient is always above 10^34, so the
+            // value is 0.
             0x18.. => DecimalParts::Finite {
                 negative,
                 coefficient: 0,
@@ -69,8 +69,8 @@ impl Decimal128 {
         }
     }
 
-    /// Returns the text of the decimal. [`Decimal128::of_digits`] converts this text to the same
-    /// decimal, except that every NaN becomes [`Decimal128::NAN`].
+    /// Returns the text of the decimal. [`Decimal128::of_digits`] converts the text back to the
+    /// same decimal, except that every NaN becomes [`Decimal128::NAN`].
     #[must_use]
     pub fn to_text(self) -> DecimalText {
         let mut text = DecimalText {
@@ -103,8 +103,8 @@ const MOST_DIGITS: usize = 34;
 /// 10^34, which is one more than the largest coefficient.
 const MOST: u128 = 10_u128.pow(MOST_DIGITS as u32);
 
-/// Returns the decimal digits of a coefficient, at the end of the array, and their number (1 for
-/// the coefficient 0).
+/// Returns an array that ends with the decimal digits of `coefficient`, and the number of these
+/// digits. The coefficient 0 has one digit.
 fn digits_of(coefficient: u128) -> ([u8; MOST_DIGITS], usize) {
     const HALF: u128 = 10_u128.pow(17);
     let mut digits = [b'0'; MOST_DIGITS];
@@ -129,10 +129,11 @@ impl DecimalText {
         &self.bytes[..self.len]
     }
 
-    /// Writes the text to a window, which must have [`DECIMAL_TEXT_BYTES`] bytes of space.
+    /// Writes the text to a window of a sink. The window must have [`DECIMAL_TEXT_BYTES`] bytes of
+    /// space.
     ///
     /// # Panics
-    /// If the window has fewer bytes left.
+    /// If the window has less space.
     #[inline]
     pub fn put_into<P: Put>(&self, window: &mut P) {
         window.put_short(&self.bytes, self.len);

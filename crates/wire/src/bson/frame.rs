@@ -1,16 +1,18 @@
-//! [`Frame`] writes values that begin with their length.
+//! [`Frame`] writes BSON values that begin with a length prefix, whose length is known only at
+//! their end.
 
 use onecopy_text::sink::Mark;
 use onecopy_text::{ByteSink, SinkFull};
 
 use crate::error::WriteError;
 
-/// The largest length in bytes that a document can have: its length is a signed 32-bit integer.
+/// The largest length of a document in bytes. BSON stores the length as a signed 32-bit integer.
 pub const MOST_BYTES: usize = i32::MAX as usize;
 
-/// An open document, text or binary value, identified by the position of its length.
+/// A document, text or binary value that is being written, identified by the position of its length
+/// prefix.
 ///
-/// The calls for one value, in their order:
+/// These calls write one value:
 ///
 /// - a document or an array: [`Frame::begin`], the elements, [`Frame::end_document`];
 /// - a text: [`Frame::begin`], the text in UTF-8, [`Frame::end_text`];
@@ -18,8 +20,8 @@ pub const MOST_BYTES: usize = i32::MAX as usize;
 /// - code with a scope: [`Frame::begin`], the code as a text, the scope as a document,
 ///   [`Frame::end_whole`].
 ///
-/// Frames can be nested. While a frame is open, the caller must not remove the bytes at the frame's
-/// start from the sink, nor begin another chunk.
+/// Frames can be nested. While a frame is open, the caller must neither truncate the sink before
+/// the start of the frame nor begin another chunk, because the length prefix is written later.
 #[derive(Clone, Copy, Debug)]
 #[must_use]
 pub struct Frame(Mark);
@@ -28,7 +30,8 @@ pub struct Frame(Mark);
 const LENGTH_BYTES: usize = 4;
 
 impl Frame {
-    /// Begins a value: reserves space for its length, which is written when the frame is ended.
+    /// Begins a value: reserves space for its length prefix, which is written when the frame is
+    /// ended.
     ///
     /// # Errors
     /// [`SinkFull`].
@@ -39,15 +42,15 @@ impl Frame {
         Ok(Frame(mark))
     }
 
-    /// Creates a frame that starts at `mark`, the current end of the sink. The caller must then
-    /// call [`Frame::begin`].
+    /// Creates a frame that starts at `mark`, the current end of the sink. It must be replaced by
+    /// the result of [`Frame::begin`] before it is ended.
     #[inline]
     pub(super) fn at(mark: Mark) -> Frame {
         Frame(mark)
     }
 
-    /// Begins a binary value of this subtype. (For subtype 2, whose bytes begin with a second
-    /// length, use [`super::write_binary`].)
+    /// Begins a binary value with the subtype `subtype`. For subtype 2, whose bytes begin with a
+    /// second length, use [`super::write_binary`].
     ///
     /// # Errors
     /// [`SinkFull`].
@@ -58,24 +61,26 @@ impl Frame {
         Ok(Frame(mark))
     }
 
-    /// Returns the number of bytes written since the start of the frame, including its length.
+    /// Returns the number of bytes written since the start of the frame, including the length
+    /// prefix.
     #[inline]
     #[must_use]
     pub fn len_bytes<S: ByteSink>(self, sink: &S) -> usize {
         sink.len_since(self.0)
     }
 
-    /// Ends a document or array: writes its terminator and its length.
+    /// Ends a document or array: writes its terminator, and then its length prefix at the start.
     ///
     /// # Errors
-    /// [`WriteError::TooLong`] above [`MOST_BYTES`]; [`WriteError::SinkFull`].
+    /// [`WriteError::TooLong`] if the value is longer than [`MOST_BYTES`];
+    /// [`WriteError::SinkFull`].
     #[inline]
     pub fn end_document<S: ByteSink>(self, sink: &mut S) -> Result<(), WriteError> {
         sink.put_byte(0)?;
         self.patch(0, sink)
     }
 
-    /// Ends text: writes its NUL and its length.
+    /// Ends a text: writes its NUL, and then its length prefix at the start.
     ///
     /// # Errors
     /// As [`Frame::end_document`].
@@ -85,7 +90,7 @@ impl Frame {
         self.patch(LENGTH_BYTES, sink)
     }
 
-    /// Ends a binary value: writes its length, which does not include the subtype.
+    /// Ends a binary value: writes its length prefix, which does not count the subtype byte.
     ///
     /// # Errors
     /// As [`Frame::end_document`].
@@ -94,8 +99,8 @@ impl Frame {
         self.patch(LENGTH_BYTES + 1, sink)
     }
 
-    /// Ends a value whose length does not include the length itself: the bytes of a binary value of
-    /// subtype 2.
+    /// Ends the bytes of a binary value of subtype 2. The length prefix written here does not count
+    /// its own four bytes.
     ///
     /// # Errors
     /// As [`Frame::end_document`].
@@ -103,15 +108,15 @@ impl Frame {
         self.patch(LENGTH_BYTES, sink)
     }
 
-    /// Removes all bytes that were written since the start of the frame, including the space for
-    /// its length.
+    /// Removes all bytes that were written since the start of the frame, including the length
+    /// prefix.
     #[inline]
     pub fn take_back<S: ByteSink>(self, sink: &mut S) {
         sink.rewind(self.0);
     }
 
-    /// Ends a value that has no terminator, and whose length includes the length itself: code with
-    /// a scope.
+    /// Ends a value of the type code with scope. It has no terminator of its own, and its length
+    /// prefix counts its own four bytes.
     ///
     /// # Errors
     /// As [`Frame::end_document`].
@@ -119,8 +124,8 @@ impl Frame {
         self.patch(0, sink)
     }
 
-    /// Writes the length of the value at the start of the frame. This length counts all bytes that
-    /// were written since the start of the frame, except for the first `n_before` bytes.
+    /// Writes the length prefix at the start of the frame. The length counts all bytes that were
+    /// written since the start of the frame, except for the first `n_before` bytes.
     #[inline]
     fn patch<S: ByteSink>(self, n_before: usize, sink: &mut S) -> Result<(), WriteError> {
         let length = i32::try_from(self.len_bytes(sink) - n_before);

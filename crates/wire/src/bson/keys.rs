@@ -1,4 +1,5 @@
-//! [`KeySegments`]: the keys of a document, encoded once per statement and copied for each cell.
+//! [`KeySegments`]: the keys of a document, which are encoded once per SQL statement and copied for
+//! each cell.
 
 use onecopy_text::Put;
 
@@ -6,15 +7,16 @@ use super::tag::Tag;
 use crate::error::WriteError;
 use crate::segments::Segments;
 
-/// For each key, its encoded bytes: the name and a NUL, which follow the tag and precede the value.
+/// The encoded keys of a document. An encoded key is the name and a NUL, which BSON stores after
+/// the tag and before the value.
 #[derive(Clone, Debug)]
 pub struct KeySegments(Segments);
 
 impl KeySegments {
-    /// Encodes the keys in the given order. The keys must be distinct.
+    /// Encodes `names` as keys in the given order. The names must be distinct.
     ///
     /// # Errors
-    /// The index (from 0) of a key that contains NUL, and [`WriteError::NulInKey`].
+    /// [`WriteError::NulInKey`] if a key contains NUL, with the index of this key (from 0).
     pub fn new<'n>(
         names: impl IntoIterator<Item = &'n str>,
     ) -> Result<KeySegments, (usize, WriteError)> {
@@ -42,18 +44,19 @@ impl KeySegments {
         self.len() == 0
     }
 
-    /// Returns the number of bytes of space that a window needs for a tag and the longest key.
+    /// Returns the number of bytes of space that a window of a sink must have for a tag and the
+    /// longest key.
     #[inline]
     #[must_use]
     pub fn room_bytes(&self) -> usize {
         1 + self.0.room_bytes()
     }
 
-    /// Writes `tag` and the key with this index (from 0) to a window, which must have
-    /// [`KeySegments::room_bytes`] bytes of space.
+    /// Writes `tag` and the key with the index `index` (from 0) to a window of a sink. The window
+    /// must have [`KeySegments::room_bytes`] bytes of space.
     ///
     /// # Panics
-    /// If the window has fewer bytes left, or there is no such key.
+    /// If the window has less space, or if no key has this index.
     #[inline]
     pub fn put_into<P: Put>(&self, index: usize, tag: Tag, window: &mut P) {
         window.put_byte(tag.byte());

@@ -15,15 +15,15 @@
 //! | [`naive`] | the reference implementations: a reader, and decimals by long arithmetic |
 //!
 //! An element is a tag, a key and a value, which are written in this order. [`KeySegments`] or
-//! [`value::write_key`] writes the tag and the key. The functions in [`value`] write the value. The
-//! caller must write a value of the tag's type. The functions for values do not depend on the
-//! structure of a document, so rows, the encoder of Python objects and the reader of JSON text all
-//! use them. As for JSON, the `put_` functions write to a window that was reserved once for a key
-//! and its value ([`VALUE_BYTES`]); the `write_` functions write to a sink.
+//! [`value::write_key`] writes the tag and the key, and a function in [`value`] writes the value.
+//! The caller must write a value of the type that the tag names. The functions in [`value`] do not
+//! depend on the structure of a document. Therefore the encoders of rows, of Python objects and of
+//! JSON text all use them. As in [`crate::json`], the `put_` functions write to a window that was
+//! reserved for a key and its value ([`VALUE_BYTES`]), and the `write_` functions write to a sink.
 //!
 //! Text is converted once, directly from its units to the sink, and its length is written
-//! afterwards. So a document must stay in one chunk until it ends. After an error the sink contains
-//! an incomplete value: a caller that continues must truncate it.
+//! afterwards. Therefore a document must stay in one chunk until it ends. After an error, the sink
+//! contains an incomplete value. A caller that continues must first truncate the sink.
 
 pub mod check;
 pub mod decimal128;

@@ -1,5 +1,6 @@
-//! The reference implementations, for tests and fuzzing: a recursive reader of BSON into a tree,
-//! decimals of 128 bits by long arithmetic, and a tree built from the events of the fast reader.
+//! Reference implementations for tests and fuzzing: a recursive reader of BSON that builds a tree,
+//! and decimals of 128 bits by long arithmetic. [`Tree`] builds a tree from the events of the fast
+//! reader.
 
 use super::tag::Tag;
 
@@ -7,15 +8,15 @@ pub mod tree;
 
 pub use tree::{Tree, has_index_keys, write};
 
-/// A BSON value as a tree. No information of the bytes is lost.
+/// A BSON value as a tree, which contains all information of the encoded bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Value {
-    /// The bits of a 64-bit float.
+    /// A 64-bit float, as its bits.
     Double(u64),
     String(String),
     Document(Document),
-    /// The items of an array with their keys.
+    /// An array, as its items with their keys.
     Array(Document),
     Binary(u8, Vec<u8>),
     Undefined,
@@ -37,10 +38,10 @@ pub enum Value {
     MaxKey,
 }
 
-/// The keys and values of a document in their order; a key may occur several times.
+/// The keys and values of a document, in their order. The same key may occur several times.
 pub type Document = Vec<(String, Value)>;
 
-/// Parses documents that directly follow each other; returns `None` if the bytes are invalid.
+/// Parses `bytes` as a sequence of documents without gaps; returns `None` if the bytes are invalid.
 #[must_use]
 pub fn documents(bytes: &[u8]) -> Option<Vec<Document>> {
     let mut reader = NaiveReader { rest: bytes };
@@ -70,8 +71,8 @@ impl<'a> NaiveReader<'a> {
         usize::try_from(i32::from_le_bytes(self.array()?)).ok()
     }
 
-    /// Reads the length of a document, which includes the four bytes of the length. Returns a
-    /// reader of the bytes that follow the length.
+    /// Reads the length prefix of a document, which counts its own four bytes. Returns a reader of
+    /// the remaining bytes of the document.
     fn framed(&mut self) -> Option<NaiveReader<'a>> {
         let rest = self.length()?.checked_sub(4)?;
         Some(NaiveReader {
@@ -157,8 +158,8 @@ impl<'a> NaiveReader<'a> {
     }
 }
 
-/// Returns the bytes of a decimal; `None` if the text is not a decimal, or if 128 bits cannot
-/// represent it exactly.
+/// Returns the encoded bytes of a decimal. `None` if the text is not a decimal, or if 128 bits
+/// cannot represent it exactly.
 #[must_use]
 pub fn decimal128(text: &str) -> Option<[u8; 16]> {
     let (negative, rest) = match text.strip_prefix('-') {
@@ -208,7 +209,8 @@ pub fn decimal128(text: &str) -> Option<[u8; 16]> {
     Some(bytes)
 }
 
-/// Divides the number with these decimal digits by two, and returns `true` if the remainder is 1.
+/// Divides the number with the decimal digits `digits` by two, and returns `true` if the remainder
+/// is 1.
 fn halve(digits: &mut [u8]) -> bool {
     let mut left = 0;
     for digit in digits {
@@ -220,7 +222,7 @@ fn halve(digits: &mut [u8]) -> bool {
 }
 
 /// Returns a decimal as text: sign, digits, `E` and exponent, or the name of NaN or an infinity.
-/// The digits are determined by doubling a decimal number for each bit.
+/// The digits are calculated bit by bit, by doubling a decimal number.
 #[must_use]
 pub fn decimal128_text(bytes: &[u8; 16]) -> String {
     let bit = |i: usize| bytes[i / 8] >> (i % 8) & 1;

@@ -1,18 +1,18 @@
-//! [`Tag`]: the types of BSON values. Each element begins with the byte of its type, which is
-//! called the tag.
+//! [`Tag`]: the types of BSON values. Each element of a document begins with a byte that identifies
+//! the type of its value, the tag.
 
-/// The type of an element, as the byte (tag) that precedes the element's key.
+/// The type of an element's value, as the byte that precedes the element's key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 #[non_exhaustive]
 pub enum Tag {
     /// A 64-bit float.
     Double = 0x01,
-    /// Text in UTF-8 with a length prefix.
+    /// A UTF-8 string with a length prefix.
     String = 0x02,
     /// An embedded document.
     Document = 0x03,
-    /// An embedded document whose keys are `0`, `1`, `2`…
+    /// An array: an embedded document whose keys are `0`, `1`, `2`…
     Array = 0x04,
     /// Bytes with a length prefix and a subtype.
     Binary = 0x05,
@@ -26,9 +26,9 @@ pub enum Tag {
     DateTime = 0x09,
     /// The value `null`, which has no bytes.
     Null = 0x0A,
-    /// A pattern and its options, two texts that end with NUL.
+    /// A regular expression: a pattern and its options, two texts that end with NUL.
     Regex = 0x0B,
-    /// A DBPointer, deprecated: the name of a collection as text, and an object id.
+    /// A DBPointer: the name of a collection as text, and an object id; deprecated.
     DbPointer = 0x0C,
     /// JavaScript code, as text.
     Code = 0x0D,
@@ -51,7 +51,7 @@ pub enum Tag {
 }
 
 impl Tag {
-    /// All tags: one for each variant.
+    /// All tags, each exactly once.
     pub const ALL: [Tag; 21] = [
         Tag::Double,
         Tag::String,
@@ -83,7 +83,7 @@ impl Tag {
         self as u8
     }
 
-    /// Returns the tag with this byte; `None` if there is no such tag.
+    /// Returns the tag with the byte `byte`; `None` if no tag has this byte.
     #[must_use]
     pub fn of(byte: u8) -> Option<Tag> {
         Tag::ALL.into_iter().find(|tag| tag.byte() == byte)

@@ -1,4 +1,4 @@
-//! Functions that write one BSON value each. All numbers are little-endian.
+//! Functions each of which writes a BSON value. All numbers are written little-endian.
 
 use onecopy_text::{ByteSink, Policy, Put, Units, convert};
 
@@ -8,22 +8,22 @@ use super::tag::Tag;
 use crate::error::WriteError;
 use crate::inline_text::{InlineText, SHORT_BYTES};
 
-/// The number of bytes of space that a window needs for any value that a `put_` function writes.
-/// The longest value is an [`InlineText`] with its length and NUL.
+/// The number of bytes of space that a window of a sink must have for any value that a `put_`
+/// function writes. The longest such value is an [`InlineText`] with its length prefix and its NUL.
 pub const VALUE_BYTES: usize = 4 + SHORT_BYTES + 1;
 
 /// The binary subtype of plain bytes.
 pub const SUBTYPE_GENERIC: u8 = 0;
-/// The legacy binary subtype of plain bytes, in which a second length precedes the bytes.
+/// The legacy binary subtype of plain bytes. A second length precedes the bytes.
 pub const SUBTYPE_OLD: u8 = 2;
 /// The binary subtype of a UUID in RFC 9562 byte order.
 pub const SUBTYPE_UUID: u8 = 4;
-/// The legacy binary subtype of a UUID, whose byte order depends on the driver.
+/// The legacy binary subtype of a UUID. The byte order depends on the driver that wrote it.
 pub const SUBTYPE_OLD_UUID: u8 = 3;
 /// The size of a UUID in bytes.
 pub const UUID_BYTES: usize = 16;
 
-/// Writes a 64-bit float with its bits unchanged, also NaN and the infinities.
+/// Writes a 64-bit float. Its bits are unchanged, also those of NaN and the infinities.
 #[inline]
 pub fn put_f64<P: Put>(value: f64, window: &mut P) {
     window.put_short(&value.to_le_bytes(), 8);
@@ -41,8 +41,8 @@ pub fn put_i32<P: Put>(value: i32, window: &mut P) {
     window.put_short(&value.to_le_bytes(), 4);
 }
 
-/// Writes a 64-bit integer. A [`Tag::DateTime`] is also written by this function, in milliseconds
-/// since 1970.
+/// Writes a 64-bit integer. The value of a [`Tag::DateTime`], in milliseconds since 1970, is also
+/// written by this function.
 #[inline]
 pub fn put_i64<P: Put>(value: i64, window: &mut P) {
     window.put_short(&value.to_le_bytes(), 8);
@@ -54,7 +54,8 @@ pub fn put_object_id<P: Put>(id: &[u8; 12], window: &mut P) {
     window.put_short(id, 12);
 }
 
-/// Writes a MongoDB timestamp. (Dates are not of this type, but of [`Tag::DateTime`].)
+/// Writes a MongoDB timestamp. This is an internal type of MongoDB; dates have the type
+/// [`Tag::DateTime`].
 #[inline]
 pub fn put_timestamp<P: Put>(seconds: u32, increment: u32, window: &mut P) {
     window.put_short(&increment.to_le_bytes(), 4);
@@ -74,7 +75,8 @@ pub fn put_uuid<P: Put>(uuid: &[u8; 16], window: &mut P) {
     window.put_short(uuid, 16);
 }
 
-/// Writes a short text, such as a date or time ([`crate::datetime`]), as a BSON text.
+/// Writes a short text, such as a date or time ([`crate::datetime`]), as the value of a
+/// [`Tag::String`].
 #[inline]
 pub fn put_short<P: Put>(text: &InlineText, window: &mut P) {
     put_i32(text.as_bytes().len() as i32 + 1, window);
@@ -85,7 +87,7 @@ pub fn put_short<P: Put>(text: &InlineText, window: &mut P) {
 /// Appends text as the value of a [`Tag::String`], [`Tag::Code`] or [`Tag::Symbol`]. The text may
 /// contain NUL.
 ///
-/// The text is converted once; a text in UTF-8 is validated and copied once instead.
+/// The text is copied once: UTF-8 is validated and copied, and other encodings are converted.
 ///
 /// # Errors
 /// [`WriteError::Malformed`], [`WriteError::TooLong`], [`WriteError::SinkFull`].
@@ -101,7 +103,7 @@ pub fn write_text<S: ByteSink>(
 }
 
 /// Appends a binary value: its length, its subtype and `bytes`. For [`SUBTYPE_OLD`], a second
-/// length precedes the bytes.
+/// length is written before `bytes`.
 ///
 /// The bytes are copied once, into the sink.
 ///
@@ -123,7 +125,7 @@ pub fn write_binary<S: ByteSink>(
     frame.end_binary(sink)
 }
 
-/// Appends a tag and a key, for keys that are not in a [`super::KeySegments`].
+/// Appends a tag and a key. Use this function for a key that is not in a [`super::KeySegments`].
 ///
 /// # Errors
 /// [`WriteError::NulInKey`], [`WriteError::Malformed`], [`WriteError::SinkFull`].
@@ -137,8 +139,8 @@ pub fn write_key<S: ByteSink>(
     write_cstring(key, policy, sink)
 }
 
-/// Appends the pattern and the options of a regular expression. The caller must pass the options in
-/// alphabetical order, which BSON requires.
+/// Appends the pattern and the options of a regular expression. The options must be in alphabetical
+/// order, which BSON requires.
 ///
 /// # Errors
 /// As [`write_key`].
@@ -152,7 +154,7 @@ pub fn write_regex<S: ByteSink>(
     write_cstring(options, policy, sink)
 }
 
-/// Appends `text` as UTF-8 and the NUL that ends it.
+/// Appends `text` as UTF-8, and the NUL that terminates it.
 fn write_cstring<S: ByteSink>(
     text: Units<'_>,
     policy: Policy,

@@ -27,20 +27,21 @@ use crate::inline_text::{SHORT_BYTES, write_uuid};
 pub use crate::number::{put_bool, put_i64, put_u64};
 use crate::number::{put_float, put_hundredths};
 
-/// The number of bytes of space that a window needs for a number, a boolean, a date or a UUID.
+/// The number of bytes of space that a window of a sink must have for a number, a boolean, a date
+/// or a UUID.
 pub const SCALAR_BYTES: usize = SHORT_BYTES;
 
-/// The end of a line.
+/// The bytes at the end of each line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LineEnd {
     /// A line feed (LF).
     #[default]
     Lf,
-    /// CR LF, as in RFC 4180.
+    /// CR LF, as RFC 4180 specifies.
     CrLf,
 }
 
-/// The delimiter of fields and the end of lines.
+/// The syntax options of CSV: the delimiter between fields, and the end of lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dialect {
     delimiter: u8,
@@ -48,7 +49,7 @@ pub struct Dialect {
 }
 
 impl Default for Dialect {
-    /// Returns the dialect with the delimiter `,` and lines that end with LF, which is the default.
+    /// Returns the default dialect, with the delimiter `,` and lines that end with LF.
     fn default() -> Self {
         Dialect {
             delimiter: b',',
@@ -58,11 +59,11 @@ impl Default for Dialect {
 }
 
 impl Dialect {
-    /// Creates a dialect with the delimiter `,`, `;`, `|` or tab.
+    /// Creates a dialect whose delimiter is `,`, `;`, `|` or a tab.
     ///
     /// # Errors
-    /// [`WriteError::UnfitDelimiter`] for any other byte, which could occur in a number, a date or
-    /// base64.
+    /// [`WriteError::UnfitDelimiter`] if the delimiter is another byte, because other bytes could
+    /// occur in a number, a date or base64.
     pub fn new(delimiter: u8, line_end: LineEnd) -> Result<Dialect, WriteError> {
         if !matches!(delimiter, b',' | b';' | b'|' | b'\t') {
             return Err(WriteError::UnfitDelimiter(delimiter));
@@ -91,7 +92,7 @@ impl Dialect {
     }
 }
 
-/// Appends the header line, which has the names of the columns.
+/// Appends the header line, which contains the names of the columns.
 ///
 /// # Errors
 /// [`WriteError::SinkFull`].
@@ -109,13 +110,14 @@ pub fn write_header<'n, S: ByteSink>(
     Ok(sink.put(dialect.line_end())?)
 }
 
-/// Appends a text field. Its units are first searched for characters that require quotes, then
-/// converted once.
+/// Appends a text field. Its units are first searched for characters that require quotes. Then the
+/// text is converted to UTF-8 and quoted if necessary.
 ///
 /// The conversion is the only copy of the text.
 ///
 /// # Errors
-/// [`WriteError::Malformed`], [`WriteError::SinkFull`]. The sink may then contain a part.
+/// [`WriteError::Malformed`], [`WriteError::SinkFull`]. The sink may then contain a part of the
+/// field.
 #[inline]
 pub fn write_text<S: ByteSink>(
     units: Units<'_>,
@@ -136,8 +138,8 @@ pub fn write_text<S: ByteSink>(
 }
 
 /// Appends a part of a quoted text, with each `"` doubled. The caller writes the enclosing quotes.
-/// It passes the same `carry` for all parts of a text, because a part may end inside a character.
-/// [`Carry::finish_utf8`] must follow the last part.
+/// The caller must pass the same `carry` for all parts of a text, because a part may end inside a
+/// character. After the last part, it must call [`Carry::finish_utf8`].
 ///
 /// # Errors
 /// As [`write_text`].
@@ -157,11 +159,11 @@ pub fn write_quoted_part<S: ByteSink>(
     Ok(())
 }
 
-/// Writes the shortest decimal that reads back as the same 64-bit float. NaN and the infinities are
-/// written as `policy` specifies.
+/// Writes the shortest decimal text that is parsed as the same 64-bit float. `policy` determines
+/// the text for NaN and the infinities.
 ///
 /// # Errors
-/// [`WriteError::NonFinite`] with [`NonFinite::Error`].
+/// [`WriteError::NonFinite`] for NaN or an infinity under [`NonFinite::Error`].
 #[inline]
 pub fn put_f64<S: ByteSink>(
     value: f64,
@@ -174,8 +176,8 @@ pub fn put_f64<S: ByteSink>(
     put_float(value, window, |name, w| put_non_finite(name, policy, w))
 }
 
-/// Writes the shortest decimal that reads back as the same 32-bit float. NaN and the infinities are
-/// written as `policy` specifies.
+/// Writes the shortest decimal text that is parsed as the same 32-bit float. `policy` determines
+/// the text for NaN and the infinities.
 ///
 /// # Errors
 /// As [`put_f64`].
@@ -209,12 +211,12 @@ pub fn put_uuid<S: ByteSink>(uuid: &[u8; 16], window: &mut Window<'_, S>) {
     });
 }
 
-/// Appends a decimal that is given as text. All its digits are kept, and it has the form that
-/// [`crate::json::write_decimal`] writes.
+/// Appends a decimal that is given as text. All its digits are kept. The notation is that of
+/// [`crate::json::write_decimal`].
 ///
 /// # Errors
-/// [`WriteError::NotADecimal`]; [`WriteError::NonFinite`] with
-/// [`NonFinite::Error`]; [`WriteError::SinkFull`].
+/// [`WriteError::NotADecimal`] if the text is not a decimal. [`WriteError::NonFinite`] for NaN or
+/// an infinity under [`NonFinite::Error`]. [`WriteError::SinkFull`].
 pub fn write_decimal<S: ByteSink>(
     digits: &[u8],
     policy: NonFinite,

@@ -1,15 +1,15 @@
-//! [`is_bare`] decides if a text can be written without quotes. It examines the units of the text
-//! in their original encoding, before the text is written.
+//! [`is_bare`] determines whether a text can be written without quotes. It examines the units of
+//! the text in their original encoding, before the text is written.
 //!
-//! Every character that requires quotes is ASCII. So each unit can be examined separately in any
-//! encoding, because no unit of a surrogate pair and no byte of a multi-byte UTF-8 sequence is
-//! below U+0080. The scan before writing costs one pass over units in the L1 cache. If the UTF-8
-//! were scanned after writing, the whole text would have to be moved to insert an opening quote.
+//! Every character that requires quotes is ASCII. In any encoding, no unit of a surrogate pair and
+//! no byte of a multi-byte UTF-8 sequence is below 0x80. Therefore each unit can be examined
+//! separately. The scan costs one pass over units that are in the L1 cache. If the text were
+//! scanned after it was written, it would have to be moved to insert an opening quote.
 
 use onecopy_text::Units;
 
-/// The number of units that are examined between two branches. If the units are bytes, this number
-/// of units fills a vector of 128 bits, which every supported machine has.
+/// The number of units that are examined between two branches. This number of one-byte units fills
+/// a vector of 128 bits, which every supported CPU has.
 const STEP: usize = 16;
 
 /// Returns `true` if the text needs no quotes: it is not empty, contains no delimiter, quote, CR or
@@ -36,7 +36,8 @@ fn is_bare_in<T: Copy + PartialEq + From<u8>>(u: &[T], delimiter: T) -> bool {
     let special = |c: T| {
         (c == delimiter) | (c == T::from(b'"')) | (c == T::from(b'\r')) | (c == T::from(b'\n'))
     };
-    // `|` is used instead of `any`, because only a loop without an early exit is vectorized.
+    // `|` is used instead of `any`, because the compiler vectorizes only a loop without an early
+    // exit.
     let step_is_special =
         |step: &[T; STEP]| step.iter().fold(false, |found, c| found | special(*c));
     let Some(last_step) = u.last_chunk::<STEP>() else {
@@ -49,13 +50,13 @@ fn is_bare_in<T: Copy + PartialEq + From<u8>>(u: &[T], delimiter: T) -> bool {
         }
         rest = after;
     }
-    // The last step overlaps the one before it, which is cheaper than a loop over the remaining
-    // units.
+    // The last group of [`STEP`] units may overlap the group before it. Examining some units twice
+    // is cheaper than a loop over the remaining units.
     !step_is_special(last_step)
 }
 
-/// Splits the text after its first `"`, and returns both parts; returns `None` if the text has no
-/// `"`.
+/// Splits the text after its first `"` and returns both parts. Returns `None` if the text contains
+/// no `"`.
 #[inline]
 #[must_use]
 pub fn split_after_quote(units: Units<'_>) -> Option<(Units<'_>, Units<'_>)> {

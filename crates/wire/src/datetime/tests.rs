@@ -1,5 +1,5 @@
-//! Compares dates and times with a calendar that is counted day by day, and checks that invalid
-//! fields are refused.
+//! Comparisons of dates and times with a calendar that is counted day by day, and tests that
+//! invalid fields are rejected.
 
 use super::*;
 
@@ -116,7 +116,7 @@ fn instants_are_floored_to_milliseconds_and_go_to_utc() {
         stamp(2024, 0, Some(330)).to_unix_ms(),
         Ok(1_709_208_309_000 - 19_800_000)
     );
-    // Fractions are rounded towards the past before 1970 too.
+    // Before 1970, fractions are also rounded towards the past.
     let early = Timestamp {
         date: Date {
             year: 1969,

@@ -1,20 +1,19 @@
-//! [`ChunkedReader`]: decodes the chunked coding (RFC 9112, section 7.1), strictly and
-//! incrementally.
+//! [`ChunkedReader`]: a strict, incremental decoder of the chunked coding (RFC 9112, section 7.1).
 
 use super::error::ChunkedError;
 use super::field;
 
-/// The largest number of hexadecimal digits in the size of a chunk, which fit into 64 bits. A
-/// longer size is an error, even if its leading digits are zeros.
+/// The largest number of hexadecimal digits of a chunk size. This number of digits fits into 64
+/// bits. More digits are an error, even if the first ones are zeros.
 const MAX_SIZE_DIGITS: u8 = 16;
 
-/// The limits of a chunked request body.
+/// The limits on a request body in the chunked coding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChunkedLimits {
     /// The largest size of a body in bytes, without its chunk framing: 1 MiB by default.
     pub max_body_bytes: u64,
-    /// The largest total size in bytes of the chunk extensions of a body, which the server ignores:
-    /// 4 KiB by default.
+    /// The largest total size in bytes of the chunk extensions of a body: 4 KiB by default. The
+    /// server ignores the extensions.
     pub max_extension_bytes: usize,
     /// The largest size of the trailer in bytes: 8 KiB by default.
     pub max_trailer_bytes: usize,
@@ -33,11 +32,12 @@ impl Default for ChunkedLimits {
 /// The result of [`ChunkedReader::next`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodyChunk<'a> {
-    /// Bytes of the body, borrowed from the input; at least one byte.
+    /// Bytes of the body, borrowed from the input. The slice has at least one byte.
     Data(&'a [u8]),
-    /// All of the input was used, and the body is not complete.
+    /// The complete input was processed, and the body is not complete yet.
     NeedMore,
-    /// The body and its trailer are complete. The input after them belongs to the next request.
+    /// The body and its trailer are complete. The input after the processed bytes belongs to the
+    /// next request.
     End,
 }
 
@@ -58,30 +58,33 @@ enum ChunkState {
     Refused(ChunkedError),
 }
 
-/// Decodes a chunked body incrementally, without copying its data.
+/// An incremental decoder of a request body in the chunked coding. The data of the body is not
+/// copied.
 ///
-/// Trailer fields are validated and discarded. If they were added to the fields of the head, they
-/// could change decisions that the server has already made. RFC 9110, section 6.5.1, forbids fields
-/// of framing, routing and authentication in a trailer; a trailer with such a field is an error.
+/// Trailer fields are validated and discarded. If the decoder added them to the fields of the head,
+/// they could change decisions that the server has already made. A trailer with a field of framing,
+/// routing or authentication is an error, because RFC 9110, section 6.5.1, forbids such fields in a
+/// trailer.
 #[derive(Clone, Debug)]
 pub struct ChunkedReader {
     limits: ChunkedLimits,
     state: ChunkState,
-    /// While data is read: the number of bytes of the current chunk that have not arrived. While a
-    /// size line is read: the value of its digits so far.
+    /// While data is read, the number of bytes of the current chunk that have not arrived yet.
+    /// While a size line is read, the value of its digits so far.
     left: u64,
     body_bytes: u64,
     extension_bytes: usize,
     trailer_bytes: usize,
-    /// The first bytes of the name of the trailer field that is being read.
+    /// The first bytes of the name of the trailer field that is being read, for the comparison with
+    /// [`NOT_IN_TRAILERS`].
     name: [u8; MOST_NAME_BYTES],
     name_bytes: usize,
 }
 
-/// The length of the longest name in [`NOT_IN_TRAILERS`].
+/// The length in bytes of the longest name in [`NOT_IN_TRAILERS`].
 const MOST_NAME_BYTES: usize = 19;
 
-/// The names of fields that a trailer must not contain, because they are only valid in the head of
+/// The names of fields that a trailer must not contain, because they are valid only in the head of
 /// a request.
 const NOT_IN_TRAILERS: [&str; 15] = [
     "authorization",
@@ -102,7 +105,7 @@ const NOT_IN_TRAILERS: [&str; 15] = [
 ];
 
 impl ChunkedReader {
-    /// Creates a reader for a new body.
+    /// Creates a decoder for one request body.
     #[must_use]
     pub fn new(limits: ChunkedLimits) -> ChunkedReader {
         ChunkedReader {
@@ -123,12 +126,12 @@ impl ChunkedReader {
         self.state == ChunkState::End
     }
 
-    /// Processes the start of `input`. Returns the number of bytes used and their meaning. The
-    /// caller must call the function again with the bytes after these, until it returns
+    /// Processes bytes at the start of `input`. Returns the number of processed bytes and the
+    /// result. The caller must call this method again with the remaining bytes until it returns
     /// [`BodyChunk::NeedMore`] or [`BodyChunk::End`].
     ///
     /// # Errors
-    /// [`ChunkedError`]; later calls return the same error.
+    /// [`ChunkedError`]. All later calls return the same error.
     pub fn next<'a>(&mut self, input: &'a [u8]) -> Result<(usize, BodyChunk<'a>), ChunkedError> {
         let mut used = 0;
         loop {
@@ -157,7 +160,8 @@ impl ChunkedReader {
         }
     }
 
-    /// Processes one byte of a size line, of a line end or of the trailer.
+    /// Processes one byte of a size line, of a line end or of the trailer, and returns the next
+    /// state.
     fn step(&mut self, byte: u8) -> Result<ChunkState, ChunkedError> {
         Ok(match (self.state, byte) {
             (ChunkState::Size { digits: 1.. }, b'\r') => ChunkState::SizeLf,

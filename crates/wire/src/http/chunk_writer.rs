@@ -1,12 +1,13 @@
-//! [`ChunkHead`] and [`write_last_chunk`] write the chunked coding (RFC 9112, section 7.1).
+//! [`ChunkHead`] and [`write_last_chunk`]: the writer of the chunked coding (RFC 9112, section
+//! 7.1).
 
 use onecopy_text::ByteSink;
 
 use super::error::ResponseError;
 use super::field;
 
-/// The line with the size of a chunk. A vectored write sends the line together with the data of the
-/// chunk and a CR LF.
+/// The line with the size of a chunk. The caller sends it before the data of the chunk and the CR
+/// LF that ends the chunk, for example all three by one vectored write.
 #[derive(Clone, Copy, Debug)]
 pub struct ChunkHead {
     bytes: [u8; 18],
@@ -14,11 +15,11 @@ pub struct ChunkHead {
 }
 
 impl ChunkHead {
-    /// Creates the size line for a chunk of `len_bytes` bytes, which must not be 0: a chunk of 0
-    /// bytes ends the body.
+    /// Creates the size line for a chunk of `len_bytes` bytes. `len_bytes` must not be 0, because a
+    /// chunk of 0 bytes marks the end of the body.
     ///
     /// # Panics
-    /// If `len_bytes` is 0: a bug in the caller.
+    /// If `len_bytes` is 0, which is a bug of the caller.
     #[must_use]
     pub fn new(len_bytes: usize) -> ChunkHead {
         assert!(len_bytes > 0, "a chunk of 0 bytes ends the body");
@@ -34,19 +35,19 @@ impl ChunkHead {
         ChunkHead { bytes, start }
     }
 
-    /// Returns the size line with its CR LF.
+    /// Returns the bytes of the size line, including its CR LF.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes[self.start..]
     }
 }
 
-/// Appends the last chunk and its trailer fields. The last chunk marks the body as complete, so the
-/// caller must write it only if the whole body was written.
+/// Appends the last chunk and the trailer fields. The last chunk marks the body as complete, so the
+/// caller must write it only after the complete body.
 ///
 /// # Errors
-/// [`ResponseError::Name`], [`ResponseError::Value`], [`ResponseError::SinkFull`]. The sink is then
-/// unchanged.
+/// [`ResponseError::Name`], [`ResponseError::Value`], [`ResponseError::SinkFull`]. The sink then
+/// has its former contents.
 pub fn write_last_chunk<'t, S: ByteSink>(
     trailers: impl IntoIterator<Item = (&'t str, &'t [u8])>,
     sink: &mut S,
@@ -65,7 +66,7 @@ pub fn write_last_chunk<'t, S: ByteSink>(
     result
 }
 
-/// Validates a field of a response head or of a trailer, and appends its line.
+/// Validates a field of a response head or of a trailer, and appends its line to the sink.
 pub(super) fn write_field<S: ByteSink>(
     name: &[u8],
     value: &[u8],

@@ -1,10 +1,11 @@
-//! [`coding_quality`]: the content codings that a client accepts (RFC 9110, section 12.5.3).
+//! [`coding_quality`]: the weight that a client gives to a content coding (RFC 9110, section
+//! 12.5.3).
 
 use super::field::trim;
 
 /// Returns the weight, in thousandths, that a client gives to the content coding `name`. `fields`
-/// has the values of the `Accept-Encoding` fields of the client's request. Returns 0 if the client
-/// does not accept the coding. Elements that violate the grammar are ignored.
+/// are the values of the `Accept-Encoding` fields of the request. The weight is 0 if the client
+/// does not accept the coding. List elements with invalid syntax are ignored.
 pub fn coding_quality<'a>(fields: impl IntoIterator<Item = &'a [u8]>, name: &str) -> u16 {
     let (mut named, mut any) = (None, None);
     for element in fields
@@ -30,8 +31,8 @@ pub fn coding_quality<'a>(fields: impl IntoIterator<Item = &'a [u8]>, name: &str
     named.or(any).unwrap_or(0)
 }
 
-/// Returns the weight in a parameter such as `q=0.25`, in thousandths (RFC 9110, section 12.4.2):
-/// 250 for this example. Returns `None` if the syntax is invalid.
+/// Parses a weight such as `q=0.25` (RFC 9110, section 12.4.2) and returns it in thousandths, 250
+/// in this example. Returns `None` if the syntax is invalid.
 fn quality(weight: &[u8]) -> Option<u16> {
     let (b'q' | b'Q', value) = (*weight.first()?, weight.get(1..)?.strip_prefix(b"=")?) else {
         return None;

@@ -1,22 +1,22 @@
-//! [`Conditions`] and [`EntityTag`]: evaluates conditional requests (RFC 9110, section 13).
+//! [`Conditions`] and [`EntityTag`]: the evaluation of conditional requests (RFC 9110, section 13).
 
 use std::borrow::Cow;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::field::trim;
 
-/// An entity tag: an identifier of a version of a representation (RFC 9110, section 8.8.3).
+/// An entity tag, which identifies a version of a representation (RFC 9110, section 8.8.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EntityTag<'a> {
-    /// `true` for a weak tag: two representations with the same weak tag are equivalent, but may
-    /// differ in their bytes.
+    /// `true` for a weak tag. Two representations with the same weak tag are equivalent, but their
+    /// bytes may differ.
     pub is_weak: bool,
-    /// The contents of the tag between its quotes.
+    /// The characters of the tag between its quotes.
     pub opaque: &'a [u8],
 }
 
 impl<'a> EntityTag<'a> {
-    /// Parses a whole text as an entity tag; returns `None` if it is not one.
+    /// Parses `text` as exactly one entity tag. Returns `None` if it is not an entity tag.
     #[must_use]
     pub fn parse(text: &'a [u8]) -> Option<EntityTag<'a>> {
         match EntityTag::first(text) {
@@ -25,8 +25,8 @@ impl<'a> EntityTag<'a> {
         }
     }
 
-    /// Parses the entity tag at the start of `text`. Returns the tag and the text after it; `None`
-    /// if `text` does not start with one.
+    /// Parses the entity tag at the start of `text`. Returns the tag and the remaining text.
+    /// Returns `None` if `text` does not start with an entity tag.
     fn first(text: &'a [u8]) -> Option<(EntityTag<'a>, &'a [u8])> {
         // The prefix `W/` of a weak tag is case-sensitive.
         let (is_weak, quoted) = match text.strip_prefix(b"W/") {
@@ -40,32 +40,33 @@ impl<'a> EntityTag<'a> {
         is_tag.then_some((EntityTag { is_weak, opaque }, rest))
     }
 
-    /// Returns the result of the strong comparison (RFC 9110, section 8.8.3.2): `true` if both tags
-    /// are strong and equal, and thus denote identical bytes.
+    /// Compares two tags by the strong comparison (RFC 9110, section 8.8.3.2). It returns `true` if
+    /// both tags are strong and equal, which means that the representations have the same bytes.
     #[must_use]
     pub fn is_strongly(&self, other: &EntityTag<'_>) -> bool {
         !self.is_weak && !other.is_weak && self.opaque == other.opaque
     }
 
-    /// Returns the result of the weak comparison (RFC 9110, section 8.8.3.2): `true` if the tags
-    /// are equal except for weakness, and thus denote equivalent representations.
+    /// Compares two tags by the weak comparison (RFC 9110, section 8.8.3.2). It returns `true` if
+    /// the tags are equal apart from their weakness, which means that the representations are
+    /// equivalent.
     #[must_use]
     pub fn is_weakly(&self, other: &EntityTag<'_>) -> bool {
         self.opaque == other.opaque
     }
 }
 
-/// The validators of the current representation of a resource, which are the fields `ETag` and
-/// `Last-Modified` of a response.
+/// The validators of the current representation of a resource, which responses carry in the fields
+/// `ETag` and `Last-Modified`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Validators<'a> {
-    /// The entity tag of the representation; `None` if it has none.
+    /// The entity tag of the representation; `None` if the representation has no tag.
     pub tag: Option<EntityTag<'a>>,
-    /// The time of the last change, in whole seconds since 1970; `None` if it is not known.
+    /// The time of the last change in whole seconds since 1970; `None` if it is unknown.
     pub modified: Option<u64>,
 }
 
-/// The fields of a request that make it conditional (`If-Match` and others), and its field `Range`.
+/// The fields of a request that make it conditional (such as `If-Match`), and its `Range` field.
 #[derive(Clone, Debug, Default)]
 pub struct Conditions<'a> {
     if_match: Option<Cow<'a, [u8]>>,
@@ -76,24 +77,24 @@ pub struct Conditions<'a> {
     range: SingleField<'a>,
 }
 
-/// The value of a field that may occur at most once in a request.
+/// The value of a field that a request may contain only once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum SingleField<'a> {
     #[default]
     Absent,
     Given(&'a [u8]),
-    /// The field occurred more than once, which RFC 9110 does not permit.
+    /// The request contains the field more than once, which RFC 9110 does not permit.
     Repeated,
 }
 
-/// The result of evaluating the conditions of a request (RFC 9110, section 13.2.2).
+/// The result of the evaluation of a request's conditions (RFC 9110, section 13.2.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// No condition prevents the request: it is performed.
+    /// The conditions permit the request, or there are none. The server performs the request.
     Proceed,
-    /// The response has status 304: the client's copy is current.
+    /// The client's copy is current. The response has the status 304.
     NotModified,
-    /// The response has status 412: a condition is false.
+    /// A condition is false. The response has the status 412.
     Failed,
 }
 
@@ -107,9 +108,9 @@ impl<'a> SingleField<'a> {
 }
 
 impl<'a> Conditions<'a> {
-    /// Collects the conditions from the fields of a request.
+    /// Collects the conditions from the header fields of a request.
     ///
-    /// The values are borrowed. Only a list that is divided over several fields is copied.
+    /// The values are borrowed. A list of tags is copied only if it is divided over several fields.
     pub fn of<N: AsRef<[u8]>>(fields: impl IntoIterator<Item = (N, &'a [u8])>) -> Conditions<'a> {
         let mut conditions = Conditions::default();
         for (name, value) in fields {
@@ -119,7 +120,7 @@ impl<'a> Conditions<'a> {
     }
 
     fn add(&mut self, name: &[u8], value: &'a [u8]) {
-        // Comparing the lengths first excludes nearly all fields.
+        // The lengths are compared first, which excludes nearly all fields at low cost.
         let is = |expected: &[u8]| name.eq_ignore_ascii_case(expected);
         match name.len() {
             5 if is(b"range") => self.range.add(value),
@@ -132,8 +133,8 @@ impl<'a> Conditions<'a> {
         }
     }
 
-    /// Evaluates the conditions against the validators of the current representation. `is_read`
-    /// must be `true` for the methods GET and HEAD, and `false` for all other methods.
+    /// Evaluates the conditions against the validators `now` of the current representation.
+    /// `is_read` must be `true` for the methods GET and HEAD, and `false` for all other methods.
     #[must_use]
     pub fn verdict(&self, now: &Validators<'_>, is_read: bool) -> Verdict {
         if let Some(list) = &self.if_match {
@@ -162,10 +163,10 @@ impl<'a> Conditions<'a> {
         Verdict::Proceed
     }
 
-    /// Returns the value of `Range` if the range applies: the field is present, and `If-Range`
-    /// confirms that the client's bytes are current (RFC 9110, section 13.1.5). A date confirms
-    /// this only if it is equal to the time of the last change, and is before `now_s`, the current
-    /// time in whole seconds since 1970.
+    /// Returns the value of the `Range` field if it applies; otherwise `None`. It applies if
+    /// `If-Range` is absent, or confirms that the client's copy is current (RFC 9110, section
+    /// 13.1.5). A date in `If-Range` confirms this only if it is equal to the time of the last
+    /// change and earlier than `now_s`, the current time in whole seconds since 1970.
     #[must_use]
     pub fn range(&self, now: &Validators<'_>, now_s: u64) -> Option<&'a [u8]> {
         let SingleField::Given(range) = self.range else {
@@ -184,7 +185,7 @@ impl<'a> Conditions<'a> {
     }
 }
 
-/// Appends the value of another header field of the same name to `list`, after a comma (RFC 9110,
+/// Adds the value of a further header field of the same name to `list`, after a comma (RFC 9110,
 /// section 5.3).
 fn join<'a>(list: &mut Option<Cow<'a, [u8]>>, value: &'a [u8]) {
     match list {
@@ -197,8 +198,8 @@ fn join<'a>(list: &mut Option<Cow<'a, [u8]>>, value: &'a [u8]) {
     }
 }
 
-/// Returns `true` if a list of entity tags is `*`, or contains a tag for which `is_one` returns
-/// `true`; returns `false` if the list is malformed.
+/// Returns `true` if a list of entity tags is `*`, or if it contains a tag for which `is_one`
+/// returns `true`. Returns `false` if the list is malformed.
 fn names(list: &[u8], is_one: impl Fn(EntityTag<'_>) -> bool) -> bool {
     let mut rest = trim(list);
     if rest == b"*" {
@@ -222,8 +223,8 @@ fn names(list: &[u8], is_one: impl Fn(EntityTag<'_>) -> bool) -> bool {
     found
 }
 
-/// Parses an HTTP date in one of its three forms (RFC 9110, section 5.6.7), and returns it in
-/// seconds since 1970. Returns `None` for text in any other form, and for a date before 1970.
+/// Parses a date in one of the three HTTP formats (RFC 9110, section 5.6.7), and returns it in
+/// seconds since 1970. Returns `None` for text in another format, and for a date before 1970.
 #[must_use]
 pub fn parse_date(text: &[u8]) -> Option<u64> {
     let date = httpdate::parse_http_date(std::str::from_utf8(text).ok()?).ok()?;
@@ -232,10 +233,12 @@ pub fn parse_date(text: &[u8]) -> Option<u64> {
         .map(|since| since.as_secs())
 }
 
-/// Formats a time, in seconds since 1970, as an HTTP date such as `Sun, 06 Nov 1994 08:49:37 GMT`.
+/// Formats a time, given in seconds since 1970, as an HTTP date such as
+/// `Sun, 06 Nov 1994 08:49:37 GMT`.
 #[must_use]
 pub fn date_text(seconds: u64) -> String {
-    // Later times cannot be written in this form, whose year has four digits.
+    // The year of an HTTP date has four digits, so later times are replaced by the end of the year
+    // 9999.
     let most = Duration::from_secs(253_402_300_799);
     let date: SystemTime = UNIX_EPOCH + Duration::from_secs(seconds).min(most);
     httpdate::fmt_http_date(date)
@@ -267,7 +270,7 @@ mod tests {
 
     #[test]
     fn tags_are_compared_as_the_standard_has_it() {
-        // The table of RFC 9110, section 8.8.3.2.
+        // The examples in the table of RFC 9110, section 8.8.3.2.
         let tag = |text: &'static str| EntityTag::parse(text.as_bytes()).unwrap();
         for (a, b, strongly, weakly) in [
             ("W/\"1\"", "W/\"1\"", false, true),

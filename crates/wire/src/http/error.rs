@@ -1,30 +1,30 @@
-//! [`HeadError`], [`ChunkedError`] and [`ResponseError`]: the reasons why a message is rejected,
-//! each with the status of the response to send.
+//! [`HeadError`], [`ChunkedError`] and [`ResponseError`]: the reasons for which an HTTP message is
+//! rejected. For errors of a request, the status of the error response is part of the type.
 
 use std::fmt;
 
 use onecopy_text::SinkFull;
 
-/// The reason why [`super::HeadParser::advance`] rejects a request head.
+/// The reason for which [`super::HeadParser::advance`] rejects a request head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum HeadError {
     /// The request line is not `method SP target SP HTTP/d.d`.
     RequestLine,
-    /// The method is longer than 24 bytes, or is CONNECT. No known method is that long. CONNECT
-    /// would turn the connection into a tunnel (RFC 9110, section 9.3.6), and the server is not a
-    /// proxy.
+    /// The method is longer than 24 bytes, or is CONNECT. No registered method is that long.
+    /// CONNECT would turn the connection into a tunnel (RFC 9110, section 9.3.6), and this server
+    /// is not a proxy.
     Method,
-    /// The target contains `#` or a byte that is not visible ASCII, or has a form that
-    /// [`super::TargetForm`] does not have.
+    /// The target contains `#` or a byte that is not visible ASCII, or it is in none of the forms
+    /// of [`super::TargetForm`].
     Target,
-    /// The version is well-formed, but neither 1.0 nor 1.1.
+    /// The HTTP version is syntactically valid, but neither 1.0 nor 1.1.
     Version,
-    /// A line ends with an LF that is not preceded by a CR.
+    /// A line ends with an LF without a CR before it.
     BareLf,
-    /// A CR is not followed by LF.
+    /// The head contains a CR that is not followed by LF.
     BareCr,
-    /// The head contains NUL, another control character, or DEL.
+    /// The head contains NUL, DEL or another control character that is not permitted.
     Control,
     /// A field line begins with a space or tab: obsolete line folding (RFC 9112, section 5.2).
     Folded,
@@ -37,15 +37,16 @@ pub enum HeadError {
     Host,
     /// The value of `Host`, or the host and port in the target, is empty or invalid.
     Authority,
-    /// A field that may occur only once (by RFC 9110: `Content-Type`, `Authorization`, `Range`, …)
-    /// occurs more often. Parsers differ in which of the values they use.
+    /// A field that RFC 9110 permits only once (such as `Content-Type`, `Authorization` or `Range`)
+    /// occurs more than once. Parsers differ in which of the values they use.
     Repeated,
-    /// `Content-Length` occurs more than once, is not a plain number, or exceeds 64 bits.
+    /// `Content-Length` occurs more than once, is not a sequence of digits, or exceeds 64 bits.
     ContentLength,
-    /// `Transfer-Encoding` occurs together with `Content-Length` or in HTTP/1.0, has another coding
-    /// after `chunked`, or is malformed.
+    /// `Transfer-Encoding` occurs together with `Content-Length` or in an HTTP/1.0 request, has
+    /// another coding after `chunked`, or is malformed.
     TransferEncoding,
-    /// The request has a transfer coding other than `chunked`, which this server does not support.
+    /// The request has a transfer coding other than `chunked`. This server supports no other
+    /// transfer coding.
     UnknownCoding,
     /// The request has an `Expect` field with a value other than `100-continue`.
     Expectation,
@@ -58,7 +59,7 @@ pub enum HeadError {
 }
 
 impl HeadError {
-    /// A list of all variants, for code and tests that must handle each of them.
+    /// All variants. Tests use this list to check each error.
     pub const ALL: [HeadError; 20] = [
         HeadError::RequestLine,
         HeadError::Method,
@@ -82,7 +83,7 @@ impl HeadError {
         HeadError::TooManyHeaders,
     ];
 
-    /// Returns the status of the response that is sent before the connection is closed.
+    /// Returns the status of the error response, after which the connection is closed.
     #[must_use]
     pub fn status(self) -> u16 {
         match self {
@@ -127,26 +128,28 @@ impl fmt::Display for HeadError {
 
 impl std::error::Error for HeadError {}
 
-/// The reason why [`super::ChunkedReader::next`] rejects a chunked body.
+/// The reason for which [`super::ChunkedReader::next`] rejects a request body in the chunked
+/// coding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ChunkedError {
-    /// The size of a chunk is not 1 to 16 hexadecimal digits.
+    /// The size of a chunk does not consist of 1 to 16 hexadecimal digits.
     Size,
-    /// A chunk extension contains an invalid byte, or the extensions exceed their limit.
+    /// A chunk extension contains an invalid byte, or the extensions together are longer than their
+    /// limit.
     Extension,
-    /// A line does not end with CR LF.
+    /// A size line or trailer line does not end with CR LF.
     LineEnd,
     /// The data of a chunk is not followed by CR LF.
     DataEnd,
-    /// A trailer field is malformed, or the trailer exceeds its limit.
+    /// A trailer field is malformed or not permitted, or the trailer is longer than its limit.
     Trailer,
     /// The body is longer than [`super::ChunkedLimits::max_body_bytes`].
     BodyTooLarge,
 }
 
 impl ChunkedError {
-    /// A list of all variants, for code and tests that must handle each of them.
+    /// All variants. Tests use this list to check each error.
     pub const ALL: [ChunkedError; 6] = [
         ChunkedError::Size,
         ChunkedError::Extension,
@@ -156,7 +159,7 @@ impl ChunkedError {
         ChunkedError::BodyTooLarge,
     ];
 
-    /// Returns the status of the response that is sent before the connection is closed.
+    /// Returns the status of the error response, after which the connection is closed.
     #[must_use]
     pub fn status(self) -> u16 {
         match self {
@@ -181,9 +184,10 @@ impl fmt::Display for ChunkedError {
 
 impl std::error::Error for ChunkedError {}
 
-/// The reason why [`super::ResponseHead`] refuses to write a response head. The cause is a bug in
-/// the application, such as an invalid name or value, which could end its line and add further
-/// fields. After this error, the sink is unchanged.
+/// The reason for which [`super::ResponseHead`] does not write a response head. The cause is
+/// usually a bug in the application, such as an invalid field name or value. An invalid value could
+/// end its line and add further fields to the head. After an error, the sink has its former
+/// contents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ResponseError {
@@ -191,12 +195,13 @@ pub enum ResponseError {
     Status(u16),
     /// The reason phrase contains a control character.
     Reason,
-    /// The name of a field is not a token. The variant contains the name, with unprintable
+    /// The name of a field is not a token (RFC 9110). The string is the name, with unprintable
     /// characters escaped.
     Name(String),
-    /// The value of the field with this name contains CR, LF, NUL or another control character.
+    /// The value of a field contains CR, LF, NUL or another control character. The string is the
+    /// name of the field.
     Value(String),
-    /// The sink has no space for the head and cannot grow.
+    /// The sink cannot grow to contain the head.
     SinkFull(SinkFull),
 }
 

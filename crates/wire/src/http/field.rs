@@ -1,11 +1,11 @@
-//! Functions that validate the bytes of field names, field values and authorities (RFC 9110,
-//! section 5; RFC 3986, section 3.2).
+//! Validation of field names, field values and authorities (RFC 9110, section 5; RFC 3986, section
+//! 3.2).
 
 const TOKEN: u8 = 1;
 const VALUE: u8 = 2;
 const HOST: u8 = 4;
 
-/// For each byte, the classes of characters that it belongs to, as a bit mask.
+/// The character classes of each byte, as a mask of [`TOKEN`], [`VALUE`] and [`HOST`].
 const CLASS: [u8; 256] = {
     let mut table = [0; 256];
     let mut b = 0;
@@ -40,27 +40,28 @@ fn all(bytes: &[u8], class: u8) -> bool {
     bytes.iter().all(|b| CLASS[usize::from(*b)] & class != 0)
 }
 
-/// Returns `true` if the bytes are a token: a method or field name (RFC 9110, section 5.6.2).
+/// Returns `true` if `bytes` is a token, which is the syntax of methods and field names (RFC 9110,
+/// section 5.6.2).
 #[must_use]
 pub fn is_token(bytes: &[u8]) -> bool {
     !bytes.is_empty() && all(bytes, TOKEN)
 }
 
-/// Returns `true` if a field value may contain the bytes: visible ASCII, space, tab and bytes from
-/// 0x80 on (RFC 9110, section 5.5).
+/// Returns `true` if a field value may contain all of `bytes`: visible ASCII, space, tab and bytes
+/// from 0x80 on (RFC 9110, section 5.5).
 #[must_use]
 pub fn is_value(bytes: &[u8]) -> bool {
     all(bytes, VALUE)
 }
 
-/// Returns `true` if a line of a request head, without its CR LF, may contain `byte`.
+/// Returns `true` if a line of a request head, apart from its CR LF, may contain `byte`.
 #[inline]
 #[must_use]
 pub(crate) fn is_value_byte(byte: u8) -> bool {
     CLASS[usize::from(byte)] & VALUE != 0
 }
 
-/// Returns the bytes without leading and trailing spaces and tabs (RFC 9110, section 5.6.3).
+/// Returns `bytes` without leading and trailing spaces and tabs (RFC 9110, section 5.6.3).
 #[must_use]
 pub fn trim(mut bytes: &[u8]) -> &[u8] {
     while let [b' ' | b'\t', rest @ ..] | [rest @ .., b' ' | b'\t'] = bytes {
@@ -69,7 +70,7 @@ pub fn trim(mut bytes: &[u8]) -> &[u8] {
     bytes
 }
 
-/// Returns `true` if the bytes are `host[:port]` with a non-empty host, and without userinfo.
+/// Returns `true` if `bytes` is `host[:port]`, with a non-empty host and without user information.
 #[must_use]
 pub fn is_authority(bytes: &[u8]) -> bool {
     let (host, port) = match bytes {
@@ -94,7 +95,7 @@ pub fn is_authority(bytes: &[u8]) -> bool {
     !host.is_empty() && all(host, HOST) && is_port(port)
 }
 
-/// Returns `true` if the bytes are the digits of a port below 65536, or empty: RFC 3986 permits an
+/// Returns `true` if `digits` is the number of a port (below 65536) or empty. RFC 3986 permits an
 /// empty port.
 fn is_port(digits: &[u8]) -> bool {
     digits.len() <= 5

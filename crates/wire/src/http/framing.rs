@@ -1,5 +1,5 @@
-//! [`FramingFields`]: the request fields that determine the length of the body, the host, and
-//! whether the connection stays open (RFC 9112, sections 3.2, 6 and 9.3).
+//! [`FramingFields`]: the request fields that determine the length of the body, the host, and the
+//! persistence of the connection (RFC 9112, sections 3.2, 6 and 9.3).
 
 use std::ops::Range;
 
@@ -8,17 +8,17 @@ use super::field;
 use super::index::HeadIndex;
 use super::request::{BodyFraming, Connection, Version};
 
-/// The fields that determine the length of the body, the host, and whether the connection stays
-/// open, with the values that were read so far.
+/// The values, read so far, of the fields that determine the length of the body, the host, and the
+/// persistence of the connection.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FramingFields {
     host: Option<Range<usize>>,
     content_length: Option<u64>,
-    /// `true` if `chunked` is the last of the transfer codings read so far.
+    /// `true` if `chunked` is the last transfer coding that was read.
     chunked: bool,
     /// `true` if a transfer coding other than `chunked` was read.
     unknown_coding: bool,
-    /// A mask of the fields of [`SINGLETONS`] that were read: one bit for each field.
+    /// A mask with one bit for each field of [`SINGLETONS`] that was read.
     singletons: u16,
     close: bool,
     keep_alive: bool,
@@ -26,11 +26,11 @@ pub(super) struct FramingFields {
 }
 
 impl FramingFields {
-    /// Records the value of a field that determines the length of the body, the host, or whether
-    /// the connection stays open. Other fields are only checked for repetition.
+    /// Records the value of a field if it determines the length of the body, the host, or the
+    /// persistence of the connection. All other fields are only checked for repetition.
     ///
     /// # Errors
-    /// The variants of [`HeadError`] that concern these fields.
+    /// The variants of [`HeadError`] for an invalid or repeated field of these kinds.
     pub(super) fn note(
         &mut self,
         name: &[u8],
@@ -82,9 +82,9 @@ impl FramingFields {
         Ok(())
     }
 
-    /// Records the next transfer coding. All `Transfer-Encoding` fields of a request form one list
-    /// of codings. `chunked` must be the last one, otherwise the end of the body is not known (RFC
-    /// 9112, section 6.3).
+    /// Records the next transfer coding. The codings of all `Transfer-Encoding` fields of a request
+    /// form one list. `chunked` must be the last of them, because otherwise the end of the body is
+    /// unknown (RFC 9112, section 6.3).
     fn transfer_coding(&mut self, coding: &[u8]) -> Result<(), HeadError> {
         if self.chunked || !field::is_token(coding) {
             return Err(HeadError::TransferEncoding);
@@ -94,8 +94,8 @@ impl FramingFields {
         Ok(())
     }
 
-    /// Called when the head is complete. Determines the length of the body, the host, and whether
-    /// the connection stays open, and stores the results in `index`.
+    /// Determines the length of the body, the host, and the persistence of the connection, and
+    /// stores them in `index`. It is called when the head is complete.
     ///
     /// # Errors
     /// [`HeadError::Host`], [`HeadError::TransferEncoding`], [`HeadError::UnknownCoding`].
@@ -104,11 +104,11 @@ impl FramingFields {
         if is_11 && self.host.is_none() {
             return Err(HeadError::Host);
         }
-        // RFC 9112, section 3.2.2: the host of a target in absolute form takes precedence over the
-        // field.
+        // RFC 9112, section 3.2.2: the host in a target in absolute form takes precedence over the
+        // `Host` field.
         index.authority = index.authority.take().or(self.host);
-        // RFC 9112, section 6.1: both fields together, or chunked in HTTP/1.0, are used to smuggle
-        // requests.
+        // RFC 9112, section 6.1: a request with both `Transfer-Encoding` and `Content-Length`, or
+        // with `Transfer-Encoding` in HTTP/1.0, may be an attempt at request smuggling.
         let is_coded = self.chunked || self.unknown_coding;
         if is_coded && (self.content_length.is_some() || !is_11) {
             return Err(HeadError::TransferEncoding);
@@ -126,14 +126,14 @@ impl FramingFields {
         } else {
             Connection::KeepAlive
         };
-        // RFC 9110, section 10.1.1: an expectation in an HTTP/1.0 request is ignored.
+        // RFC 9110, section 10.1.1: a server ignores an expectation in an HTTP/1.0 request.
         index.expects_continue = self.expects_continue && is_11;
         Ok(())
     }
 }
 
-/// Parses the value of `Content-Length`: digits only, below 2^64. Returns `None` for any other
-/// text, such as a list or a number with a sign.
+/// Parses the value of `Content-Length`, which must consist of digits and be below 2^64. Returns
+/// `None` for any other text, such as a list or a number with a sign.
 fn content_length(value: &[u8]) -> Option<u64> {
     if value.is_empty() {
         return None;
@@ -144,9 +144,10 @@ fn content_length(value: &[u8]) -> Option<u64> {
     })
 }
 
-/// Request fields that must occur at most once (RFC 9110; for `Origin`, RFC 6454). The fields that
-/// `FramingFields::note` checks separately are not in this list. For CGI (RFC 3875, section
-/// 4.1.18), two such fields would be joined by a comma to a value that neither field had.
+/// The request fields that may occur only once according to RFC 9110 (for `Origin`, RFC 6454).
+/// [`FramingFields::note`] checks some further fields itself. CGI (RFC 3875, section 4.1.18) joins
+/// repeated fields with a comma, which would produce a value that the client did not send in any
+/// field.
 const SINGLETONS: [&str; 15] = [
     "authorization",
     "content-location",
@@ -165,10 +166,10 @@ const SINGLETONS: [&str; 15] = [
     "user-agent",
 ];
 
-/// Returns the bit of the field with this name in the mask `singletons`; `None` if [`SINGLETONS`]
-/// does not contain the name.
+/// Returns the bit of the field `name` in the mask `singletons`; `None` if [`SINGLETONS`] does not
+/// contain the field.
 fn singleton(name: &[u8]) -> Option<u16> {
-    // Comparing lengths and first letters first excludes most fields.
+    // The length and the first letter are compared first, which excludes most fields at low cost.
     let at = match (name.len(), name.first()? | 0x20) {
         (13, b'a') => 0,
         (16, b'c') => 1,

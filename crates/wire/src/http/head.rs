@@ -1,4 +1,4 @@
-//! [`HeadParser`] parses a request head line by line, while its bytes arrive in a buffer.
+//! [`HeadParser`]: parses a request head line by line while its bytes arrive in a buffer.
 
 use std::ops::Range;
 
@@ -8,22 +8,23 @@ use super::framing::FramingFields;
 use super::index::{Field, HeadIndex};
 use super::request::{Method, RequestHead, TargetForm, Version};
 
-/// The length in bytes of the longest method that is accepted. The longest method that is
-/// registered with IANA has 17 bytes.
+/// The length in bytes of the longest accepted method. The longest method registered with IANA has
+/// 17 bytes.
 const MAX_METHOD_BYTES: usize = 24;
 
-/// The limits of a request head.
+/// The limits on the size of a request head, and an option for field names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeadLimits {
-    /// The size of the largest accepted head in bytes, including its empty line: 64 KiB by default.
+    /// The largest accepted size of a head in bytes, including the empty line at its end: 64 KiB by
+    /// default.
     pub max_head_bytes: usize,
-    /// The length of the longest accepted target in bytes: 16 KiB by default.
+    /// The largest accepted length of a target in bytes: 16 KiB by default.
     pub max_target_bytes: usize,
-    /// The largest number of header fields: 100 by default.
+    /// The largest accepted number of header fields: 100 by default.
     pub max_headers: usize,
-    /// `true` if field names may contain `_` (the default). CGI and WSGI convert `X_A` and `X-A` to
-    /// the same name, so a client could send a field that only a proxy may set. The WSGI server
-    /// therefore sets `false`.
+    /// `true` if field names may contain `_`, which is the default. CGI and WSGI convert `X_A` and
+    /// `X-A` to the same name. A client could therefore use `X_A` to set a field `X-A` that only a
+    /// proxy may set. The WSGI server sets this option to `false`.
     pub underscores: bool,
 }
 
@@ -38,30 +39,31 @@ impl Default for HeadLimits {
     }
 }
 
-/// The kind of line that the parser expects next.
+/// The type of line that the parser expects next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum HeadLine {
-    /// The request line; one empty line may precede it (RFC 9112, section 2.2).
+    /// The request line, before which one empty line is permitted (RFC 9112, section 2.2).
     First,
-    /// The request line, after an empty line was skipped.
+    /// The request line, after an empty line was already skipped.
     Request,
-    /// A field line, or the empty line that ends the head.
+    /// A field line, or the empty line at the end of the head.
     Field,
     /// No line, because the head is complete or was rejected.
     Nothing,
 }
 
-/// Parses one request head while its bytes arrive in a buffer. Each byte is examined once for the
-/// end of its line and once for its meaning, even if few bytes arrive at a time. An error is
-/// reported as soon as the line that contains it is complete; a control character is reported as
-/// soon as it arrives.
+/// A parser of one request head, whose bytes arrive in a buffer. Each byte is examined once for
+/// line ends and once for its contents, even if only few bytes arrive at a time. The parser reports
+/// an error when the line that contains it is complete. It reports a control character as soon as
+/// the character arrives.
 ///
-/// A connection keeps and reuses its parser, so that a request allocates no memory.
+/// A connection reuses its parser for all its requests, so that a request allocates no memory for
+/// it.
 #[derive(Clone, Debug)]
 pub struct HeadParser {
     limits: HeadLimits,
     next: HeadLine,
-    /// The number of bytes at the start of the buffer that were already searched for line ends.
+    /// The number of bytes at the start of the buffer in which line ends were already searched.
     scanned: usize,
     line_start: usize,
     index: HeadIndex,
@@ -84,8 +86,8 @@ impl HeadParser {
         }
     }
 
-    /// Prepares the parser for the next request. The next buffer must start with the first byte of
-    /// this request.
+    /// Prepares the parser for the next request. The buffer passed to the next call of
+    /// [`HeadParser::advance`] must start with the first byte of this request.
     pub fn reset(&mut self) {
         let mut fields = std::mem::take(&mut self.index.fields);
         fields.clear();
@@ -93,13 +95,12 @@ impl HeadParser {
         self.index.fields = fields;
     }
 
-    /// Continues to parse the head. `buffer` must contain all bytes of the head from its start:
-    /// those passed to the last call, and those received since then. Returns the length of the head
-    /// in bytes once its empty line has arrived, otherwise `None`. The bytes after the head are not
-    /// examined.
+    /// Continues to parse the head. `buffer` must contain all bytes of the head that have arrived
+    /// so far, including those of earlier calls. Returns the length of the head in bytes if its
+    /// empty line has arrived, otherwise `None`. Bytes after the head are not examined.
     ///
     /// # Errors
-    /// [`HeadError`]; later calls return the same error.
+    /// [`HeadError`]. All later calls return the same error.
     pub fn advance(&mut self, buffer: &[u8]) -> Result<Option<usize>, HeadError> {
         if let Some(error) = self.refused {
             return Err(error);
@@ -110,16 +111,16 @@ impl HeadParser {
         })
     }
 
-    /// Returns the head as a view of `buffer`; `None` until [`HeadParser::advance`] has returned
-    /// its length.
+    /// Returns the parsed head as a view of `buffer`. Returns `None` if [`HeadParser::advance`] has
+    /// not returned the length of the head yet.
     #[must_use]
     pub fn head<'a>(&'a self, buffer: &'a [u8]) -> Option<RequestHead<'a>> {
         self.is_complete().then(|| self.index.view(buffer))
     }
 
-    /// Returns the index of a complete head, and resets the parser for the next head. The caller
-    /// stores the index together with the buffer. Returns `None` until [`HeadParser::advance`] has
-    /// returned its length.
+    /// Returns the index of a complete head and resets the parser for the next head. The caller
+    /// must keep the buffer to which the index refers. Returns `None` if [`HeadParser::advance`]
+    /// has not returned the length of the head yet.
     pub fn take(&mut self) -> Option<HeadIndex> {
         if !self.is_complete() {
             return None;
@@ -129,8 +130,8 @@ impl HeadParser {
         Some(index)
     }
 
-    /// Returns `true` if any byte of the next head has arrived. This distinguishes a slow peer,
-    /// which has sent a part of a head, from an idle one.
+    /// Returns `true` if at least one byte of the next head has arrived. This distinguishes a slow
+    /// peer, which has sent a part of a head, from an idle peer.
     #[must_use]
     pub fn has_begun(&self) -> bool {
         self.scanned > 0
@@ -145,8 +146,8 @@ impl HeadParser {
             return Ok(Some(self.index.len_bytes));
         }
         loop {
-            // Bytes after the limit are not examined, so the result does not depend on how the
-            // bytes were split into reads.
+            // Bytes after the limit are not examined. Therefore the result does not depend on the
+            // sizes of the reads by which the bytes arrived.
             let (limit, too_long) = self.line_limit();
             let within = &buffer[..buffer.len().min(limit)];
             let Some(end) = self.find_line_end(within)? else {
@@ -177,8 +178,8 @@ impl HeadParser {
         }
     }
 
-    /// Returns the largest position at which the next line, including its CR LF, may end. Also
-    /// returns the error to report if the line is longer.
+    /// Returns the largest position at which the next line may end, including its CR LF, and the
+    /// error to report if the line is longer.
     fn line_limit(&self) -> (usize, HeadError) {
         let whole = self.limits.max_head_bytes;
         if self.next == HeadLine::Field {
@@ -189,8 +190,8 @@ impl HeadParser {
         (limit, HeadError::TargetTooLong)
     }
 
-    /// Returns the position of the next CR LF; `None` if it has not arrived. A CR or LF that is not
-    /// part of a CR LF, or another control character, is an error.
+    /// Returns the position of the next CR LF; `None` if it has not arrived. A control character is
+    /// an error, and so is a CR or LF that is not part of a CR LF.
     fn find_line_end(&mut self, buffer: &[u8]) -> Result<Option<usize>, HeadError> {
         let unseen = &buffer[self.scanned..];
         let Some(offset) = unseen.iter().position(|b| !field::is_value_byte(*b)) else {
@@ -207,8 +208,8 @@ impl HeadParser {
         }
     }
 
-    /// Parses `method SP request-target SP HTTP-version` (RFC 9112, section 3); each SP must be
-    /// exactly one space.
+    /// Parses the request line `method SP request-target SP HTTP-version` (RFC 9112, section 3).
+    /// Each SP must be exactly one space.
     fn request_line(&mut self, buffer: &[u8], line: Range<usize>) -> Result<(), HeadError> {
         let text = &buffer[line.clone()];
         let space = |from: usize| {
@@ -246,12 +247,13 @@ impl HeadParser {
         self.target(buffer)
     }
 
-    /// Validates the form of the target (RFC 9112, section 3.2).
+    /// Validates the target and determines its form (RFC 9112, section 3.2).
     fn target(&mut self, buffer: &[u8]) -> Result<(), HeadError> {
         let range = self.index.target.clone();
         let target = &buffer[range.clone()];
-        // A client never sends a fragment, and parsers disagree on `#` in a target. All other
-        // visible characters are accepted: browsers send `|`.
+        // A client never sends a fragment, and parsers interpret `#` in a target differently, so
+        // `#` is an error. All other visible characters are accepted, because browsers send some
+        // that RFC 3986 forbids, such as `|`.
         if !target.iter().all(|b| b.is_ascii_graphic() && *b != b'#') {
             return Err(HeadError::Target);
         }
@@ -282,7 +284,8 @@ impl HeadParser {
         Ok(())
     }
 
-    /// Parses `field-name ":" OWS field-value OWS` (RFC 9112, section 5).
+    /// Parses the field line `field-name ":" OWS field-value OWS` (RFC 9112, section 5), in which
+    /// OWS is optional white space.
     fn field_line(&mut self, buffer: &[u8], line: Range<usize>) -> Result<(), HeadError> {
         let text = &buffer[line.clone()];
         if matches!(text.first(), Some(b' ' | b'\t')) {
@@ -307,8 +310,8 @@ impl HeadParser {
         let value_start = line.start + colon + 1 + blanks.count().min(after.len() - value.len());
         let value_range = value_start..value_start + value.len();
         self.seen.note(name, value, &value_range)?;
-        // RFC 9112, section 3.2.2: only a target in absolute form has an authority, which is then
-        // the host.
+        // RFC 9112, section 3.2.2: if the target is in absolute form, its authority replaces the
+        // value of `Host`. Only such a target has an authority.
         let value_range = match &self.index.authority {
             Some(authority) if name.eq_ignore_ascii_case(b"host") => authority.clone(),
             _ => value_range,

@@ -1,11 +1,11 @@
-//! [`HeadIndex`]: the positions of the parts of a complete, accepted request head in its buffer.
+//! [`HeadIndex`]: the positions of the parts of a complete, valid request head in its buffer.
 
 use std::ops::Range;
 
 use super::request::{BodyFraming, Connection, Method, RequestHead, TargetForm, Version};
 
-/// The positions of a field's name and value in the buffer, as 32-bit numbers, because heads are
-/// shorter than 4 GiB.
+/// The start and end positions of a field's name and value in the buffer. They have 32 bits,
+/// because a head is shorter than 4 GiB.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Field {
     pub(super) name: (u32, u32),
@@ -22,9 +22,8 @@ impl Field {
     }
 }
 
-/// The positions of all parts of an accepted head; together with the buffer, it forms a
-/// [`RequestHead`]. It contains no text, so it can be moved to another thread together with the
-/// buffer.
+/// The positions of all parts of a valid request head. An index and its buffer together are a
+/// [`RequestHead`]. The index does not borrow the buffer, so both can be moved to another thread.
 #[derive(Clone, Debug)]
 pub struct HeadIndex {
     pub(super) method: Range<usize>,
@@ -61,10 +60,12 @@ impl Default for HeadIndex {
 }
 
 impl HeadIndex {
-    /// Returns the head as a view of `buffer`, which must begin with the bytes that were parsed.
+    /// Returns the head as a view of `buffer`, which must begin with the same bytes that were
+    /// parsed.
     ///
     /// # Panics
-    /// When a part is accessed, if `buffer` has other contents: a bug in the caller.
+    /// If `buffer` begins with other bytes, a later access to a part of the head may panic. This is
+    /// a bug of the caller.
     #[must_use]
     pub fn view<'a>(&'a self, buffer: &'a [u8]) -> RequestHead<'a> {
         RequestHead::new(self, buffer)

@@ -1,6 +1,7 @@
-//! HTTP/1.1 messages (RFC 9110, RFC 9112), parsed strictly: [`HeadParser`], [`ChunkedReader`],
-//! [`ResponseHead`]. A message that two parsers could interpret differently is rejected, because an
-//! attacker could use the difference to pass a request through a proxy (request smuggling).
+//! HTTP/1.1 messages (RFC 9110, RFC 9112). [`HeadParser`] and [`ChunkedReader`] parse requests, and
+//! [`ResponseHead`] writes response heads. A message that two parsers could interpret differently
+//! is rejected. Otherwise an attacker could send a request that a proxy and this server understand
+//! differently (request smuggling).
 //!
 //! | module | contents |
 //! |---|---|

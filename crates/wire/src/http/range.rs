@@ -1,18 +1,18 @@
-//! [`ranges`] evaluates a `Range` field (RFC 9110, section 14) for a representation of known
-//! length.
+//! [`ranges`]: the evaluation of a `Range` field (RFC 9110, section 14) for a representation of
+//! known length.
 
 use super::field::trim;
 
-/// The largest number of ranges in one request. A response with many small ranges costs more than
-/// one with the whole file (RFC 9110, section 17.15).
+/// The largest number of ranges in one request. A response with many small ranges costs more than a
+/// response with the complete file (RFC 9110, section 17.15).
 pub const MOST_RANGES: usize = 16;
 
-/// A range of bytes in a representation; it has at least one byte.
+/// A range of bytes in a representation, which contains at least one byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ByteRange {
-    /// The position of the first byte, from 0.
+    /// The index of the first byte of the range in the representation.
     pub first: u64,
-    /// The position of the last byte, which is included in the range.
+    /// The index of the last byte of the range; this byte is included.
     pub last: u64,
 }
 
@@ -27,7 +27,7 @@ impl ByteRange {
         self.first <= other.last && other.first <= self.last
     }
 
-    /// Returns `true` if the two ranges overlap or are adjacent, so that they can be merged.
+    /// Returns `true` if the two ranges overlap or are adjacent. Such ranges can be merged.
     fn joins(&self, other: &ByteRange) -> bool {
         self.first <= other.last.saturating_add(1) && other.first <= self.last.saturating_add(1)
     }
@@ -40,22 +40,25 @@ impl ByteRange {
     }
 }
 
-/// The response to a request with a `Range` field.
+/// The contents of the response to a request with a `Range` field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ranges {
-    /// The response has the whole representation (status 200), because the unit is not `bytes`, the
-    /// field violates the grammar, or it requests the last bytes of an empty representation.
+    /// The response contains the complete representation (status 200). The reason is that the range
+    /// unit is not `bytes`, that the field is syntactically invalid, or that it requests the last
+    /// bytes of an empty representation.
     Whole,
-    /// The response has these parts of the representation (status 206), in the requested order.
-    /// Parts that overlap or are adjacent are merged; the merged part has the position of the first
-    /// of them.
+    /// The response contains these parts of the representation (status 206), in the requested
+    /// order. Parts that overlap or are adjacent are merged, and the merged part is at the position
+    /// of the first of them.
     Parts(Vec<ByteRange>),
-    /// The response has no part of the representation (status 416), because none of the requested
-    /// bytes exists, there are more than [`MOST_RANGES`] ranges, or more than two ranges overlap.
+    /// The response contains no part of the representation (status 416). The reason is that none of
+    /// the requested bytes exists, that there are more than [`MOST_RANGES`] ranges, or that more
+    /// than two ranges overlap.
     Refused,
 }
 
-/// A range as it is written in a `Range` field, in one of three forms.
+/// A range in one of the three notations of the `Range` field: `first-`, `first-last` and `-n` (the
+/// last `n` bytes).
 #[derive(Clone, Copy)]
 enum Spec {
     From(u64),
@@ -63,11 +66,11 @@ enum Spec {
     Last(u64),
 }
 
-/// Evaluates the value of a `Range` field for a representation of `len_bytes`. Positions may have
-/// any number of digits.
+/// Evaluates the `Range` field `value` for a representation of `len_bytes` bytes. The positions in
+/// the field may have any number of digits.
 ///
-/// An invalid `Range` field is ignored (RFC 9110, section 14.2): the result is then the whole
-/// representation.
+/// A syntactically invalid field is ignored (RFC 9110, section 14.2), so that the response contains
+/// the complete representation.
 #[must_use]
 pub fn ranges(value: &[u8], len_bytes: u64) -> Ranges {
     let Some(specs) = specs(value) else {
@@ -92,14 +95,15 @@ pub fn ranges(value: &[u8], len_bytes: u64) -> Ranges {
     match n_asked {
         0 => Ranges::Whole,
         n if n > MOST_RANGES => Ranges::Refused,
-        // The range is satisfiable by section 14.1.2, although no `Content-Range` can describe an
-        // empty range.
+        // RFC 9110, section 14.1.2, calls such a range satisfiable, but no `Content-Range` field
+        // can describe an empty range.
         _ if is_suffix_of_nothing => Ranges::Whole,
         _ => joined(requested.into_iter().flatten()),
     }
 }
 
-/// Returns the text after `bytes=`, which lists the ranges; `None` if the field has another unit.
+/// Returns the list of ranges, which is the text after `bytes=`. Returns `None` if the field has
+/// another range unit.
 fn specs(value: &[u8]) -> Option<&[u8]> {
     let at = value.iter().position(|b| *b == b'=')?;
     value[..at]
@@ -119,8 +123,8 @@ fn spec(text: &[u8]) -> Option<Spec> {
     }
 }
 
-/// Returns the value of the decimal digits; the largest `u64` if the value exceeds 64 bits. Returns
-/// `None` if `digits` contains any other character.
+/// Returns the value of the decimal digits, or the largest `u64` if the value does not fit into 64
+/// bits. Returns `None` if `digits` is empty or contains another character.
 fn number(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
         return None;
@@ -130,8 +134,8 @@ fn number(digits: &[u8]) -> Option<u64> {
     }))
 }
 
-/// Returns the part of the requested range that the representation contains. Returns `None` if it
-/// contains no byte of the range.
+/// Returns the bytes of the requested range that exist in the representation. Returns `None` if
+/// none of them exists.
 fn resolved(spec: Spec, len_bytes: u64) -> Option<ByteRange> {
     let end = len_bytes.checked_sub(1)?;
     let (first, last) = match spec {
@@ -143,8 +147,8 @@ fn resolved(spec: Spec, len_bytes: u64) -> Option<ByteRange> {
     (first <= end).then_some(ByteRange { first, last })
 }
 
-/// Merges the requested ranges that overlap or are adjacent. Refuses the request if there is no
-/// range, or if more than two ranges overlap.
+/// Merges the requested ranges that overlap or are adjacent. The result is [`Ranges::Refused`] if
+/// there is no range, or if more than two ranges overlap.
 fn joined(requested: impl Iterator<Item = ByteRange> + Clone) -> Ranges {
     let n_overlapping = requested
         .clone()
@@ -162,7 +166,7 @@ fn joined(requested: impl Iterator<Item = ByteRange> + Clone) -> Ranges {
     let mut parts: Vec<ByteRange> = Vec::new();
     for mut range in requested {
         let mut place = parts.len();
-        // The merged range may now overlap or adjoin another one.
+        // A merged range may in turn overlap another part or be adjacent to it.
         while let Some(at) = parts.iter().position(|part| part.joins(&range)) {
             range = range.with(&parts.remove(at));
             place = place.min(at);

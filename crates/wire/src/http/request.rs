@@ -1,65 +1,67 @@
-//! [`RequestHead`]: an accepted request head, borrowed from the buffer in which it was received.
+//! [`RequestHead`]: a valid request head, borrowed from the buffer in which it was received.
 
 use super::field;
 use super::index::HeadIndex;
 
-/// The supported HTTP versions.
+/// The HTTP versions that the parser accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Version {
-    /// HTTP/1.0, without the chunked coding; the connection is closed by default.
+    /// HTTP/1.0. It has no chunked coding, and the connection is closed after a response by
+    /// default.
     Http10,
-    /// HTTP/1.1; the connection is kept open by default.
+    /// HTTP/1.1. The connection stays open after a response by default.
     Http11,
 }
 
-/// The methods that have a variant (RFC 9110, section 9; RFC 5789).
+/// The request methods that handlers can match on (RFC 9110, section 9; RFC 5789).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Method {
-    /// GET.
+    /// The method GET.
     Get,
-    /// HEAD: the response is that of GET, but without the body.
+    /// The method HEAD. Its response is that of GET without the body.
     Head,
-    /// POST.
+    /// The method POST.
     Post,
-    /// PUT.
+    /// The method PUT.
     Put,
-    /// DELETE.
+    /// The method DELETE.
     Delete,
-    /// OPTIONS.
+    /// The method OPTIONS.
     Options,
-    /// PATCH.
+    /// The method PATCH.
     Patch,
-    /// TRACE.
+    /// The method TRACE.
     Trace,
-    /// A method that has no variant; see [`RequestHead::method_name`].
+    /// A method without a variant of its own. [`RequestHead::method_name`] returns its name.
     Other,
 }
 
 /// The form of a request target (RFC 9112, section 3.2). The authority form does not occur, because
-/// it is only for CONNECT, which is rejected.
+/// only CONNECT uses it, and CONNECT is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TargetForm {
-    /// Origin form: `/path?query`.
+    /// The origin form, `/path?query`.
     Origin,
-    /// Absolute form: `http://host/path?query`. Its host is used instead of the value of `Host`.
+    /// The absolute form, `http://host/path?query`. The host in it replaces the value of the `Host`
+    /// field.
     Absolute,
-    /// Asterisk form: `*`, for the method OPTIONS.
+    /// The asterisk form, `*`, which only OPTIONS may use.
     Asterisk,
 }
 
 /// The way in which a request declares the length of its body (RFC 9112, section 6.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodyFraming {
-    /// The request declares no body.
+    /// The request has no body.
     None,
-    /// The body has this number of bytes, which is 0 only if the request declares the length 0.
+    /// The request has a `Content-Length` field with this value, which may be 0.
     Length(u64),
     /// The body is in the chunked coding, which [`super::ChunkedReader`] decodes.
     Chunked,
 }
 
-/// The state of the connection after the response, as the peer requests it.
+/// The state of the connection after the response, as the client has requested it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Connection {
     /// The connection stays open for the next request.
@@ -68,37 +70,39 @@ pub enum Connection {
     Close,
 }
 
-/// A request head, as a view of the buffer in which it was received. Nothing is copied.
+/// A request head as a view of the buffer in which it was received. Its parts are not copied.
 #[derive(Clone, Copy, Debug)]
 pub struct RequestHead<'a> {
     index: &'a HeadIndex,
     buffer: &'a [u8],
 }
 
-/// Returns the bytes as text. They were checked to be ASCII when the head was parsed.
+/// Returns `bytes` as a string. The parser has already validated that they are ASCII.
 fn ascii(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).expect("the parser lets only ASCII through here")
 }
 
 impl<'a> RequestHead<'a> {
-    /// Creates the view from `index` and `buffer`; `index` must have been made from the same bytes.
+    /// Creates the view of a head in `buffer`. `index` must have been made by parsing the same
+    /// bytes.
     pub(super) fn new(index: &'a HeadIndex, buffer: &'a [u8]) -> RequestHead<'a> {
         RequestHead { index, buffer }
     }
 
-    /// Returns the method; [`Method::Other`] if the method has no variant.
+    /// Returns the method, or [`Method::Other`] if [`Method`] has no variant for it.
     #[must_use]
     pub fn method(&self) -> Method {
         self.index.method_kind
     }
 
-    /// Returns the method as it was sent (methods are case-sensitive).
+    /// Returns the name of the method as the client sent it. Names of methods are case-sensitive.
     #[must_use]
     pub fn method_name(&self) -> &'a str {
         ascii(&self.buffer[self.index.method.clone()])
     }
 
-    /// Returns the target as it was sent: percent-encoded, visible ASCII.
+    /// Returns the target as the client sent it. It is percent-encoded and consists of visible
+    /// ASCII.
     #[must_use]
     pub fn target(&self) -> &'a str {
         ascii(&self.buffer[self.index.target.clone()])
@@ -110,8 +114,8 @@ impl<'a> RequestHead<'a> {
         self.index.form
     }
 
-    /// Returns the percent-encoded path; `/` for an absolute form without a path, `*` for the
-    /// asterisk form.
+    /// Returns the percent-encoded path. It is `/` for a target in absolute form without a path,
+    /// and `*` for a target in asterisk form.
     #[must_use]
     pub fn path(&self) -> &'a str {
         let target = self.path_and_query();
@@ -135,7 +139,8 @@ impl<'a> RequestHead<'a> {
         ascii(&self.buffer[self.index.target_path..self.index.target.end])
     }
 
-    /// Returns [`RequestHead::path`] and [`RequestHead::query`] as bytes, which are visible ASCII.
+    /// Returns the results of [`RequestHead::path`] and [`RequestHead::query`] as bytes, which are
+    /// visible ASCII.
     #[must_use]
     pub fn path_and_query_bytes(&self) -> (&'a [u8], Option<&'a [u8]>) {
         let target = &self.buffer[self.index.target_path..self.index.target.end];
@@ -149,9 +154,9 @@ impl<'a> RequestHead<'a> {
         (path, query)
     }
 
-    /// Returns the validated host and port of the request. They are those of a target in absolute
-    /// form, and otherwise those of the field `Host`. Returns `None` if an HTTP/1.0 request has
-    /// neither.
+    /// Returns the validated host and port of the request. They come from a target in absolute
+    /// form, or otherwise from the `Host` field. Returns `None` if an HTTP/1.0 request has neither
+    /// of them.
     #[must_use]
     pub fn authority(&self) -> Option<&'a str> {
         self.index
@@ -172,11 +177,13 @@ impl<'a> RequestHead<'a> {
         self.index.fields.len()
     }
 
-    /// Returns the names and values of the header fields in the order in which they were sent. For
-    /// a target in absolute form, the value of `Host` is the authority of the target, as RFC 9112,
-    /// section 3.2.2, requires. A name is a token in its original case. A value has no surrounding
-    /// white space and no control characters except tab. Its bytes from 0x80 on may be Latin-1, as
-    /// in old versions of HTTP (RFC 9110, section 5.5), or UTF-8, which is common.
+    /// Returns the names and values of the header fields in the order in which the client sent
+    /// them. If the target is in absolute form, the value of `Host` is the authority of the target,
+    /// as RFC 9112, section 3.2.2, requires.
+    ///
+    /// A name is a token in its original case. A value has no white space at its ends, and no
+    /// control characters except tab. Bytes from 0x80 on are Latin-1 in old versions of HTTP (RFC
+    /// 9110, section 5.5), but UTF-8 is common.
     pub fn headers(&self) -> impl ExactSizeIterator<Item = (&'a str, &'a [u8])> + use<'a> {
         let buffer = self.buffer;
         self.index
@@ -185,7 +192,7 @@ impl<'a> RequestHead<'a> {
             .map(move |f| (ascii(f.name(buffer)), f.value(buffer)))
     }
 
-    /// Returns the fields that [`RequestHead::headers`] returns, with their names as bytes.
+    /// Returns the same fields as [`RequestHead::headers`], with the names as bytes.
     pub fn header_bytes(
         &self,
     ) -> impl ExactSizeIterator<Item = (&'a [u8], &'a [u8])> + Clone + use<'a> {
@@ -194,7 +201,8 @@ impl<'a> RequestHead<'a> {
         fields.map(move |f| (f.name(buffer), f.value(buffer)))
     }
 
-    /// Returns the value of the first header field `name`, whose case is ignored.
+    /// Returns the value of the first header field with the name `name`, whose letter case is
+    /// ignored; `None` if the request has no such field.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&'a [u8]> {
         self.index
@@ -204,8 +212,8 @@ impl<'a> RequestHead<'a> {
             .map(|f| f.value(self.buffer))
     }
 
-    /// Returns `true` if `token` is one of the comma-separated elements of the header field `name`;
-    /// letter case is ignored.
+    /// Returns `true` if `token` is one of the comma-separated elements of the header fields with
+    /// the name `name`. Letter case is ignored in both.
     #[must_use]
     pub fn header_has_token(&self, name: &str, token: &str) -> bool {
         self.index
@@ -216,26 +224,26 @@ impl<'a> RequestHead<'a> {
             .any(|element| field::trim(element).eq_ignore_ascii_case(token.as_bytes()))
     }
 
-    /// Returns the way in which the request declares the length of its body.
+    /// Returns the framing of the body: its declared length or the chunked coding.
     #[must_use]
     pub fn framing(&self) -> BodyFraming {
         self.index.framing
     }
 
-    /// Returns whether the peer requests to keep the connection open after the response.
+    /// Returns whether the connection stays open after the response, as the client has requested.
     #[must_use]
     pub fn connection(&self) -> Connection {
         self.index.connection
     }
 
-    /// Returns `true` if the peer waits for `100 Continue` before it sends the body.
+    /// Returns `true` if the client waits for `100 Continue` before it sends the body.
     #[must_use]
     pub fn expects_continue(&self) -> bool {
         self.index.expects_continue
     }
 
-    /// Returns the length of the head in bytes, including its empty line. The body starts at this
-    /// position of the buffer.
+    /// Returns the length of the head in bytes, including the empty line at its end. This is also
+    /// the position in the buffer at which the body starts.
     #[must_use]
     pub fn len_bytes(&self) -> usize {
         self.index.len_bytes

@@ -1,4 +1,4 @@
-//! [`ResponseHead`]: writes the head of a response and validates its fields.
+//! [`ResponseHead`]: a writer of response heads, which validates the fields.
 
 use onecopy_text::ByteSink;
 use onecopy_text::sink::Mark;
@@ -7,11 +7,11 @@ use super::chunk_writer::write_field;
 use super::error::ResponseError;
 use super::field;
 
-/// Writes a status line and fields to a sink. If a field cannot be written, the whole head is
-/// removed from the sink, so that it cannot be sent.
+/// A writer of a status line and header fields to a sink. If a field cannot be written, the
+/// complete head is removed from the sink, so that an incomplete head cannot be sent.
 ///
-/// The caller decides if the response needs `Date`, `Content-Length` or `Transfer-Encoding`, and
-/// `Connection`.
+/// The caller determines whether the response needs the fields `Date`, `Content-Length` or
+/// `Transfer-Encoding`, and `Connection`.
 #[derive(Debug)]
 pub struct ResponseHead<'s, S: ByteSink> {
     sink: &'s mut S,
@@ -27,7 +27,8 @@ impl<'s, S: ByteSink> ResponseHead<'s, S> {
         ResponseHead::begin_with_reason(status, reason_phrase(status).as_bytes(), sink)
     }
 
-    /// Begins an HTTP/1.1 response with a reason phrase that the application has chosen (for WSGI).
+    /// Begins an HTTP/1.1 response with a reason phrase that the application has chosen. WSGI
+    /// applications need this.
     ///
     /// # Errors
     /// [`ResponseError::Status`], [`ResponseError::Reason`], [`ResponseError::SinkFull`].
@@ -57,12 +58,12 @@ impl<'s, S: ByteSink> ResponseHead<'s, S> {
         Ok(ResponseHead { sink, start })
     }
 
-    /// Appends a field. `value` has the bytes to send. They are Latin-1 if a WSGI application has
-    /// set the field, otherwise ASCII.
+    /// Appends a field. `value` is the bytes to send. They are Latin-1 if a WSGI application has
+    /// set the field, and otherwise ASCII.
     ///
     /// # Errors
-    /// [`ResponseError::Name`], [`ResponseError::Value`], [`ResponseError::SinkFull`]. The head is
-    /// then removed from the sink.
+    /// [`ResponseError::Name`], [`ResponseError::Value`], [`ResponseError::SinkFull`]. The complete
+    /// head is then removed from the sink.
     pub fn field(self, name: &str, value: &[u8]) -> Result<Self, ResponseError> {
         match write_field(name.as_bytes(), value, self.sink) {
             Ok(()) => Ok(self),
@@ -73,7 +74,7 @@ impl<'s, S: ByteSink> ResponseHead<'s, S> {
         }
     }
 
-    /// Appends `Content-Length`.
+    /// Appends the field `Content-Length`.
     ///
     /// # Errors
     /// [`ResponseError::SinkFull`]; the head is then removed from the sink.
@@ -87,7 +88,7 @@ impl<'s, S: ByteSink> ResponseHead<'s, S> {
         Ok(self)
     }
 
-    /// Appends `Transfer-Encoding: chunked`.
+    /// Appends the field `Transfer-Encoding: chunked`.
     ///
     /// # Errors
     /// [`ResponseError::SinkFull`]; the head is then removed from the sink.
@@ -95,7 +96,7 @@ impl<'s, S: ByteSink> ResponseHead<'s, S> {
         self.field("Transfer-Encoding", b"chunked")
     }
 
-    /// Ends the head: appends the empty line that follows the fields.
+    /// Ends the head by the empty line after its fields.
     ///
     /// # Errors
     /// [`ResponseError::SinkFull`]; the head is then removed from the sink.
@@ -107,7 +108,7 @@ impl<'s, S: ByteSink> ResponseHead<'s, S> {
     }
 }
 
-/// Appends the line of a field whose name and value are known to be valid.
+/// Appends a field line. The name (with colon and space) and the value must be valid.
 fn put_line<S: ByteSink>(name: &[u8], value: &[u8], sink: &mut S) -> Result<(), ResponseError> {
     let mut window = sink.window(name.len() + value.len() + 2)?;
     window.put(name);
@@ -117,7 +118,7 @@ fn put_line<S: ByteSink>(name: &[u8], value: &[u8], sink: &mut S) -> Result<(), 
 }
 
 /// Returns the reason phrase that RFC 9110 or RFC 6585 defines for a status. Returns an empty
-/// string for all other statuses, and for the rare statuses 305, 402, 407 and 511.
+/// string for any other status, and for the rarely used 305, 402, 407 and 511.
 #[must_use]
 pub fn reason_phrase(status: u16) -> &'static str {
     match status {

@@ -1,16 +1,17 @@
-//! [`KeySegments`]: the keys of an object, encoded once per statement and copied for each cell.
+//! [`KeySegments`]: the keys of a JSON object, which are encoded once per SQL statement and copied
+//! for each cell.
 
 use onecopy_text::{Policy, Put, Units, convert};
 
 use crate::segments::Segments;
 
-/// For each key, the bytes that precede its value: `{"id":` for the first key, `,"name":` for each
-/// other key.
+/// The text before each value of an object: `{"id":` before the first value, and `,"name":` before
+/// each other value.
 #[derive(Clone, Debug)]
 pub struct KeySegments(Segments);
 
 impl KeySegments {
-    /// Encodes the keys in the given order. The keys must be distinct.
+    /// Encodes `names` as keys in the given order. The names must be distinct.
     #[must_use]
     pub fn new<'n>(names: impl IntoIterator<Item = &'n str>) -> KeySegments {
         let (mut bytes, mut lengths) = (Vec::new(), Vec::new());
@@ -31,35 +32,35 @@ impl KeySegments {
         self.0.len()
     }
 
-    /// Returns `true` if there are no keys.
+    /// Returns `true` if the number of keys is 0.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Returns the number of bytes of space that a window needs for any of the keys with its
-    /// punctuation.
+    /// Returns the number of bytes of space that a window of a sink must have for any of the keys,
+    /// including its quotes, comma, brace and colon.
     #[inline]
     #[must_use]
     pub fn room_bytes(&self) -> usize {
         self.0.room_bytes()
     }
 
-    /// Writes the segment of the key with this index (from 0) to a window, which must have
-    /// [`KeySegments::room_bytes`] bytes of space.
+    /// Writes the text before the value with the index `index` (from 0) to a window of a sink. The
+    /// window must have [`KeySegments::room_bytes`] bytes of space.
     ///
     /// # Panics
-    /// If the window has fewer bytes left, or there is no such key.
+    /// If the window has less space, or if no key has this index.
     #[inline]
     pub fn put_into<P: Put>(&self, index: usize, window: &mut P) {
         self.0.put_into(index, 0, window);
     }
 
-    /// Writes the segment of a key without the comma before the key, which the caller must have
-    /// written.
+    /// Writes the same text as [`KeySegments::put_into`], but without the comma at its start, which
+    /// the caller must already have written.
     ///
     /// # Panics
-    /// As [`KeySegments::put_into`].
+    /// In the cases of [`KeySegments::put_into`].
     #[inline]
     pub fn put_behind_comma<P: Put>(&self, index: usize, window: &mut P) {
         self.0.put_into(index, usize::from(index > 0), window);

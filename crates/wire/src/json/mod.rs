@@ -7,9 +7,9 @@
 //! | [`mod@read`] | the reader, which converts text to events |
 //! | [`keys`] | [`KeySegments`]: the keys of an object, encoded once per statement and copied for each cell |
 //!
-//! The writers of values add no commas or brackets. Their callers (the row sinks and `json.dumps`)
-//! add them. The `put_` functions write to a window that was reserved once for a key and its value;
-//! the other functions write to a sink.
+//! The functions that write values do not write commas and brackets between values. Their callers
+//! (the row sinks and `json.dumps`) write these. The `put_` functions write to a window that was
+//! reserved for a key and its value. The other functions write to a sink.
 
 pub mod keys;
 pub mod read;

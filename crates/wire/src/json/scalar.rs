@@ -1,4 +1,4 @@
-//! Functions that write one JSON value each.
+//! Functions each of which writes one JSON value that is not an array or object.
 
 use onecopy_text::{ByteSink, Policy, Put, Units, convert};
 
@@ -10,8 +10,9 @@ use crate::inline_text::{SHORT_BYTES, write_uuid};
 pub use crate::number::{put_bool, put_i64, put_i64_comma, put_u64, put_u64_comma};
 use crate::number::{put_float, put_hundredths};
 
-/// The number of bytes of space that a window needs for any value that a `put_` function writes.
-/// The longest value is an [`InlineText`](crate::inline_text::InlineText) between quotes.
+/// The number of bytes of space that a window of a sink must have for any value that a `put_`
+/// function writes. The longest value is an [`InlineText`](crate::inline_text::InlineText) in
+/// quotes.
 pub const SCALAR_BYTES: usize = SHORT_BYTES + 2;
 
 /// Writes `null`.
@@ -20,11 +21,11 @@ pub fn put_null<P: Put>(window: &mut P) {
     window.put_short(b"null", 4);
 }
 
-/// Writes the shortest decimal that reads back as the same 64-bit float. NaN and the infinities are
-/// written as `policy` specifies.
+/// Writes the shortest decimal text that is parsed as the same 64-bit float. `policy` determines
+/// the text for NaN and the infinities.
 ///
 /// # Errors
-/// [`WriteError::NonFinite`] with [`NonFinite::Error`].
+/// [`WriteError::NonFinite`] for NaN or an infinity under [`NonFinite::Error`].
 #[inline]
 pub fn put_f64<P: Put>(value: f64, policy: NonFinite, window: &mut P) -> Result<(), WriteError> {
     if put_hundredths(value, window) {
@@ -33,11 +34,11 @@ pub fn put_f64<P: Put>(value: f64, policy: NonFinite, window: &mut P) -> Result<
     put_float(value, window, |name, w| put_non_finite(name, policy, w))
 }
 
-/// Writes the shortest decimal that reads back as the same 32-bit float: `0.1`, not
-/// `0.10000000149011612`. NaN and the infinities are written as `policy` specifies.
+/// Writes the shortest decimal text that is parsed as the same 32-bit float, such as `0.1` and not
+/// `0.10000000149011612`. `policy` determines the text for NaN and the infinities.
 ///
 /// # Errors
-/// As [`put_f64`].
+/// The errors of [`put_f64`].
 #[inline]
 pub fn put_f32<P: Put>(value: f32, policy: NonFinite, window: &mut P) -> Result<(), WriteError> {
     put_float(value, window, |name, w| put_non_finite(name, policy, w))
@@ -64,7 +65,7 @@ fn put_non_finite<P: Put>(
 /// Writes a date as a JSON string.
 ///
 /// # Errors
-/// As [`Date::to_short`]. Nothing is written then.
+/// The errors of [`Date::to_short`]. Nothing is written then.
 #[inline]
 pub fn put_date<P: Put>(date: Date, window: &mut P) -> Result<(), WriteError> {
     date.check()?;
@@ -72,7 +73,7 @@ pub fn put_date<P: Put>(date: Date, window: &mut P) -> Result<(), WriteError> {
     Ok(())
 }
 
-/// Writes a date as a string, without validating it. If the date is invalid, the text is wrong.
+/// Writes a date as a JSON string without validating it. If the date is invalid, the text is wrong.
 #[inline(always)]
 pub fn put_valid_date<P: Put>(date: Date, window: &mut P) {
     window.put_byte(b'"');
@@ -83,7 +84,7 @@ pub fn put_valid_date<P: Put>(date: Date, window: &mut P) {
 /// Writes a time of day as a JSON string.
 ///
 /// # Errors
-/// As [`Time::to_short`]. Nothing is written then.
+/// The errors of [`Time::to_short`]. Nothing is written then.
 #[inline]
 pub fn put_time<P: Put>(time: Time, digits: u8, window: &mut P) -> Result<(), WriteError> {
     time.check(digits)?;
@@ -91,7 +92,7 @@ pub fn put_time<P: Put>(time: Time, digits: u8, window: &mut P) -> Result<(), Wr
     Ok(())
 }
 
-/// Writes a time of day as a string, without validating it. If the time is invalid, the text is
+/// Writes a time of day as a JSON string without validating it. If the time is invalid, the text is
 /// wrong.
 #[inline(always)]
 pub fn put_valid_time<P: Put>(time: Time, digits: u8, window: &mut P) {
@@ -100,11 +101,11 @@ pub fn put_valid_time<P: Put>(time: Time, digits: u8, window: &mut P) {
     window.put_byte(b'"');
 }
 
-/// Writes a date and time as a JSON string. The offset of UTC is written as `Z` if `utc_z`,
-/// otherwise as `+00:00`.
+/// Writes a date and time as a JSON string. If `utc_z` is `true`, the offset of UTC is written as
+/// `Z`, and otherwise as `+00:00`.
 ///
 /// # Errors
-/// As [`Timestamp::to_short`]. Nothing is written then.
+/// The errors of [`Timestamp::to_short`]. Nothing is written then.
 #[inline]
 pub fn put_timestamp<P: Put>(
     timestamp: &Timestamp,
@@ -117,8 +118,8 @@ pub fn put_timestamp<P: Put>(
     Ok(())
 }
 
-/// Writes a timestamp as a string in the form of [`put_timestamp`], without validating it. If the
-/// timestamp is invalid, the text is wrong.
+/// Writes a timestamp as [`put_timestamp`] does, but without validating it. If the timestamp is
+/// invalid, the text is wrong.
 #[inline(always)]
 pub fn put_valid_timestamp<P: Put>(timestamp: &Timestamp, digits: u8, utc_z: bool, window: &mut P) {
     window.put_byte(b'"');
@@ -126,7 +127,7 @@ pub fn put_valid_timestamp<P: Put>(timestamp: &Timestamp, digits: u8, utc_z: boo
     window.put_byte(b'"');
 }
 
-/// Writes a UUID as a string, in lower-case hexadecimal with hyphens.
+/// Writes a UUID as a JSON string, in lower-case hexadecimal with hyphens.
 #[inline]
 pub fn put_uuid<P: Put>(uuid: &[u8; 16], window: &mut P) {
     window.put_made([b'"'; SCALAR_BYTES], |text| {
@@ -135,8 +136,8 @@ pub fn put_uuid<P: Put>(uuid: &[u8; 16], window: &mut P) {
     });
 }
 
-/// Writes a decimal as a number. It has the digits of `coefficient`, and the decimal point precedes
-/// the last `scale` of them.
+/// Writes a decimal as a JSON number. Its digits are those of `coefficient`, the last `scale` of
+/// which follow the decimal point.
 ///
 /// # Panics
 /// If `scale` is above 19.
@@ -167,12 +168,14 @@ pub fn put_decimal<P: Put>(negative: bool, coefficient: u64, scale: u32, window:
     window.put(&digits[..=scale as usize]);
 }
 
-/// Appends a decimal, which is given as text, as a JSON number with all its digits. Trailing zeros
-/// are kept; `.5`, `+1`, `1.` and `007` are changed to valid JSON numbers.
+/// Appends a decimal that is given as text, as a JSON number. All its digits are kept, also
+/// trailing zeros. Notation that JSON does not permit, such as `.5`, `+1`, `1.` and `007`, is
+/// changed.
 ///
 /// # Errors
-/// [`WriteError::NotADecimal`]; [`WriteError::NonFinite`] with [`NonFinite::Error`] (PostgreSQL's
-/// `numeric` has `NaN`); [`WriteError::SinkFull`].
+/// [`WriteError::NotADecimal`] if the text is not a decimal. [`WriteError::NonFinite`] for NaN or
+/// an infinity (such as `NaN` in PostgreSQL's `numeric`) under [`NonFinite::Error`].
+/// [`WriteError::SinkFull`].
 pub fn write_decimal<S: ByteSink>(
     digits: &[u8],
     policy: NonFinite,
@@ -189,8 +192,8 @@ pub fn write_decimal<S: ByteSink>(
             fraction,
             exponent,
         } => {
-            // The output is at most a sign, a leading zero and a point longer than the given
-            // digits.
+            // The output is longer than the given digits by at most a sign, a leading zero and a
+            // decimal point.
             let mut window = sink.window(digits.len() + 3)?;
             if negative {
                 window.put_byte(b'-');
@@ -206,7 +209,7 @@ pub fn write_decimal<S: ByteSink>(
     }
 }
 
-/// Appends binary data as a JSON string of base64.
+/// Appends binary data as a JSON string that contains base64.
 ///
 /// # Errors
 /// [`WriteError::SinkFull`].
@@ -217,7 +220,7 @@ pub fn write_base64<S: ByteSink>(bytes: &[u8], sink: &mut S) -> Result<(), Write
     Ok(())
 }
 
-/// Appends text as a JSON string. It is converted to UTF-8 and escaped in one pass.
+/// Appends text as a JSON string. The text is converted to UTF-8 and escaped in one pass.
 ///
 /// The conversion is the only copy of the text.
 ///

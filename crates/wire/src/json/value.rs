@@ -1,5 +1,5 @@
-//! [`write_value`] writes values that are JSON text already, such as those of a JSON column. They
-//! are validated and written unchanged, except that line ends become spaces.
+//! [`write_value`] writes values that are already JSON text, such as the cells of a JSON column.
+//! The text is validated and written unchanged, except that line ends become spaces.
 
 use onecopy_text::convert::{Kernels, Work, with_kernels};
 use onecopy_text::{ByteSink, Units};
@@ -8,7 +8,8 @@ use super::read::events::EventResult;
 use super::read::{Escaped, JsonEvents, Limits, Text, Utf8, read_all};
 use crate::error::WriteError;
 
-/// An event handler that accepts every event, because the reader is only used to validate.
+/// An event handler that accepts every event. It is used to validate a text without reading its
+/// values.
 struct Checked;
 
 impl JsonEvents for Checked {
@@ -77,17 +78,19 @@ impl Work for Check<'_> {
     }
 }
 
-/// Returns `true` if `text` is one JSON value in valid UTF-8, at most 1,000 levels deep.
+/// Returns `true` if `text` is exactly one JSON value in valid UTF-8, nested at most 1,000 levels
+/// deep.
 #[must_use]
 pub fn is_value(text: &[u8]) -> bool {
     with_kernels(Check(text)) && std::str::from_utf8(text).is_ok()
 }
 
-/// Appends a value that is JSON text already. Line ends between its tokens are replaced by spaces,
-/// so that the value stays on one line.
+/// Appends a value that is already JSON text. Line ends in the text are replaced by spaces, so that
+/// the value stays on one line.
 ///
 /// # Errors
-/// [`WriteError::NotJson`]; nothing is written then. [`WriteError::SinkFull`].
+/// [`WriteError::NotJson`] if the text is not valid JSON; nothing is written then.
+/// [`WriteError::SinkFull`].
 pub fn write_value<S: ByteSink>(text: &[u8], sink: &mut S) -> Result<(), WriteError> {
     if !is_value(text) {
         return Err(WriteError::NotJson);

@@ -19,7 +19,7 @@ _CONNECTS = "connects in each run"
 
 
 def open_job(name: str, database: Database, sql: str, way: str, encoder: str) -> Job:
-    """Prepare the statement in the library ``name``."""
+    """Prepare the statement in the library ``name``, and return it as a `Job`."""
     read, note = _READERS[name](database, sql)
     if way == "arrow":
         return Job(lambda sink: read(), note=note)
@@ -78,7 +78,7 @@ def _pandas(database: Database, sql: str) -> tuple[Read, str]:
 def _arrow_odbc(database: Database, sql: str) -> tuple[Read, str]:
     arrow_odbc, pyarrow = module("arrow_odbc"), module("pyarrow")
     connection = arrow_odbc.connect(connection_string=database.odbc)
-    # Narrow text if that is correct and faster: with psqlodbc and MariaDB's driver.
+    # Text is read as UTF-8 if that is correct and faster: with psqlodbc and with MariaDB's driver.
     narrow = database.dialect in ("postgresql", "mysql")
     encoding = arrow_odbc.TextEncoding.UTF8 if narrow else arrow_odbc.TextEncoding.UTF16
 
@@ -126,7 +126,8 @@ _READERS: dict[str, Callable[[Database, str], tuple[Read, str]]] = {
 
 
 def open_duckdb(database: Database, sql: str, way: str, encoder: str) -> Job:
-    """Prepare the statement in DuckDB. Its extension must be installed: nothing is downloaded."""
+    """Prepare the statement in DuckDB, and return it as a `Job`. DuckDB's extension for the
+    database must be installed: nothing is downloaded."""
     duckdb = module("duckdb")
     connection = duckdb.connect(config={"autoinstall_known_extensions": False, "autoload_known_extensions": False})
     extension = {"sqlite": "sqlite", "postgresql": "postgres"}[database.dialect]

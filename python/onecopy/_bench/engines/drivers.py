@@ -28,7 +28,7 @@ class _Driver(NamedTuple):
 
 
 def open_job(name: str, database: Database, sql: str, way: str, encoder: str) -> Job:
-    """Prepare the statement in the driver ``name``."""
+    """Prepare the statement in the driver ``name``, and return it as a `Job`."""
     driver: _Driver = _DRIVERS[name](database)
     execute = driver.execute
     if way == "csv" and name == "psycopg":
@@ -55,7 +55,7 @@ def _names(cursor: Any) -> list[str]:
 
 
 def _rows(cursor: Any) -> Any:
-    # Before the rows: apsw has no names after the last row.
+    # The names are read before the rows, because apsw has no names after the last row.
     names = _names(cursor)
     return names, cursor.fetchall()
 
@@ -80,7 +80,8 @@ def _copy(execute: Execute, sql: str, sink: Sink) -> None:
 
 
 def _returns_cursor(cursor: Any) -> Execute:
-    """A function that returns the cursor; `execute` of some drivers returns another value."""
+    """Return a function that executes SQL and returns the cursor. In some drivers, the cursor's own
+    `execute` returns another value."""
 
     def execute(sql: str) -> Any:
         cursor.execute(sql)
@@ -138,7 +139,7 @@ def _psycopg2(database: Database) -> _Driver:
 
 
 class _AsyncpgCursor:
-    """The rows of asyncpg, which have their column names, as a cursor."""
+    """The rows that asyncpg has returned, with the methods of a cursor that the benchmark uses."""
 
     def __init__(self, records: list[Any]) -> None:
         self.description = [(name,) for name in records[0].keys()] if records else []  # noqa: SIM118
@@ -208,7 +209,7 @@ def _pyodbc(database: Database) -> _Driver:
     pyodbc.pooling = False
     connection = pyodbc.connect(database.odbc, readonly=True)
     if database.dialect in ("postgresql", "mysql"):
-        # Faster than its default, which loses characters with MariaDB's driver.
+        # UTF-8 is faster than pyodbc's default, which loses characters with MariaDB's driver.
         connection.setdecoding(pyodbc.SQL_CHAR, encoding="utf-8")
         connection.setdecoding(pyodbc.SQL_WCHAR, encoding="utf-8", ctype=pyodbc.SQL_CHAR)
         connection.setencoding(encoding="utf-8")
@@ -223,7 +224,8 @@ def _turbodbc(database: Database) -> _Driver:
 
 
 def without_driver(odbc: str) -> str:
-    """Return an ODBC connection string without its driver: mssql-python has a driver of its own."""
+    """Return an ODBC connection string without its driver, since mssql-python uses a driver of its
+    own."""
     return ";".join(part for part in odbc.split(";") if not part.strip().lower().startswith("driver="))
 
 

@@ -20,7 +20,7 @@ Dumps = Callable[[Any], bytes]
 
 
 def _other(value: object) -> Any:
-    """The form of a value for which JSON has no type."""
+    """Convert a value for which JSON has no type to one that JSON can represent."""
     if isinstance(value, Decimal):
         return float(value)
     if isinstance(value, datetime.date | datetime.time):
@@ -45,12 +45,12 @@ ENCODERS: dict[str, Callable[[], Dumps]] = {"json": _json, "orjson": _orjson}
 
 
 def write_json(dumps: Dumps, names: Sequence[str], rows: Iterable[Sequence[Any]], sink: Sink) -> None:
-    """Write one array of objects."""
+    """Write the rows as one JSON array of objects."""
     sink.write(dumps([dict(zip(names, row)) for row in rows]))  # noqa: B905 - as users write it
 
 
 def write_ndjson(dumps: Dumps, names: Sequence[str], rows: Iterable[Sequence[Any]], sink: Sink) -> None:
-    """Write one object per line, through a buffer."""
+    """Write the rows as one JSON object per line, through a buffer."""
     out = io.BufferedWriter(sink, 1 << 16)
     for row in rows:
         out.write(dumps(dict(zip(names, row))) + b"\n")  # noqa: B905 - as users write it
@@ -59,7 +59,7 @@ def write_ndjson(dumps: Dumps, names: Sequence[str], rows: Iterable[Sequence[Any
 
 
 def write_csv(names: Sequence[str], rows: Iterable[Sequence[Any]], sink: Sink) -> None:
-    """Write a header line and the rows."""
+    """Write a header line and the rows as CSV."""
     out = io.TextIOWrapper(io.BufferedWriter(sink, 1 << 16), "utf-8", newline="")
     writer = csv.writer(out)
     writer.writerow(names)

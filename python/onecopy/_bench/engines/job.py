@@ -26,7 +26,7 @@ class Job(NamedTuple):
 
 
 class Missing(Exception):
-    """The engine is installed, but a part of it is not."""
+    """The engine is installed, but a module or extension that it requires is not."""
 
 
 def module(name: str) -> Any:

@@ -23,7 +23,7 @@ def connect(database: Database) -> onecopy.Connection:
 
 
 def open_job(database: Database, sql: str, way: str, encoder: str) -> Job:
-    """Prepare the statement."""
+    """Prepare the statement in onecopy."""
     if way == "parquet":
         return Job(lambda sink: _parquet(database, sql, sink), note="connects in each run")
     cursor = connect(database).cursor()

@@ -96,7 +96,7 @@ class Variant(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The name of the line in the report."""
+        """The name of the engine in the report, with its encoder if there is one."""
         return f"{self.engine.name} + {self.encoder}" if self.encoder else self.engine.name
 
 
@@ -108,7 +108,7 @@ def is_installed(name: str) -> bool:
 
 
 def variants(database: Database, way: str) -> tuple[list[Variant], list[Engine]]:
-    """Return the installed engines for this way, ours first, and those that are not installed."""
+    """Return the installed engines for this way, onecopy first, and the engines to install."""
     kinds = {database.dialect} | ({"odbc"} if database.odbc else set())
     suitable = [engine for engine in ENGINES if way in engine.ways and kinds & set(engine.databases)]
     missing = [e for e in suitable if not all(map(is_installed, (e.module, *e.needs)))]

@@ -32,7 +32,7 @@ def open_job(database: Database, sql: str, way: str, encoder: str) -> Job:
         lines, answers = process.stdin, process.stdout
 
         def execute(command: str) -> None:
-            """Execute a command, and wait for its end."""
+            """Send a command to `psql`, and wait until it has ended."""
             lines.write(f"{command}\n\\echo :ERROR :SQLSTATE\n")
             lines.flush()
             said = []

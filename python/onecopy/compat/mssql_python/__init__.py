@@ -80,7 +80,7 @@ Timestamp = datetime.datetime
 
 
 class Settings:
-    """The settings of the module."""
+    """The settings of the module as an object, which `get_settings` returns."""
 
     decimal_separator = "."
 
@@ -137,8 +137,8 @@ def getDecimalSeparator() -> str:
 
 
 def setDecimalSeparator(separator: str) -> None:
-    """Accepted without effect: decimals never depend on the locale."""
+    """Has no effect, since decimals never depend on the locale."""
 
 
 def pooling(max_size: int = 100, idle_timeout: int = 600, enabled: bool = True) -> None:
-    """Accepted without effect: use `onecopy.Pool`."""
+    """Has no effect. For pooling, use `onecopy.Pool`."""

@@ -132,8 +132,8 @@ class Cursor(_Cursor):
 
 @translating_class
 class Connection(_Connection):
-    """A connection. As a context manager it commits, or rolls back when the block raises, and
-    closes."""
+    """A connection. As a context manager it commits when the block ends, or rolls back when the
+    block raises an exception; then it is closed."""
 
     Warning = _errors.Warning  # type: ignore[assignment]
     Error = _errors.Error  # type: ignore[assignment]
@@ -157,7 +157,7 @@ class Connection(_Connection):
         return self._con
 
     def cursor(self) -> Cursor:
-        """A new cursor."""
+        """Create a cursor on this connection."""
         return Cursor(self, self._open.cursor())
 
     def execute(self, sql: str, *args: Any) -> Cursor:
@@ -171,8 +171,8 @@ class Connection(_Connection):
         reuse_cursor: Cursor | None = None,
         auto_close: bool = False,
     ) -> tuple[list[list[Row] | int], Cursor]:
-        """Run statements on one cursor; return the rows or the row count of each, and the
-        cursor."""
+        """Run each of the statements on one cursor. Return a list with the rows or the row count of
+        each statement, and the cursor."""
         if not isinstance(statements, list) or not (params is None or isinstance(params, list)):
             raise TypeError("`statements` and `params` are lists")
         if params is not None and len(params) != len(statements):
@@ -219,7 +219,7 @@ class Connection(_Connection):
         self._open.converters["uuid"] = self._open.converters["uuid"] if -11 in self._converters else _uuid
 
     def getinfo(self, info_type: int | sql.GetInfoConstants) -> Any:
-        """The result of ODBC's `SQLGetInfo` for names, versions and similar information."""
+        """Return the result of ODBC's `SQLGetInfo` for names, versions and similar information."""
         return super().getinfo(info_type.value if isinstance(info_type, sql.GetInfoConstants) else info_type)
 
     def close(self) -> None:
@@ -303,8 +303,8 @@ def connect(
 
 
 def _driver() -> str:
-    """Find an installed driver for SQL Server: a registered one, or the driver in a Python package
-    of Microsoft's."""
+    """Find an installed driver for SQL Server: a registered one, or one in a Python package of
+    Microsoft."""
     registered = sorted(
         (n for n in _pyodbc_connect.drivers() if re.match(r"ODBC Driver \d+ for SQL Server", n)), reverse=True
     )

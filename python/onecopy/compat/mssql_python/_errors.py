@@ -60,7 +60,7 @@ class Exception(errors.Error):
 
 
 class Warning(Exception):
-    """PEP 249's class; nothing raises it."""
+    """The class `Warning` of PEP 249. Nothing raises it."""
 
 
 class Error(Exception):

@@ -82,7 +82,7 @@ odbcversion = "3.X"
 SQLWCHAR_SIZE: Final = 2
 
 pooling = True
-"""Accepted without effect: use `onecopy.Pool`."""
+"""Has no effect. For pooling, use `onecopy.Pool`."""
 lowercase = False
 """If true, column names are lower-cased."""
 native_uuid = False
@@ -96,25 +96,26 @@ ROWID = int
 Date = datetime.date
 Time = datetime.time
 BinaryNull: Final = None
-"""A NULL for a binary column."""
+"""A NULL that is bound as a binary value."""
 
 
 _separator = "."
 
 
 def getDecimalSeparator() -> str:
-    """The argument of the last `setDecimalSeparator`; initially `"."`."""
+    """Return the argument of the last call of `setDecimalSeparator`; initially `"."`."""
     return _separator
 
 
 def setDecimalSeparator(separator: str) -> None:
-    """Accepted without effect: decimals never depend on the locale."""
+    """Store the argument for `getDecimalSeparator`. It has no other effect, since decimals never
+    depend on the locale."""
     global _separator
     _separator = separator
 
 
 def TimeFromTicks(ticks: float) -> datetime.time:
-    """The local time of day of a time in seconds since the epoch.
+    """Return the local time of day of a time in seconds since the epoch.
 
     Raises:
         OverflowError: the time is out of range for the machine's clock.

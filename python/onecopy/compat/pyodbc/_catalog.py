@@ -12,7 +12,7 @@ from onecopy.compat.pyodbc._errors import NotSupportedError
 
 Question = tuple[str, list[str]]
 
-#: Names of types -> ODBC's numbers; a type that is missing is text.
+#: Maps names of types to ODBC's numbers. A type that is missing here is regarded as text.
 _TYPES = {
     "bit": sql.SQL_BIT,
     "boolean": sql.SQL_BIT,
@@ -67,7 +67,7 @@ _ESCAPE = {"mssql": " escape '\\'", "sqlite": " escape '\\'"}
 
 
 class _Where:
-    """The conditions of a query, and the parameters for them."""
+    """The conditions of a WHERE clause, and the values of their parameters."""
 
     def __init__(self, dialect: str, *first: str, parameters: list[str] | None = None) -> None:
         self._dialect = dialect
@@ -121,7 +121,7 @@ def _in_place(where: _Where, dialect: str, prefix: str, catalog: str | None, sch
 
 
 def tables(dialect: str, table: str | None, catalog: str | None, schema: str | None, kinds: str | None) -> Question:
-    """Return the query for `SQLTables`."""
+    """Return the query whose rows are those of ODBC's `SQLTables`."""
     _known(dialect, "tables")
     if dialect == "sqlite":
         source = "(select null as table_cat, null as table_schem, name as table_name, upper(type) as table_type,"
@@ -157,7 +157,7 @@ def _type_number(dialect: str, column: str) -> str:
 
 
 def columns(dialect: str, table: str | None, catalog: str | None, schema: str | None, column: str | None) -> Question:
-    """Return the query for `SQLColumns`."""
+    """Return the query whose rows are those of ODBC's `SQLColumns`."""
     _known(dialect, "columns")
     if dialect == "sqlite":
         where = _Where(dialect, "t.type in ('table', 'view')").like("t.name", table).like("c.name", column)
@@ -186,7 +186,7 @@ def columns(dialect: str, table: str | None, catalog: str | None, schema: str | 
 
 
 def primary_keys(dialect: str, table: str, catalog: str | None, schema: str | None) -> Question:
-    """Return the query for `SQLPrimaryKeys`."""
+    """Return the query whose rows are those of ODBC's `SQLPrimaryKeys`."""
     _known(dialect, "primaryKeys")
     if dialect == "sqlite":
         question = """select null as table_cat, null as table_schem, t.name as table_name, c.name as column_name,
@@ -211,7 +211,7 @@ def foreign_keys(
     foreign_catalog: str | None,
     foreign_schema: str | None,
 ) -> Question:
-    """Return the query for `SQLForeignKeys`."""
+    """Return the query whose rows are those of ODBC's `SQLForeignKeys`."""
     _known(dialect, "foreignKeys")
     if dialect == "sqlite":
         where = _Where(dialect, "t.type = 'table'").equal('f."table"', table).equal("t.name", foreign_table)
@@ -252,7 +252,7 @@ def foreign_keys(
 
 
 def statistics(dialect: str, table: str, catalog: str | None, schema: str | None, unique: bool) -> Question:
-    """Return the query for `SQLStatistics`; it lists only indexes."""
+    """Return the query whose rows are those of ODBC's `SQLStatistics`; it lists only indexes."""
     names = "as table_cat, {} as table_schem, {} as table_name, {} as non_unique,"
     names += " null as index_qualifier, {} as index_name,"
     rest = "null as cardinality, null as pages, null as filter_condition"
@@ -287,7 +287,7 @@ def statistics(dialect: str, table: str, catalog: str | None, schema: str | None
 
 
 def table_privileges(dialect: str, table: str | None, catalog: str | None, schema: str | None) -> Question:
-    """Return the query for `SQLTablePrivileges`."""
+    """Return the query whose rows are those of ODBC's `SQLTablePrivileges`."""
     if dialect not in ("postgresql", "mysql", "mssql"):
         _unknown(dialect, "tablePrivileges")
     where = _Where(dialect).like("table_name", table)
@@ -301,7 +301,7 @@ def table_privileges(dialect: str, table: str | None, catalog: str | None, schem
 
 
 def procedures(dialect: str, procedure: str | None, catalog: str | None, schema: str | None) -> Question:
-    """Return the query for `SQLProcedures`."""
+    """Return the query whose rows are those of ODBC's `SQLProcedures`."""
     if dialect not in ("postgresql", "mysql", "mssql"):
         _unknown(dialect, "procedures")
     where = _Where(dialect).like("routine_name", procedure)

@@ -41,9 +41,9 @@ def connect(
         encoding, ansi: accepted without effect; text needs no configuration.
         timeout: the time limit for connecting in seconds; 0 means 15 seconds.
         readonly: open the database in read-only mode, in which writes are refused.
-        attrs_before: the timeout, the access mode, autocommit and the current catalog are
-            supported, and the packet size is ignored; other attributes raise. If a value is a
-            sequence, its items are set one after another.
+        attrs_before: the connection attributes to set. The timeout, the access mode, autocommit and
+            the current catalog are supported, and the packet size is ignored. Any other attribute
+            raises an error. If a value is a sequence, its items are set one after another.
         kwargs: appended to the string as ``key=value;``; ``host``, ``user`` and ``password`` become
             ``server``, ``uid`` and ``pwd``.
 
@@ -73,7 +73,7 @@ def connected(
     attrs_before: dict[int, Any] | None,
     keywords: dict[str, Any],
 ) -> C:
-    """Open a connection as an instance of the given class; the implementation of `connect`."""
+    """Open a connection as an instance of the class ``of``. `connect` calls this function."""
     catalog = None
     for attribute, value in _attributes(attrs_before or {}):
         if attribute == sql.SQL_ATTR_LOGIN_TIMEOUT:

@@ -36,7 +36,8 @@ _SET_ACCESS = {
     "mysql": tuple(f"set session transaction read {mode}" for mode in ("write", "only")),
     "sqlite": ("pragma query_only = off", "pragma query_only = on"),
 }
-#: Dialect -> the quotes of a catalog's name in `use`; with the others, a connection has one catalog.
+#: Dialect -> the quotes of a catalog's name in `use`. Other databases have one catalog per
+#: connection.
 _USE = {"mysql": ("`", "`"), "mssql": ("[", "]")}
 #: Integer results of `SQLGetInfo`: for PostgreSQL, MariaDB and MySQL, SQL Server, SQLite.
 _DIALECTS = ("postgresql", "mysql", "mssql", "sqlite")
@@ -97,7 +98,7 @@ class Connection:
         self._about = repr(con)
         match = re.match(r"<onecopy\.Connection: (.+?) ([\d.]+)(?: through (\S+) (\S+))?", self._about)
         dbms, version, driver, driver_version = match.groups("") if match else ("", "", "", "")
-        # Without an ODBC driver, onecopy is the driver.
+        # Without an ODBC driver, the name and version of onecopy are those of the driver.
         self._facts = (dbms, version, driver or "onecopy", driver_version or _own_version())
         found = [dialect for name, dialect in _NAMES if self._facts[0].startswith(name)]
         self._dialect = "sqlite" if self._facts[0].startswith("SQLite") else found[0] if found else ""
@@ -116,8 +117,8 @@ class Connection:
 
     @property
     def readvar_initsize(self) -> int:
-        """Accepted without effect: buffers for long values have the size that the driver
-        reports."""
+        """A number that can be set, but has no effect: buffers for long values have the size that
+        the driver reports."""
         return self._readvar_initsize
 
     @readvar_initsize.setter
@@ -175,7 +176,7 @@ class Connection:
 
     @fetch_decimal_as_string.setter
     def fetch_decimal_as_string(self, on: bool) -> None:
-        # Assigning the current value keeps the mode.
+        # If the current value is assigned, the mode remains unchanged.
         self._warn("fetch_decimal_as_string")
         if not on or self.decimal_mode != "text" or self._decimal_mode:
             self._set_decimal_mode("locale" if on else "binary")
@@ -187,11 +188,12 @@ class Connection:
 
     @property
     def onecopy(self) -> _core.Connection:
-        """The underlying connection of onecopy."""
+        """The underlying `onecopy.Connection`."""
         return self._open
 
     def _within(self, function: Callable[..., T], *args: Any) -> T:
-        """Call a function, and cancel it when the time limit expires."""
+        """Call a function of the connection, and cancel its statement when `timeout` seconds have
+        passed."""
         if not self._timeout:
             return function(*args)
         fired = threading.Event()
@@ -214,7 +216,7 @@ class Connection:
             timer.cancel()
 
     def cursor(self) -> Cursor:
-        """A new cursor."""
+        """Create a cursor on this connection."""
         return Cursor(self, self._open.cursor())
 
     def execute(self, sql: str, *params: Any) -> Cursor:
@@ -265,11 +267,13 @@ class Connection:
         self._timeout = seconds
 
     def setencoding(self, encoding: str | None = None, ctype: int | None = None) -> None:
-        """Accepted without effect: text needs no configuration."""
+        """Has no effect: text needs no configuration. The arguments are accepted for
+        compatibility."""
         self._encodings[None] = (encoding, ctype)
 
     def setdecoding(self, sqltype: int, encoding: str | None = None, ctype: int | None = None) -> None:
-        """Accepted without effect: text needs no configuration."""
+        """Has no effect: text needs no configuration. The arguments are accepted for
+        compatibility."""
         self._encodings[sqltype] = (encoding, ctype)
 
     def add_output_converter(self, sqltype: int, func: Callable[[Any], Any] | None) -> None:
@@ -313,10 +317,12 @@ class Connection:
 
     @translating
     def set_attr(self, attr_id: int, value: int | str | bytes) -> None:
-        """Set autocommit, the current catalog (`SQL_ATTR_CURRENT_CATALOG`; ignored for PostgreSQL
-        and SQLite, as their ODBC drivers do), or, for future transactions, their isolation level
-        (`SQL_ATTR_TXN_ISOLATION`) or access mode (`SQL_ATTR_ACCESS_MODE`; ignored for SQL Server,
-        which has no such setting).
+        """Set an attribute of the connection.
+
+        `SQL_ATTR_AUTOCOMMIT` and `SQL_ATTR_CURRENT_CATALOG` take effect immediately.
+        `SQL_ATTR_TXN_ISOLATION` (the isolation level) and `SQL_ATTR_ACCESS_MODE` apply to future
+        transactions. The current catalog is ignored for PostgreSQL and SQLite, as their ODBC
+        drivers do. The access mode is ignored for SQL Server, which has no such setting.
 
         Raises:
             NotSupportedError: the attribute is none of these.
@@ -343,7 +349,7 @@ class Connection:
         elif attr_id == sql.SQL_ATTR_ACCESS_MODE and value in (0, 1):
             statement = _SET_ACCESS.get(self._dialect, ("", ""))[value]
         if statement is not None:
-            # The setting could be rolled back if it were made within a transaction.
+            # The setting is made outside of a transaction, because a rollback would undo it.
             con.rollback()
             if statement:
                 con.execute(statement)
@@ -353,7 +359,7 @@ class Connection:
 
     @translating
     def getinfo(self, infotype: int) -> Any:
-        """The result of ODBC's `SQLGetInfo` for names, versions and similar information.
+        """Return the result of ODBC's `SQLGetInfo` for names, versions and similar information.
 
         Raises:
             NotSupportedError: the kind of information is not supported.

@@ -67,7 +67,7 @@ def _dicts(cur: _core.Cursor) -> Callable[[tuple[Any, ...]], dict[str, Any]]:
 
 
 class _Fetched:
-    """The rows of a result that `Cursor.rowcount` has fetched."""
+    """The remaining rows of a result, which `Cursor.rowcount` has fetched to count them."""
 
     def __init__(self, cur: _core.Cursor) -> None:
         self._cur = cur
@@ -95,7 +95,7 @@ class Cursor:
     #: This has no effect on speed. If true, `executemany` refuses decimals for PostgreSQL that do
     #: not fit in ODBC's `SQL_NUMERIC_STRUCT`, which has 38 digits.
     fast_executemany = False
-    #: Accepted without effect: ODBC escapes are left to the driver.
+    #: Has no effect: the driver handles ODBC escape sequences.
     noscan = False
 
     def __init__(self, connection: Connection, cur: _core.Cursor) -> None:
@@ -165,7 +165,8 @@ class Cursor:
 
     @property
     def messages(self) -> list[tuple[str, str]]:
-        """Messages of the database other than errors: ``[SQLSTATE] (native code)`` and the text."""
+        """The messages of the database other than errors, as pairs: ``[SQLSTATE] (native code)``
+        and the text."""
         return [(f"[{said.sqlstate}] ({said.native_code})", str(said)) for _, said in self._open.messages]
 
     @property
@@ -213,8 +214,8 @@ class Cursor:
         """Run one statement for each sequence of parameters.
 
         Raises:
-            ProgrammingError: ``params`` is empty, or as in `execute`; ``row`` is the index of the
-                sequence at fault.
+            ProgrammingError: ``params`` is empty, or an error of `execute`; ``row`` is the index of
+                the sequence that caused the error.
         """
         cur = self._open
         if isinstance(params, (list, tuple)) and not params:
@@ -238,7 +239,7 @@ class Cursor:
 
     @translating
     def fetchone(self) -> Row | None:
-        """Return the next row, or `None`."""
+        """Return the next row, or `None` after the last one."""
         row: Row | None = self._with_rows.fetchone()
         return row
 
@@ -282,7 +283,7 @@ class Cursor:
 
     @translating
     def nextset(self) -> bool:
-        """Go to the next result with rows; return false if there is none."""
+        """Go to the next result with rows; return false after the last result."""
         self._fetched = None
         return bool(self._connection._within(self._open.nextset))
 
@@ -305,10 +306,10 @@ class Cursor:
         cur.close()
 
     def setinputsizes(self, sizes: Any, /) -> None:
-        """Accepted without effect: sizes and types are taken from the values."""
+        """Has no effect: sizes and types are taken from the values."""
 
     def setoutputsize(self, size: Any = None, column: Any = None, /) -> None:
-        """Accepted without effect: long values are returned whole."""
+        """Has no effect: long values are returned whole."""
 
     def _catalog(self, function: Callable[..., tuple[str, list[str]]], *names: Any) -> Cursor:
         self._open  # noqa: B018, it raises if the cursor is closed
@@ -324,17 +325,17 @@ class Cursor:
         schema: str | None = None,
         tableType: str | None = None,
     ) -> Cursor:
-        """List tables and views, as ODBC's `SQLTables`; names are LIKE patterns."""
+        """List tables and views, as ODBC's `SQLTables` does; names are LIKE patterns."""
         return self._catalog(_catalog.tables, table, catalog, schema, tableType)
 
     def columns(
         self, table: str | None = None, catalog: str | None = None, schema: str | None = None, column: str | None = None
     ) -> Cursor:
-        """List the columns of tables, as ODBC's `SQLColumns`; names are LIKE patterns."""
+        """List the columns of tables, as ODBC's `SQLColumns` does; names are LIKE patterns."""
         return self._catalog(_catalog.columns, table, catalog, schema, column)
 
     def primaryKeys(self, table: str, catalog: str | None = None, schema: str | None = None) -> Cursor:
-        """List the columns of a table's primary key, as ODBC's `SQLPrimaryKeys`."""
+        """List the columns of a table's primary key, as ODBC's `SQLPrimaryKeys` does."""
         return self._catalog(_catalog.primary_keys, table, catalog, schema)
 
     def foreignKeys(
@@ -347,7 +348,7 @@ class Cursor:
         foreignSchema: str | None = None,
     ) -> Cursor:
         """List foreign keys that refer to ``table`` or are defined in ``foreignTable``, as ODBC's
-        `SQLForeignKeys`."""
+        `SQLForeignKeys` does."""
         names = (table, catalog, schema, foreignTable, foreignCatalog, foreignSchema)
         return self._catalog(_catalog.foreign_keys, *names)
 
@@ -359,11 +360,12 @@ class Cursor:
         unique: bool = False,
         quick: bool = True,
     ) -> Cursor:
-        """List the indexes of a table, as ODBC's `SQLStatistics`."""
+        """List the indexes of a table, as ODBC's `SQLStatistics` does."""
         return self._catalog(_catalog.statistics, table, catalog, schema, unique)
 
     def procedures(self, procedure: str | None = None, catalog: str | None = None, schema: str | None = None) -> Cursor:
-        """List procedures and functions, as ODBC's `SQLProcedures`; names are LIKE patterns."""
+        """List procedures and functions, as ODBC's `SQLProcedures` does; names are LIKE
+        patterns."""
         return self._catalog(_catalog.procedures, procedure, catalog, schema)
 
     def _no_catalog(self, name: str) -> Cursor:
@@ -385,7 +387,7 @@ class Cursor:
     def tablePrivileges(
         self, table: str | None = None, catalog: str | None = None, schema: str | None = None
     ) -> Cursor:
-        """List the privileges on tables, as ODBC's `SQLTablePrivileges`; names are LIKE
+        """List the privileges on tables, as ODBC's `SQLTablePrivileges` does; names are LIKE
         patterns."""
         return self._catalog(_catalog.table_privileges, table, catalog, schema)
 

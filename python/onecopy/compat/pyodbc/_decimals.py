@@ -35,7 +35,7 @@ def parameter_in_struct(value: Decimal) -> Decimal:
 
 
 def cell(value: Any) -> Any:
-    """Convert a cell to a `Decimal`: onecopy returns NaN and the infinities as `float`."""
+    """Convert a cell to a `Decimal`. onecopy returns NaN and the infinities as `float`."""
     return Decimal(value) if isinstance(value, float) else value
 
 

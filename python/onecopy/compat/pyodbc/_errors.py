@@ -16,7 +16,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Warning(errors.Warning):
-    """PEP 249's class; nothing raises it."""
+    """The class `Warning` of PEP 249. Nothing raises it."""
 
 
 class Error(errors.Error):
@@ -70,8 +70,8 @@ _BY_STATE: dict[str, type[Error]] = {
     "24": ProgrammingError,
     "25": ProgrammingError,
 }
-#: The exception classes of onecopy, most derived first, each with the class of this module, and the
-#: SQLSTATE of an error that has none, as errors of SQLite.
+#: The exception classes of onecopy, most derived first. Each has the class of this module, and the
+#: SQLSTATE for errors that have none, such as those of SQLite.
 _BY_CLASS: list[tuple[type[errors.Error], type[Error], str]] = [
     (errors.DataError, DataError, "22000"),
     (errors.OperationalError, OperationalError, "HY000"),

@@ -41,7 +41,7 @@ class Row(list[Any]):
         self.__class__ = _class_of((description, *indexes.items()), description, indexes)
 
     def __getattr__(self, name: str) -> Any:
-        # Called only for unknown names; it also makes type checkers accept any name.
+        # Python calls this method only for unknown names. With it, type checkers accept any name.
         raise AttributeError(f"'Row' object has no attribute '{name}'")
 
     def __getitem__(self, index: Any) -> Any:
@@ -83,9 +83,10 @@ def _of_column(index: int) -> property:
     return property(lambda row: list.__getitem__(row, index), put, lambda row: row.__delitem__(index))
 
 
-#: Members of a row class that no column replaces.
+#: Names of members of a row class that remain even if a column has the same name.
 _RESERVED = ("__init__", "__slots__", "__module__", "__reduce__", "__class__", "_indexes", "cursor_description")
-#: Row classes by description; cleared when it is full, since a program has few descriptions.
+#: Row classes by description. The dict is emptied when it is full, since a program has few
+#: descriptions.
 _classes: dict[tuple[Any, ...], Any] = {}
 
 
@@ -107,7 +108,8 @@ def _class_of(key: tuple[Any, ...], description: tuple[Any, ...], indexes: dict[
     names = ((column[0], i) for i, column in enumerate(description)) if indexes is None else indexes.items()
     for name, i in names:
         if name not in _RESERVED:
-            # A negative index is beyond the row; it does not count from the end.
+            # A negative index is replaced by one past the end, since it does not count from the end
+            # of the row.
             members[name] = _of_column(i if i >= 0 else sys.maxsize)
     made = _classes[key] = type("Row", (Row,), members)
     return made

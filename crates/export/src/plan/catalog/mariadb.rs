@@ -44,7 +44,8 @@ pub(super) fn table(connection: &Connection, names: &[String]) -> Result<Option<
     let mut prefixes = Vec::new();
     for part in parts.iter().filter(|part| text(part.get(4)) == "BTREE") {
         let name = text(part.first());
-        // An index of the first characters of a column is not unique, and has another order.
+        // An index of only the first characters of a column orders the rows differently from the
+        // column, and does not make the column unique.
         if int(part.get(3)).is_some() {
             prefixes.push(indexes.len().saturating_sub(usize::from(last == name)));
         }

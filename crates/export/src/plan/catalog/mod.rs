@@ -14,8 +14,9 @@ pub(crate) use table::{RowAddress, Sampling, Table};
 #[cfg(test)]
 pub(crate) use table::{TableColumn, TableIndex};
 
-/// Returns the description of a table; `None` if the catalog does not have it, or cannot be read
-/// for this database. `name` is the table's name in SQL, `names` are its names without quotes.
+/// Returns the description of a table. Returns `None` if the catalog does not list it, or if
+/// reading the catalog of this kind of database is not supported. `name` is the table's name in
+/// SQL; `names` are the parts of this name without quotes.
 ///
 /// # Errors
 /// The error of the database.

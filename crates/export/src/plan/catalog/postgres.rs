@@ -19,7 +19,8 @@ select a.attname::text, a.attnotnull::int, t.typname::text
 from pg_catalog.pg_attribute a join pg_catalog.pg_type t on t.oid = a.atttypid
 where a.attrelid = to_regclass(?) and a.attnum > 0 and not a.attisdropped order by a.attnum";
 
-/// Indexes with an order: B-trees of all rows, of columns and not of expressions.
+/// The indexes that can order all rows: valid B-trees of columns. Partial indexes and indexes of
+/// expressions are omitted.
 const INDEXES: &str = "\
 select i.indexrelid::int8, i.indisprimary::int, i.indisunique::int, a.attname::text
 from pg_catalog.pg_index i
@@ -31,12 +32,14 @@ where i.indrelid = to_regclass(?) and i.indisvalid and i.indpred is null and i.i
   and k.position <= i.indnkeyatts
 order by i.indisprimary desc, i.indisunique desc, i.indexrelid, k.position";
 
-/// The server version from which a range of `ctid` reads only its pages.
+/// The first server version in which a query for a range of `ctid` reads only the pages of this
+/// range.
 const RANGE_SCANS: i64 = 140_000;
-/// The names in `version()` of databases that answer as PostgreSQL but store tables in another way.
+/// Names in the result of `version()` of databases that are compatible with PostgreSQL, but do not
+/// store tables as a heap.
 const OTHERS: [&str; 5] = ["YB", "Redshift", "Greenplum", "Cloudberry", "Cockroach"];
 
-/// Types without an order.
+/// The types whose values cannot be ordered.
 const UNORDERED: [&str; 10] = [
     "json", "xml", "point", "lseg", "path", "box", "polygon", "line", "circle", "jsonpath",
 ];
@@ -69,7 +72,8 @@ pub(super) fn table(connection: &Connection, name: &str) -> Result<Option<Table>
             .iter()
             .map(|row| TableColumn {
                 name: text(row.first()),
-                // A child of a table may permit NULL; a foreign table only claims to have none.
+                // `not null` is no guarantee for a table with child tables, which may contain NULL,
+                // or for a foreign table, whose constraints are not enforced.
                 is_nullable: int(row.get(1)) != Some(1) || !(is_table || kind == "p"),
                 unfit: UNORDERED
                     .contains(&text(row.get(2)).as_str())
@@ -102,8 +106,8 @@ fn read_indexes(found: &[crate::plan::fetch::Row]) -> Vec<TableIndex> {
     indexes
 }
 
-/// Returns the number of rows of the last `analyze`; for a table that was never analyzed, a guess
-/// by its pages.
+/// Returns the number of rows that the last `analyze` has found. For a table that was never
+/// analyzed, returns a guess from its number of pages.
 fn estimate(row: &[Option<Value>], n_pages: u64) -> Option<u64> {
     const ROWS_PER_PAGE: u64 = 60;
     match row.get(3) {

@@ -7,7 +7,8 @@ use super::table::{RowAddress, Sampling, Table, TableColumn, TableIndex, add_to_
 use crate::error::Error;
 use crate::plan::fetch::{int, rows, text};
 
-/// The names of the row id. A column can have one of these names.
+/// The names by which SQL can denote the row id. A column can have one of these names and then
+/// hides the row id.
 const ROWIDS: [&str; 3] = ["rowid", "_rowid_", "oid"];
 
 pub(super) fn table(
@@ -20,7 +21,7 @@ pub(super) fn table(
         [schema, table] => (Some(schema), table),
         _ => return Ok(None),
     };
-    // The order in which SQLite looks for a table without a schema.
+    // The schemas are searched in the order in which SQLite resolves a table name without a schema.
     let found = rows(
         connection,
         "select schema, type, wr from pragma_table_list where name = ? collate nocase \
@@ -51,7 +52,7 @@ pub(super) fn table(
         &[names[0].clone(), names[1].clone(), names[1].clone()],
     )?;
     let (mut indexes, mut last) = (Vec::new(), String::new());
-    // A partial index does not have all rows, and the column of an expression has no name.
+    // Partial indexes are omitted, because they do not contain all rows.
     for part in parts.iter().filter(|part| int(part.get(4)) == Some(0)) {
         add_to_index(
             &mut indexes,
@@ -78,7 +79,7 @@ pub(super) fn table(
             let name = text(row.first());
             let is_never_null = int(row.get(2)) == Some(1)
                 || alias.as_ref() == Some(&name)
-                // Only a table without row ids has no NULL in its primary key.
+                // A primary key excludes NULL only in a table without row ids.
                 || (is_table && !has_rowid && int(row.get(3)).is_some_and(|pk| pk > 0));
             TableColumn {
                 name,
@@ -105,8 +106,8 @@ pub(super) fn table(
     }))
 }
 
-/// Returns the name of the column that is the row id itself: the only column of a primary key of
-/// type `integer`.
+/// Returns the name of the column that is an alias of the row id: the only column of the primary
+/// key, if its type is `integer`.
 fn integer_key(
     columns: &[crate::plan::fetch::Row],
     has_rowid: bool,
@@ -121,8 +122,8 @@ fn integer_key(
     (has_rowid && is_integer && !has_index).then(|| text(key.first()))
 }
 
-/// Returns the number of row ids from the smallest to the largest one, which is at least the number
-/// of rows. Counting the rows would read the whole table.
+/// Returns an upper bound of the number of rows: the number of integers from the smallest row id to
+/// the largest one. Counting the rows would read the whole table.
 fn span(connection: &Connection, name: &str, rowid: &str) -> Result<Option<u64>, Error> {
     let sql =
         format!("select (select max({rowid}) from {name}), (select min({rowid}) from {name})");

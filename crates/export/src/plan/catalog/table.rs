@@ -1,18 +1,19 @@
-//! [`Table`]: a table as its catalog describes it.
+//! [`Table`]: the description of a table, read from the catalog of its database.
 
-/// A table as its catalog describes it.
+/// The description of a table, read from the catalog of its database.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Table {
     pub(crate) columns: Vec<TableColumn>,
-    /// The indexes whose order a key can have: the primary key first, then other unique indexes.
+    /// The indexes that can order all rows: the primary key first, then other unique indexes.
     pub(crate) indexes: Vec<TableIndex>,
     /// The estimated number of rows; `None` if unknown.
     pub(crate) rows: Option<u64>,
-    /// The physical address of a row, if ranges of it can be read.
+    /// The column with the physical address of a row; `None` if the database cannot read ranges of
+    /// addresses.
     pub(crate) address: Option<RowAddress>,
     /// The method by which a sample of the table is read.
     pub(crate) sampling: Sampling,
-    /// The reason for which a table has no physical address, for a message.
+    /// The reason why the table has no physical address, for an error message.
     pub(crate) no_address: Option<&'static str>,
 }
 
@@ -21,7 +22,7 @@ pub(crate) struct TableColumn {
     pub(crate) name: String,
     /// `false` only if the database guarantees that the column has no NULL.
     pub(crate) is_nullable: bool,
-    /// The reason for which the column cannot be a key; `None` if it can.
+    /// The reason why the column cannot be a key; `None` if it can.
     pub(crate) unfit: Option<&'static str>,
 }
 
@@ -32,15 +33,15 @@ pub(crate) struct TableIndex {
     pub(crate) is_unique: bool,
 }
 
-/// The physical address of a row.
+/// The pseudo-column that has the physical address of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum RowAddress {
-    /// PostgreSQL's `ctid` in a heap of this number of pages.
+    /// PostgreSQL's `ctid`: the page of the row and its position in the page.
     Ctid {
         /// The number of pages of the table.
         n_pages: u64,
     },
-    /// SQLite's `rowid`, by a name that no column has.
+    /// SQLite's `rowid`, under one of its names that no column of the table has.
     Rowid {
         /// The name: `rowid`, `_rowid_` or `oid`.
         name: &'static str,
@@ -48,7 +49,7 @@ pub(crate) enum RowAddress {
 }
 
 impl RowAddress {
-    /// Returns the name of the address in SQL.
+    /// Returns the name of the pseudo-column in SQL.
     pub(crate) fn name(&self) -> &'static str {
         match self {
             RowAddress::Ctid { .. } => "ctid",
@@ -57,7 +58,7 @@ impl RowAddress {
     }
 }
 
-/// The method by which a sample of a table is read.
+/// The method by which a random sample of a table's rows is read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Sampling {
     /// No method is known.
@@ -65,15 +66,15 @@ pub(crate) enum Sampling {
     None,
     /// `tablesample system`, which reads only a part of the pages.
     Pages,
-    /// A condition on the row id.
+    /// A condition on a hash of the row id, whose name in SQL is the value.
     Rowid(&'static str),
     /// A condition on a random number for each row.
     Random,
 }
 
 impl Table {
-    /// Returns the column with this name: the one whose name is equal, otherwise the only one whose
-    /// name differs only in upper and lower case.
+    /// Returns the column with this name. If no name is equal, returns the only column whose name
+    /// differs from `name` in nothing but the case of ASCII letters.
     pub(crate) fn column(&self, name: &str) -> Option<&TableColumn> {
         let exact = self.columns.iter().find(|column| column.name == name);
         exact.or_else(|| {
@@ -88,7 +89,8 @@ impl Table {
         index.columns.iter().all(is_never_null)
     }
 
-    /// Returns the index that is the best key, and the name of its kind.
+    /// Returns the index by which the rows are best divided, and its description for people: the
+    /// primary key, otherwise a unique index without NULL.
     pub(crate) fn key(&self) -> Option<(&TableIndex, &'static str)> {
         let fits = |index: &&TableIndex| {
             let is_fit = |name: &String| self.column(name).is_some_and(|c| c.unfit.is_none());
@@ -102,7 +104,8 @@ impl Table {
         unique.map(|index| (index, "unique index without NULL"))
     }
 
-    /// Returns any index, for a table without a key and without physical addresses.
+    /// Returns the first index whose columns can be a key. It is used if the table has neither a
+    /// key nor physical addresses.
     pub(crate) fn any_index(&self) -> Option<&TableIndex> {
         self.indexes.iter().find(|index| {
             let is_fit = |name: &String| self.column(name).is_some_and(|c| c.unfit.is_none());
@@ -111,8 +114,9 @@ impl Table {
     }
 }
 
-/// Adds a column to the index that `rows` of a catalog describe: each row has the name of the
-/// index, and the rows of one index follow each other.
+/// Adds a column to the last index of `indexes`, or to a new index if the name of the index differs
+/// from `last`. The caller calls this function for each row of a catalog query, in which the
+/// columns of one index follow each other.
 pub(super) fn add_to_index(
     indexes: &mut Vec<TableIndex>,
     last: &mut String,

@@ -109,18 +109,18 @@ impl BsonClasses {
         })
     }
 
-    /// Returns the UTC time zone object, which aware datetimes get.
+    /// Returns the UTC time zone object, which is the `tzinfo` of aware datetimes.
     pub(super) fn utc<'py>(&self, py: Python<'py>) -> &Bound<'py, PyTzInfo> {
         self.utc.bind(py)
     }
 
-    /// Creates an `Int64`. No Python code of the caller can run.
+    /// Creates an `Int64` without running Python code of the caller.
     #[inline]
     pub(super) fn int64<'py>(&self, py: Python<'py>, value: i64) -> PyResult<Bound<'py, PyAny>> {
         self.int64.make(py, value)
     }
 
-    /// Creates an `ObjectId`. No Python code of the caller can run.
+    /// Creates an `ObjectId` without running Python code of the caller.
     pub(super) fn object_id<'py>(
         &self,
         py: Python<'py>,

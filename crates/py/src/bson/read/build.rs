@@ -30,12 +30,13 @@ pub(super) struct Build<'a, 'py, K> {
     pub(super) blanks: Blanks<'py>,
     pub(super) numbers: Numbers<'py>,
     pub(super) options: &'a Given<'py>,
-    /// `true` if each document becomes a plain `dict`, so that no code of a class is called.
+    /// `true` if each document becomes a plain `dict`, so that no code of a document class runs.
     pub(super) is_plain: bool,
     /// The buffer that contains the nested documents, if these become `RawDocument` objects; `None`
     /// if nested documents are decoded.
     pub(super) raw: Option<Parent<'a>>,
-    /// The number of containers that were open in `building` before the outermost document began.
+    /// The number of Python lists and dicts in `building` that were open before the outermost
+    /// document began.
     pub(super) n_around: usize,
     /// The classes for BSON types that Python does not have; `None` before the first such value.
     pub(super) classes: Option<&'static BsonClasses>,
@@ -71,24 +72,24 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
         }
     }
 
-    /// Begins the list that contains all documents.
+    /// Begins the list that contains the documents of a `decode_all` call.
     pub(super) fn begin_all(&mut self) {
         self.building.begin(false);
         self.n_around = 1;
     }
 
-    /// Ends the list that contains all documents.
+    /// Ends the list that [`Build::begin_all`] has begun.
     pub(super) fn end_all(&mut self) -> PyResult<()> {
         let all = self.building.end_list()?;
         self.building.push(all)
     }
 
-    /// Makes nested documents `RawDocument` objects over the buffer `parent`.
+    /// Selects that nested documents become `RawDocument` objects over the buffer `parent`.
     pub(super) fn keep_raw(&mut self, parent: Parent<'a>) {
         self.raw = Some(parent);
     }
 
-    /// Returns the complete object, after the last event.
+    /// Returns the Python object of the complete input. It is called after the last event.
     #[inline(always)]
     pub(super) fn finish(self) -> Bound<'py, PyAny> {
         self.building.finish()
@@ -113,7 +114,7 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
     }
 
     /// Appends a value that code outside of this module has created, or that may contain other
-    /// objects.
+    /// objects. The garbage collector has to track the list or dict to which the value is appended.
     #[inline(never)]
     pub(super) fn push_other(&mut self, value: PyResult<Bound<'py, PyAny>>) -> EventResult {
         self.building.has_container();
@@ -136,7 +137,7 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
         made.map_err(|e| self.fail(e))
     }
 
-    /// Creates a `str` from UTF-8 that is long or not ASCII.
+    /// Creates a `str` from UTF-8 that is long or contains characters other than ASCII.
     #[inline(always)]
     pub(super) fn other_text(&mut self, bytes: &[u8]) -> Result<Bound<'py, PyAny>, Rejection> {
         if self.tally.is_none()
@@ -147,7 +148,8 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
         self.any_text(bytes)
     }
 
-    /// Creates a `str` from UTF-8 with the code for long texts. The text is counted in the ledger.
+    /// Creates a `str` from UTF-8 of any length and script, without a fast path for short texts.
+    /// The text is counted in the ledger.
     #[inline(never)]
     pub(super) fn any_text(&mut self, bytes: &[u8]) -> Result<Bound<'py, PyAny>, Rejection> {
         let tally = self.tally.as_deref_mut();
@@ -190,7 +192,8 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
         kept.map_err(|e| self.fail(e))
     }
 
-    /// Creates the `str` of a key without storing it in the key cache.
+    /// Creates the `str` of a key without storing it in the key cache: a long key, or one that an
+    /// error handler changes.
     #[inline(never)]
     pub(super) fn other_key(&mut self, key: &[u8]) -> EventResult {
         let made = self.text(key)?;
@@ -267,7 +270,8 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
         self.push_other(Ok(made))
     }
 
-    /// Returns the time zone for datetimes; `None` if they are naive.
+    /// Returns UTC, the time zone of aware datetimes; `None` if the options request naive
+    /// datetimes.
     #[inline(always)]
     pub(super) fn zone(&mut self) -> Result<Option<&'py Bound<'py, PyTzInfo>>, Rejection> {
         if !self.options.tz_aware {

@@ -24,8 +24,8 @@ impl<'py, K: Kernels> BsonEvents for Build<'_, 'py, K> {
             let is_it = |known: &[u8]| known.len() == key.len() && kernels.starts_with(key, known);
             let at = match self.building.find_key(hash, is_it) {
                 Ok(at) => at,
-                // An error handler has changed this key. Calls without an error handler use the
-                // same cache, so the key is not stored in it.
+                // This malformed key is changed by the caller's error handler. Calls without an
+                // error handler use the same cache, so the changed key must not be stored in it.
                 Err(_) if self.options.errors.is_some() && !is_utf8(key) => {
                     return self.other_key(key);
                 }

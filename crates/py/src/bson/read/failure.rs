@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 
 use super::error;
 
-/// The documents that a call decodes.
+/// The number of documents that a call decodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Extent {
     /// One document, which must end at the end of the buffer.
@@ -22,8 +22,8 @@ pub(super) enum DecodeFailure {
 }
 
 impl DecodeFailure {
-    /// Adds `n_bytes` to the offset of an error of the BSON reader; a Python exception is
-    /// unchanged.
+    /// Adds `n_bytes` to the offset if this is an error of the BSON reader. A Python exception has
+    /// no offset, and is unchanged.
     pub(super) fn later_by(self, n_bytes: usize) -> DecodeFailure {
         match self {
             DecodeFailure::Read(e) => DecodeFailure::Read(e.later_by(n_bytes)),
@@ -46,7 +46,7 @@ impl From<PyErr> for DecodeFailure {
     }
 }
 
-/// Creates an error of the reader at an offset.
+/// Creates an error of the BSON reader. `offset_bytes` counts from the start of the input.
 pub(super) fn read_failed(reason: Reason, offset_bytes: usize) -> DecodeFailure {
     DecodeFailure::Read(ReadError {
         reason,

@@ -13,7 +13,8 @@ use super::raw_document::Parent;
 use crate::raw::codecs;
 use crate::raw::text::{self, MakeError};
 
-/// Returns the key of an element as a `str`.
+/// Returns the key of a BSON element as a `str`. Malformed keys are an error, or are passed to the
+/// caller's error handler.
 pub(super) fn key<'py>(
     py: Python<'py>,
     element: &Element<'_>,
@@ -56,7 +57,8 @@ pub(super) fn find<'a>(
     Ok(found)
 }
 
-/// Returns the element of an array with the given index, from 0.
+/// Returns the element of `array` whose index, from 0, `number` contains in ASCII digits. Returns
+/// `None` if `number` is not a number, or if the array is too short.
 pub(super) fn item<'a>(
     array: &'a [u8],
     number: &[u8],
@@ -98,7 +100,7 @@ pub(super) fn with_utf8<R: Default>(
     }
 }
 
-/// The subset of a document that a call decodes.
+/// The part of a document that a call decodes: the value of one element, or all elements.
 pub(super) enum DocumentPart<'a> {
     Value(&'a Element<'a>),
     All,

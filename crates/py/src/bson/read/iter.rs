@@ -80,11 +80,11 @@ into its `str`; one more of a document that is split over several pieces.
     }
 }
 
-/// The source from which the next bytes are read.
+/// The source of the bytes that follow those in memory.
 enum More {
     /// The method `read` of the file that contains the input.
     File(Py<PyAny>),
-    /// An iterator whose items are buffers; each buffer is a piece of the input.
+    /// An iterator whose items are buffers, each with the next bytes of the input.
     Pieces(Py<PyAny>),
 }
 
@@ -104,8 +104,8 @@ struct IterState {
 #[pyclass(frozen, module = "onecopy.bson")]
 struct BSONDocuments {
     options: OwnedBsonReadOptions,
-    /// The state of the iteration. It is locked only by `try_lock`: if a second thread uses the
-    /// iterator meanwhile, it gets an error.
+    /// The state of the iteration. It is locked only by `try_lock`: a second thread that uses the
+    /// iterator at the same time gets an error, and does not wait.
     state: Mutex<IterState>,
 }
 
@@ -161,8 +161,8 @@ impl IterState {
         }
     }
 
-    /// Returns the document that ends in the current piece. If no document ends in the piece,
-    /// copies the rest of the piece to `parts`, and returns `None`.
+    /// Returns the next document if it ends in the buffer `piece`. Otherwise copies the remaining
+    /// bytes of `piece` to `parts`, and returns `None`.
     fn in_piece<'py>(
         &mut self,
         piece: &Bound<'py, PyAny>,
@@ -253,7 +253,8 @@ impl IterState {
         }
     }
 
-    /// Reads the next piece from the file or iterator. Returns `false` at the end of the input.
+    /// Stores the next buffer of the file or iterator in `self.piece`. Returns `false` at the end
+    /// of the input.
     fn take_piece(&mut self, py: Python<'_>) -> Result<bool, DecodeFailure> {
         let next = match &self.more {
             None => None,

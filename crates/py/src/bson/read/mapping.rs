@@ -20,7 +20,7 @@ use crate::raw::buffer::{BufferBytes, immutable};
 use crate::raw::stack;
 
 impl RawDocument {
-    /// Calls a function with the bytes of the document.
+    /// Calls `run` with the bytes of the document, which are in the buffer `owner`.
     #[inline(always)]
     fn with_bytes<'py, R>(
         &self,
@@ -53,7 +53,7 @@ impl RawDocument {
         }
     }
 
-    /// Returns the value of a key; `None` if the document does not contain the key.
+    /// Returns the decoded value of a key; `None` if the document does not contain the key.
     #[inline]
     fn value_of<'py>(&self, key: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let py = key.py();
@@ -65,7 +65,7 @@ impl RawDocument {
         })
     }
 
-    /// Decodes the value of an element.
+    /// Decodes the value of a BSON element. A nested document becomes a `RawDocument`.
     #[inline]
     fn value<'py>(
         &self,
@@ -96,7 +96,7 @@ impl RawDocument {
         made
     }
 
-    /// Returns the fields as a `dict`; nested documents are `RawDocument`.
+    /// Returns the fields as a `dict`; nested documents in it are `RawDocument` objects.
     fn fields<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let options = self.options(py);
         let mut tally = Tally::default();
@@ -252,17 +252,17 @@ impl RawDocument {
         Ok(self.all_keys(py)?.try_iter()?.into_any())
     }
 
-    /// The keys of the document.
+    /// The keys of the document, without decoding its values.
     fn keys<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.all_keys(py)?.call_method0("keys")
     }
 
-    /// The values; nested documents are `RawDocument`.
+    /// The values of the document; nested documents are `RawDocument` objects.
     fn values<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.fields(py)?.call_method0("values")
     }
 
-    /// Pairs of key and value; nested documents are `RawDocument`.
+    /// The pairs of key and value of the document; nested documents are `RawDocument` objects.
     fn items<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.fields(py)?.call_method0("items")
     }

@@ -17,8 +17,8 @@ pub(super) enum Types {
     Pymongo,
 }
 
-/// The treatment of BSON datetimes (option `datetime_range`). Their range is larger than the range
-/// of Python's `datetime`, to which the variants refer.
+/// The treatment of BSON datetimes (option `datetime_range`). BSON represents more years than
+/// Python's `datetime`. In the variants, "range" means the range of Python's `datetime`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Dates {
     /// Each datetime becomes a `datetime`; outside of the range it is an error.
@@ -92,7 +92,7 @@ const UUIDS: Choices<Uuids> = &[
 const DECIMALS: Choices<bool> = &[(b"decimal128", false), (b"decimal", true)];
 const ARRAY_KEYS: Choices<ArrayKeys> = &[(b"any", ArrayKeys::Any), (b"strict", ArrayKeys::Strict)];
 
-/// Returns the word that selects `choice` as the value of an option.
+/// Returns the word of the table `choices` that selects the value `choice`.
 fn word<T: PartialEq>(choices: Choices<T>, choice: T) -> &'static str {
     let found = choices.iter().find(|(_, known)| *known == choice);
     found
@@ -100,7 +100,8 @@ fn word<T: PartialEq>(choices: Choices<T>, choice: T) -> &'static str {
         .expect("each choice has a word")
 }
 
-/// The options as the text of a Python signature.
+/// The parameters of a function that decodes BSON, as a Python signature. `$first` is the name of
+/// the first parameter.
 macro_rules! options_signature {
     ($first:literal) => {
         concat!(
@@ -114,7 +115,7 @@ macro_rules! options_signature {
 }
 pub(super) use options_signature;
 
-/// The Python type that represents a document.
+/// The Python type that represents a document (option `document_class`).
 #[derive(Debug)]
 pub(super) enum Document<O> {
     Dict,
@@ -124,8 +125,8 @@ pub(super) enum Document<O> {
     Class(O),
 }
 
-/// The options of one call. `O` is the type of its object references: `Bound` to an interpreter, or
-/// `Py`.
+/// The options of one call. `O` is the type of the references to Python objects: `Bound` during a
+/// call, `Py` in options that are stored.
 #[derive(Debug)]
 pub(super) struct BsonReadOptions<O> {
     pub(super) types: Types,
@@ -140,13 +141,13 @@ pub(super) struct BsonReadOptions<O> {
     pub(super) document: Document<O>,
 }
 
-/// [`BsonReadOptions`] for one call, with references that are bound to the interpreter.
+/// The options of one call, with references to Python objects that live as long as the call.
 pub(super) type Given<'py> = BsonReadOptions<Bound<'py, PyAny>>;
-/// [`BsonReadOptions`] that are stored after the call.
+/// The options of an object that outlives the call, with owned references to Python objects.
 pub(super) type OwnedBsonReadOptions = BsonReadOptions<Py<PyAny>>;
 
 impl<O> BsonReadOptions<O> {
-    /// Returns the default options.
+    /// Returns the options of a call without keyword arguments.
     #[inline]
     pub(super) fn usual() -> BsonReadOptions<O> {
         BsonReadOptions {
@@ -230,7 +231,8 @@ impl<'py> Given<'py> {
         Ok(options)
     }
 
-    /// Parses the keywords of a call of `function`. This function has no option `document_class`.
+    /// Parses the keywords of a call of the Python function `function`, which has no option
+    /// `document_class`.
     #[cold]
     pub(super) fn of_keywords(
         function: &str,
@@ -311,7 +313,8 @@ fn handler<'py>(given: Option<Borrowed<'_, 'py, PyAny>>) -> PyResult<Option<Boun
     if *name == "strict" {
         return Ok(None);
     }
-    // An unknown error handler is an error of the call, not only when a text is malformed.
+    // The handler is looked up now, so that an unknown name is an error even if no text is
+    // malformed.
     let codecs = given.py().import("codecs")?;
     codecs.call_method1("lookup_error", (name,))?;
     Ok(Some(given.to_owned()))

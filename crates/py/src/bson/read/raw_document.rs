@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use super::failure::{DecodeFailure, Extent};
 use super::options::{BsonReadOptions, Document, Given, OwnedBsonReadOptions};
 
-/// A document in a buffer; each field is decoded at each access.
+/// A BSON document in a buffer. Each access to a field decodes this field again.
 ///
 /// ``RawDocument(buffer, /, *, compat=None, tz_aware=True, datetime_range='error',
 /// uuid_representation='standard', errors='strict', decimals='decimal128', array_keys='any',
@@ -40,7 +40,8 @@ pub(crate) struct RawDocument {
     pub(super) settings: Option<Arc<OwnedBsonReadOptions>>,
 }
 
-/// The buffer that contains a raw document, from which nested documents are created.
+/// The position of a raw document in its buffer, from which the positions of its nested documents
+/// are computed.
 #[derive(Clone, Copy)]
 pub(super) struct Parent<'a> {
     pub(super) owner: &'a Py<PyAny>,

@@ -18,7 +18,8 @@ const DB_REF: u8 = 100;
 /// The `_type_marker` of pymongo's `RawBSONDocument`, a document that is already encoded.
 const RAW: u8 = 101;
 
-/// Returns the error for a value of the given kind that BSON cannot represent.
+/// Returns the error for a value that BSON cannot represent. `kind` is the attribute `kind` of the
+/// exception.
 fn wrong(kind: &'static str, reason: &str) -> BsonStop {
     BsonStop::Value {
         kind,
@@ -26,16 +27,16 @@ fn wrong(kind: &'static str, reason: &str) -> BsonStop {
     }
 }
 
-/// Writes an object of a BSON class, or returns another object that must be written instead of it.
-/// Returns `None` for an object of any other class.
+/// Writes an object of a BSON class (such as `Binary`), or returns another object that must be
+/// written instead of it. Returns `None` for an object of any other class.
 pub(super) fn write<'py>(
     object: &Bound<'py, PyAny>,
     out: &mut dyn ByteSink,
 ) -> Result<Option<ObjectForm<'py>>, BsonStop> {
     let py = object.py();
     let marker = encode::hints(object)?.marker;
-    // onecopy's own raw document has no marker: pymongo accepts it as a mapping, because pymongo's
-    // raw document requires `bytes`.
+    // A `RawDocument` of onecopy has no marker, so that pymongo encodes it as a mapping. If it had
+    // the marker, pymongo would require `bytes` as its data.
     let is_raw = marker.is_none() && object.is_exact_instance_of::<RawDocument>();
     let Some(marker) = marker.or(is_raw.then_some(RAW)) else {
         return Ok(None);
@@ -215,7 +216,7 @@ fn put_cstring(text: &str, out: &mut dyn ByteSink) -> Result<(), BsonStop> {
     Ok(out.put_byte(0)?)
 }
 
-/// Returns the UTF-8 of a short `str`.
+/// Returns the UTF-8 of a `str` that is expected to be short.
 fn utf8(object: &Bound<'_, PyAny>) -> Result<String, BsonStop> {
     let string = object.cast::<PyString>().map_err(PyErr::from)?;
     let mut tally = onecopy_text::Tally::default();

@@ -12,7 +12,7 @@ use crate::raw::binary::FreshBytes;
 use crate::raw::function::{self, Args, Function};
 use crate::stream_output::FlushTo;
 
-/// The default chunk size, in bytes.
+/// The default of `chunk_bytes`, and the size of the chunks that `dump_many` writes.
 const CHUNK_BYTES: usize = 64 << 10;
 
 /// The number of bytes by which a chunk's capacity exceeds the chunk size. The end of the last
@@ -61,7 +61,7 @@ lost.
     }
 }
 
-/// The iterator that `encode_many` returns.
+/// The iterator that `encode_many` returns. Each item is a chunk of complete documents.
 #[pyclass(frozen, module = "onecopy.bson")]
 pub(crate) struct BSONChunks {
     /// The iterator of documents; `None` after the last document, and after an error.
@@ -78,8 +78,8 @@ impl BSONChunks {
 
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let mut kept = self.items.lock(py)?;
-        // The iterator is removed and put back after success: after an error, the iteration has
-        // ended.
+        // The iterator is removed here, and stored again only after success. After an error it is
+        // therefore missing, which ends the iteration.
         let Some(items) = kept.take() else {
             return Ok(None);
         };
@@ -147,7 +147,8 @@ remain.
         for item in args.required(0).try_iter()? {
             let before = chunk.len();
             if let Err(error) = write(item?.as_borrowed(), &options, &mut chunk) {
-                // The complete documents before the failed one are written.
+                // The complete documents before the failed one are written to the file, before the
+                // error is returned.
                 chunk.truncate(before);
                 flush(&mut chunk)?;
                 return Err(error);

@@ -24,7 +24,8 @@ macro_rules! with_options {
 }
 pub(super) use with_options;
 
-/// The keywords as the text of a Python signature.
+/// The parameters of a function that writes BSON, as a Python signature. `$first` contains those
+/// before the options.
 macro_rules! options_signature {
     ($first:literal) => {
         concat!(
@@ -73,10 +74,10 @@ const PASSED: &[(&str, Passed)] = &[
     ("numpy", Passed::Numpy),
 ];
 
-/// The default for the largest depth of nested containers.
+/// The default of the option `max_depth`, the largest depth of nested containers.
 const MAX_DEPTH: usize = 1000;
 
-/// The options of one call of a function that writes BSON.
+/// The checked options of one call of a function that writes BSON.
 #[derive(Debug)]
 pub(super) struct BsonWriteOptions {
     pub(super) style: Style,
@@ -87,7 +88,7 @@ pub(super) struct BsonWriteOptions {
 }
 
 impl BsonWriteOptions {
-    /// Returns the default options.
+    /// Returns the options of a call without keyword arguments.
     #[inline]
     pub(super) fn new() -> BsonWriteOptions {
         BsonWriteOptions {
@@ -108,7 +109,7 @@ impl BsonWriteOptions {
         }
     }
 
-    /// Parses the keywords of a call, which are the function's parameters from number `from` on.
+    /// Parses the keyword arguments of a call: the function's parameters from index `from` on.
     #[inline]
     pub(super) fn take(&mut self, args: &Args<'_, '_>, from: usize) -> PyResult<()> {
         match args.any_from(from) {
@@ -180,7 +181,7 @@ impl BsonWriteOptions {
         Ok(())
     }
 
-    /// Returns `true` if objects of this type are passed to `default`.
+    /// Returns `true` if the option `passthrough` passes objects of the type `what` to `default`.
     #[inline]
     pub(super) fn passes(&self, what: Passed) -> bool {
         self.passed & 1 << what as u16 != 0

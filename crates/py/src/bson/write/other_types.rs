@@ -25,7 +25,8 @@ fn pattern_class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
     CLASS.import(py, "re", "Pattern")
 }
 
-/// Returns the error for a value of the given kind that BSON cannot represent.
+/// Returns the error for a value that BSON cannot represent. `kind` is the attribute `kind` of the
+/// exception.
 fn wrong(kind: &'static str, reason: impl Into<String>) -> BsonStop {
     BsonStop::Value {
         kind,
@@ -48,7 +49,8 @@ impl BsonWriteOptions {
         }
     }
 
-    /// Converts a date or datetime to milliseconds since 1970; `None` for another object.
+    /// Converts a date or datetime to milliseconds since 1970. Returns `None` for another object,
+    /// and for a date that the option `passthrough` passes to `default`.
     fn moment(&self, object: &Bound<'_, PyAny>) -> Result<Option<i64>, BsonStop> {
         if let Ok(at) = object.cast::<PyDateTime>() {
             return self.ranged(date_time::unix_ms(at)?).map(Some);
@@ -75,8 +77,8 @@ impl BsonWriteOptions {
         put_binary(subtype, &bytes, out)
     }
 
-    /// For an object whose class derives from a built-in type, returns the form in which the object
-    /// is written.
+    /// For an object whose class derives from a built-in type, returns an object form that the
+    /// encoder can write.
     fn subclass<'py>(
         &self,
         object: &Bound<'py, PyAny>,
@@ -137,7 +139,7 @@ impl BsonWriteOptions {
         Ok(Some(ObjectForm::Pairs(members)))
     }
 
-    /// Returns the form in which a NumPy scalar or array is written; `None` for another object.
+    /// Returns the object form of a NumPy scalar or array; `None` for another object.
     fn numpy<'py>(&self, object: &Bound<'py, PyAny>) -> Result<Option<ObjectForm<'py>>, BsonStop> {
         let described = ndarray::describe(object, self.style.natives.numpy)?;
         Ok(match described {
@@ -191,8 +193,8 @@ fn decimal(object: &Bound<'_, PyAny>) -> Result<[u8; 16], BsonStop> {
 }
 
 impl BsonWriteOptions {
-    /// Writes the value of an object, or returns the form in which it is to be written. Returns
-    /// `None` for a type that BSON cannot represent.
+    /// Writes the value of an object, or returns an [`ObjectForm`] that the encoder can write.
+    /// Returns `None` for a type that BSON cannot represent.
     fn form<'py>(
         &self,
         object: &Bound<'py, PyAny>,

@@ -37,8 +37,8 @@ pub(super) fn int<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyAn
 /// Converts digits to a number. The digits are split: the length of the tail is [`LEAF_DIGITS`]
 /// times a power of two. The tail and the digits before it are converted separately.
 fn magnitude(digits: &[u8]) -> BigUint {
-    // Powers of ten: the last one is for the number of digits of the tail, the earlier ones for the
-    // tails of its halves.
+    // Powers of ten. The last one has as many zeros as the tail has digits; the earlier ones are
+    // for the tails of the halves.
     let mut powers = Vec::new();
     let mut n_tail = LEAF_DIGITS;
     while n_tail < digits.len() {

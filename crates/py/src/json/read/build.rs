@@ -128,8 +128,8 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
         made.or_else(|e| self.malformed_text(units, e))
     }
 
-    /// Handles malformed text: returns an error, or keeps the lone surrogates of a `str` if the
-    /// option `surrogates` allows that.
+    /// Handles malformed text: returns an error, or keeps or replaces the lone surrogates of a
+    /// `str` if the option `errors` permits this.
     #[cold]
     #[inline(never)]
     fn malformed_text(
@@ -287,8 +287,7 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
     #[inline(never)]
     fn hooked_float(&mut self, text: Units<'_>) -> Result<(), Rejection> {
         let made = match text {
-            // Passed as UTF-8 to `scalars::text`, the digits would be converted by the code for
-            // text that is not ASCII.
+            // `scalars::text` would convert UTF-8 digits with the code for text that is not ASCII.
             Units::Utf8(digits) => {
                 let digits = Ascii::new(digits).expect("numbers are ASCII");
                 scalars::ascii(self.blanks, self.kernels, digits, None)
@@ -329,7 +328,7 @@ impl<K: Kernels> JsonEvents for Build<'_, '_, K> {
         let py = self.building.py();
         let made = match self.options.big_ints {
             BigIntType::Exact => big::int(py, digits),
-            // An unsigned integer of 64 bits is not a big integer for the option.
+            // The option `big_ints` does not apply to integers that fit into 64 unsigned bits.
             _ if str::from_utf8(digits).is_ok_and(|d| d.parse::<u64>().is_ok()) => {
                 scalars::big_int(py, digits)
             }

@@ -132,7 +132,8 @@ fn find_in_units<U: Copy + Into<u32>>(rest: &[U]) -> usize {
     end.map_or(rest.len(), |end| end + 1)
 }
 
-/// Parses the next line that is not blank, and returns its value.
+/// Parses the next line of `text` that is not blank, and returns its value. `at` is the start of
+/// the line, and is set to the start of the line after it.
 fn line<'py, F: SourceForm>(
     py: Python<'py>,
     data: Borrowed<'_, 'py, PyAny>,

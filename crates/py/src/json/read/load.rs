@@ -142,7 +142,8 @@ fn loads_other<'py>(
     }
 }
 
-/// Parses the JSON value in the range `part` of the text `all`.
+/// Parses the JSON value in the range `part` of the text `all`. Positions of errors count from the
+/// start of `all`.
 #[inline]
 pub(super) fn value<'py, F: SourceForm>(
     py: Python<'py>,
@@ -177,7 +178,7 @@ pub(super) fn value<'py, F: SourceForm>(
     })
 }
 
-/// The reason for which a call of `loads` created no object.
+/// The reason for which a JSON text could not be converted to an object.
 pub(super) enum LoadFailure {
     Read(ReadError),
     Python(PyErr),

@@ -19,7 +19,7 @@ mod options;
 pub(crate) use error::raise;
 use pyo3::prelude::*;
 
-/// Adds the Python functions that are defined here to `module`.
+/// Adds the Python functions of this file to `module`.
 pub(super) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     load::add(module)?;
     lines::add(module)

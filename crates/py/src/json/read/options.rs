@@ -55,7 +55,7 @@ pub(super) struct JsonReadOptions<'py> {
 }
 
 impl<'py> JsonReadOptions<'py> {
-    /// Returns the default options.
+    /// Returns the options of a call without keyword arguments.
     #[inline]
     pub(super) fn usual() -> JsonReadOptions<'py> {
         JsonReadOptions {
@@ -135,7 +135,7 @@ pub(super) struct OwnedJsonReadOptions {
 }
 
 impl JsonReadOptions<'_> {
-    /// Converts the borrowed references to owned ones.
+    /// Converts the references to Python objects to owned ones, so that the options can be stored.
     pub(super) fn unbind(self) -> OwnedJsonReadOptions {
         OwnedJsonReadOptions {
             big_ints: self.big_ints,
@@ -150,7 +150,8 @@ impl JsonReadOptions<'_> {
 }
 
 impl OwnedJsonReadOptions {
-    /// Binds the owned references to the interpreter.
+    /// Returns a copy of the options for one call, with references that are bound to the
+    /// interpreter.
     pub(super) fn bind<'py>(&self, py: Python<'py>) -> JsonReadOptions<'py> {
         let bound = |hook: &Option<Py<PyAny>>| hook.as_ref().map(|hook| hook.bind(py).clone());
         JsonReadOptions {
@@ -165,7 +166,7 @@ impl OwnedJsonReadOptions {
     }
 }
 
-/// Parses an argument that is a callable or `None`.
+/// Parses the argument `name`, which must be a callable or `None`.
 fn hook<'py>(
     given: Option<Borrowed<'_, 'py, PyAny>>,
     name: &str,

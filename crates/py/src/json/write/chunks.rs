@@ -12,7 +12,7 @@ use crate::raw::binary::FreshBytes;
 use crate::raw::encode::json::{JsonShape, JsonTarget};
 use crate::raw::function::{Args, Function};
 
-/// The default chunk size, in bytes.
+/// The default of `chunk_bytes`, the approximate size of a chunk.
 const CHUNK_BYTES: usize = 64 << 10;
 
 pub(super) struct IterChunks;
@@ -66,7 +66,7 @@ that it cannot look complete.
     }
 }
 
-/// The iterator that `iter_chunks` returns.
+/// The iterator that `iter_chunks` returns. Each item is a chunk of JSON.
 #[pyclass(frozen, module = "onecopy.json")]
 pub(crate) struct JSONChunks {
     state: Guarded<ChunksState>,
@@ -92,8 +92,8 @@ impl JSONChunks {
 
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let mut state = self.state.lock(py)?;
-        // The iterator is removed and put back after success: after an error, the iteration has
-        // ended.
+        // The iterator is removed here, and stored again only after success. After an error it is
+        // therefore missing, which ends the iteration.
         let Some(items) = state.items.take() else {
             return Ok(None);
         };

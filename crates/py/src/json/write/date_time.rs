@@ -14,7 +14,8 @@ use crate::raw::encode::json::JsonStop;
 use crate::raw::temporal;
 
 impl JsonWriteOptions {
-    /// Returns a date, time or datetime as a JSON string; `None` for any other object.
+    /// Returns a date, time or datetime as a JSON string; `None` for any other object. With the
+    /// option `compat="orjson"`, also returns `None` for a date or datetime of a derived class.
     pub(super) fn temporal(&self, object: &Bound<'_, PyAny>) -> Result<Option<Vec<u8>>, JsonStop> {
         let is_left = |is_exact: bool| self.style.natives.orjson && !is_exact;
         let text = if let Ok(at) = object.cast::<PyDateTime>() {

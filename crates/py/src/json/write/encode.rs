@@ -1,4 +1,5 @@
-//! Calls the JSON encoder, adds its text to the ledger, and converts its errors to exceptions.
+//! Calls the JSON encoder, counts the converted bytes in the ledger, and converts the encoder's
+//! errors to exceptions.
 
 use onecopy_text::{Stage, Tally};
 use pyo3::Borrowed;
@@ -36,8 +37,8 @@ pub(super) fn write<'py>(
     done.map_err(|failed| to_py(py, failed, options.style.max_depth))
 }
 
-/// Adds `bytes` to the counts of the active `onecopy.ledger()`. It is the number of bytes that were
-/// copied because a buffer had to grow.
+/// Adds `bytes` to the counts of the active `onecopy.ledger()`: the number of bytes that were
+/// copied again because a buffer had to grow.
 pub(super) fn moved(py: Python<'_>, bytes: usize) -> PyResult<()> {
     let mut tally = Tally::default();
     tally.copied_again(bytes);

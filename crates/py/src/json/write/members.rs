@@ -1,5 +1,6 @@
-//! Creates a list of the keys and values of an object before it is written. The encoder requires it
-//! for dataclasses, instances of subclasses of `dict`, and dicts whose keys are sorted.
+//! Creates a list of the keys and values of an object before the object is written. The encoder
+//! requires such a list for dataclasses, for instances of subclasses of `dict`, and for dicts whose
+//! keys are sorted.
 
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyDict, PyList, PyString};
@@ -45,7 +46,7 @@ impl JsonWriteOptions {
                 .iter()
                 .all(|(key, _)| key.is_exact_instance_of::<PyString>())
         {
-            // For ujson's rules, the keys are compared as objects, which may raise an exception.
+            // With ujson's rules, the keys are compared as objects, which may raise an exception.
             let list = PyList::new(py, &keyed)?;
             let by_key = py.import("operator")?.call_method1("itemgetter", (0,))?;
             let arguments = [(pyo3::intern!(py, "key"), by_key)].into_py_dict(py)?;
@@ -109,7 +110,7 @@ impl JsonWriteOptions {
         Ok(Some(ObjectForm::Pairs(pairs(py, members)?)))
     }
 
-    /// Returns all attributes of an instance's `__dict__`, which orjson writes for a dataclass.
+    /// Returns all attributes in an instance's `__dict__`. orjson writes these for a dataclass.
     fn instance_dict<'py>(
         &self,
         attributes: &Bound<'py, PyDict>,

@@ -27,7 +27,8 @@ macro_rules! with_options {
 }
 pub(super) use with_options;
 
-/// The keywords as the text of a Python signature.
+/// The parameters of a function that writes JSON, as a Python signature. `$first` contains those
+/// before the options.
 macro_rules! options_signature {
     ($first:literal) => {
         concat!(
@@ -114,11 +115,11 @@ const PASSED: &[(&str, Passed)] = &[
     ("uuid", Passed::Uuid),
 ];
 
-/// The default for the largest depth of nested containers.
+/// The default of the option `max_depth`, the largest depth of nested containers.
 const MAX_DEPTH: usize = 1000;
 
 impl JsonWriteOptions {
-    /// Returns the default options.
+    /// Returns the options of a call without keyword arguments.
     #[inline]
     pub(super) fn new() -> JsonWriteOptions {
         JsonWriteOptions {
@@ -142,10 +143,10 @@ impl JsonWriteOptions {
         }
     }
 
-    /// Parses the keywords of a call, which are the function's parameters from number `from` on.
+    /// Parses the keyword arguments of a call: the function's parameters from index `from` on.
     ///
-    /// The method changes the options in place. To return new options would take 7 ns more: they
-    /// would be moved right after they were stored, so each load would wait for a store.
+    /// The method changes the options in place. Returning new options would take 7 ns more: they
+    /// would be moved right after they were stored, so that each load would wait for a store.
     #[inline]
     pub(super) fn take(&mut self, args: &Args<'_, '_>, from: usize) -> PyResult<()> {
         match args.any_from(from) {
@@ -265,7 +266,7 @@ impl JsonWriteOptions {
             .fold(0, |bits, passed| bits | 1 << *passed as u16);
     }
 
-    /// Returns `true` if objects of this type are passed to `default`.
+    /// Returns `true` if the option `passthrough` passes objects of the type `what` to `default`.
     #[inline]
     pub(super) fn passes(&self, what: Passed) -> bool {
         self.passed & 1 << what as u16 != 0

@@ -100,8 +100,8 @@ pub(super) fn written<E: Into<JsonStop>>(
 }
 
 impl JsonWriteOptions {
-    /// For an object whose class derives from a built-in type, returns the form in which the object
-    /// is written.
+    /// For an object whose class derives from a built-in type, returns an object form that the
+    /// encoder can write.
     fn subclass<'py>(
         &self,
         object: &Bound<'py, PyAny>,
@@ -128,7 +128,7 @@ impl JsonWriteOptions {
         }))
     }
 
-    /// Returns the form in which a NumPy scalar or array is written; `None` for another object.
+    /// Returns the object form of a NumPy scalar or array; `None` for another object.
     fn numpy<'py>(&self, object: &Bound<'py, PyAny>) -> Result<Option<ObjectForm<'py>>, JsonStop> {
         let choice = self.style.natives.numpy;
         Ok(match ndarray::describe(object, choice)? {
@@ -268,8 +268,8 @@ fn digits(value: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
 }
 
 impl JsonWriteOptions {
-    /// Returns the form in which an object is to be written; `None` for a type that JSON cannot
-    /// represent.
+    /// Returns an [`ObjectForm`] of the object, which the encoder can write; `None` for a type that
+    /// JSON cannot represent.
     fn form<'py>(&self, object: &Bound<'py, PyAny>) -> Result<Option<ObjectForm<'py>>, JsonStop> {
         let py = object.py();
         if !self.passes(Passed::Datetime)

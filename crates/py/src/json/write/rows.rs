@@ -104,7 +104,7 @@ fn put(bytes: &mut FreshBytes<'_, '_>, what: &[u8]) -> PyResult<()> {
     bytes.put(what).map_err(|_| PyMemoryError::new_err(()))
 }
 
-/// Writes the rows of any iterable, each as an object.
+/// Writes each row of the iterable `rows` as a JSON object.
 fn each<'py>(
     rows: Borrowed<'_, 'py, PyAny>,
     n_names: usize,
@@ -165,7 +165,8 @@ fn of_name(name: &Bound<'_, PyString>) -> PyResult<String> {
     })
 }
 
-/// Writes rows that are passed as columns: a list or tuple for each name.
+/// Returns the columns of `object` as lists and tuples. A column of another type is copied to a
+/// list. Returns an error if there are not `n_names` columns.
 fn columns<'py>(
     py: Python<'py>,
     object: Borrowed<'_, 'py, PyAny>,
@@ -191,7 +192,7 @@ fn columns<'py>(
     PyTuple::new(py, columns)
 }
 
-/// Returns the rows as dicts, for options that require whole objects.
+/// Returns the rows as dicts, for options that apply to whole objects and not to single values.
 fn objects<'py>(
     py: Python<'py>,
     names: &[Bound<'py, PyString>],

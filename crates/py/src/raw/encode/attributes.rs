@@ -1,5 +1,5 @@
-//! `Attribute`: reads attributes of instances of Python classes in place. The position of each
-//! attribute is determined once for a class.
+//! `Attribute`: reads attributes of instances of Python classes directly from memory. The position
+//! of each attribute is determined once for a class.
 //!
 //! This module neither runs Python code nor looks names up: a slot has a fixed offset, and a
 //! dictionary is searched for the interned `str` of the name. Instances of a class may share the
@@ -46,7 +46,7 @@ enum Position {
 }
 
 impl Position {
-    /// Returns the dictionary that contains an instance's attributes; null if it does not exist.
+    /// Returns the dictionary that contains an instance's attributes; null if it has none.
     ///
     /// # Safety
     /// The requirements of [`Attribute::read`].
@@ -69,7 +69,7 @@ impl Position {
     }
 }
 
-/// Returns the attribute `name` of a class or of one of its bases, without calling a descriptor.
+/// Returns the attribute `name` of a class or of one of its bases. A descriptor is not called.
 pub(super) fn of_class<'py>(
     class: &Bound<'py, PyType>,
     name: &Bound<'py, PyString>,
@@ -85,7 +85,7 @@ pub(super) fn of_class<'py>(
 
 impl Attribute {
     /// Finds the position of an attribute in the instances of `class`. Returns `None` if reading
-    /// the attribute may run code, or cannot be done in place.
+    /// the attribute may run Python code, or if its position is unknown.
     pub(super) fn find(
         class: &Bound<'_, PyType>,
         name: &Bound<'_, PyString>,
@@ -124,8 +124,8 @@ impl Attribute {
         self.name.as_ptr()
     }
 
-    /// Returns a borrowed reference to the attribute's value. `None` if the instance does not have
-    /// the attribute, or has it at another position.
+    /// Returns a borrowed reference to the attribute's value. Returns `None` if the instance does
+    /// not have the attribute, or stores it at another position.
     ///
     /// # Safety
     /// `object` must be alive, and an instance of exactly the class that was passed to
@@ -225,7 +225,7 @@ fn takes_precedence(descriptor: &Bound<'_, PyAny>) -> bool {
     unsafe { (*class.as_type_ptr()).tp_descr_set.is_some() }
 }
 
-/// Returns the offset of a slot in the instance, from the slot's descriptor.
+/// Returns the offset of a slot in the instance; `None` if `descriptor` is not that of a slot.
 ///
 /// # Safety
 /// The GIL must be held.
@@ -313,7 +313,7 @@ impl InstanceValues {
     }
 }
 
-/// Returns an instance's values, or the dictionary that contains them (null if it does not exist).
+/// Returns the values of an instance; the error is its dictionary (or null) if it has one instead.
 ///
 /// # Safety
 /// `object` must be alive, of a class whose instances have their dictionary before them in memory.
@@ -415,7 +415,7 @@ unsafe fn find_in(dict: *mut ffi::PyObject, name: *mut ffi::PyObject) -> *mut ff
     std::ptr::null_mut()
 }
 
-/// Compares values read in place with those of `getattr`; called when the module is imported.
+/// Compares values that this module reads with the results of `getattr`. It is called at import.
 pub(super) fn check(py: Python<'_>) -> PyResult<()> {
     READS_SHARED.store(
         cfg!(all(Py_3_11, not(any(Py_3_14, Py_GIL_DISABLED)))),

@@ -1,4 +1,5 @@
-//! Reads values of the BSON classes of onecopy and of pymongo in place.
+//! Reads values of the BSON classes of onecopy and of pymongo directly from the memory of the
+//! objects.
 
 use onecopy_wire::bson::Tag;
 use pyo3::ffi;
@@ -25,10 +26,10 @@ impl ShortValue {
     }
 }
 
-/// The way in which the instances of a BSON class are read.
+/// The position and type of the value in the instances of a BSON class.
 #[derive(Debug)]
 pub(super) enum BsonClass {
-    /// An `Int64`, which is read as an `int`.
+    /// A class `Int64`, whose instances are also `int` objects and are read as such.
     Int64,
     /// The value is a `bytes` in an attribute. The fields are the BSON tag, the length of the
     /// `bytes`, and the attribute.
@@ -62,12 +63,12 @@ const IN_SLOTS: [(&str, &str, &str, Tag, usize); 3] = [
         12,
     ),
 ];
-/// Module and name of the classes that represent 64-bit integers.
+/// The module and the name of each class that represents 64-bit integers.
 const INTEGERS: [(&str, &str); 2] = [("onecopy.bson._types", "Int64"), ("bson.int64", "Int64")];
 
 impl BsonClass {
-    /// Returns the way in which the instances of a class are read; `None` for all other classes,
-    /// including those derived from a BSON class.
+    /// Returns the [`BsonClass`] of a class; `None` if it is not a BSON class. A class derived from
+    /// a BSON class is not one, because it may store its value elsewhere.
     pub(super) fn of(class: &Bound<'_, PyType>) -> PyResult<Option<BsonClass>> {
         let py = class.py();
         let (module, name) = (class.module()?, class.name()?);
@@ -94,18 +95,18 @@ impl BsonClass {
     }
 
     /// Returns the two attributes in which a `Decimal128` of pymongo stores its value. Its `bid` is
-    /// a property, which cannot be read without running code.
+    /// a property, which cannot be read without running Python code.
     fn words_of(class: &Bound<'_, PyType>) -> PyResult<Option<BsonClass>> {
         let find = |name| Attribute::find(class, &PyString::intern(class.py(), name));
         let words = find("_Decimal128__low")?.zip(find("_Decimal128__high")?);
         Ok(words.map(|(low, high)| BsonClass::Words([low, high])))
     }
 
-    /// Returns the value of an instance; `None` if code must run to determine the value, or to
-    /// raise an exception.
+    /// Returns the value of an instance; `None` if Python code must run to determine the value, or
+    /// to raise an exception.
     ///
     /// # Safety
-    /// As [`Attribute::read`].
+    /// The requirements of [`Attribute::read`].
     #[inline]
     pub(super) unsafe fn read(&self, object: *mut ffi::PyObject) -> Option<ShortValue> {
         let mut bytes = [0; MOST_BYTES];

@@ -1,4 +1,4 @@
-//! Reads objects of CPython's built-in types in place.
+//! Reads objects of CPython's built-in types directly from their memory.
 //!
 //! All functions require pointers to live objects, and the GIL; none of them stores a pointer.
 
@@ -20,10 +20,10 @@ pub(super) enum ObjectKind {
     List,
     Tuple,
     Dict,
-    /// An instance of a dataclass whose fields are read in place. [`kind`] never returns it; only
-    /// [`super::standard_types`] does.
+    /// An instance of a dataclass whose fields are read from memory. [`kind`] never returns this
+    /// kind; only [`super::standard_types`] does.
     Fields,
-    /// A NumPy array. [`kind`] never returns it; only [`super::standard_types`] does.
+    /// A NumPy array. [`kind`] never returns this kind; only [`super::standard_types`] does.
     Array,
     Other,
 }
@@ -31,7 +31,7 @@ pub(super) enum ObjectKind {
 /// Returns the kind of an object by its exact type, not by the types that it derives from.
 ///
 /// # Safety
-/// `object` must be alive; the same holds for all functions below.
+/// `object` must be alive.
 #[inline(always)]
 pub(super) unsafe fn kind(object: *mut ffi::PyObject) -> ObjectKind {
     // SAFETY: any object has a type; these types are never freed.
@@ -59,9 +59,9 @@ pub(super) unsafe fn kind(object: *mut ffi::PyObject) -> ObjectKind {
     }
 }
 
-/// Returns the text of a `str`, as its own code units or as its cached UTF-8. The second item is
-/// `true` if the text is known to be ASCII. Returns `None` for a `str` in the form before PEP 393
-/// (possible until Python 3.11).
+/// Returns the text of a `str`, either as its code units or as the UTF-8 in its UTF-8 cache. The
+/// second item is `true` if the header of the `str` has the ASCII flag. Returns `None` for a `str`
+/// in the representation before PEP 393, which is possible until Python 3.11.
 ///
 /// # Safety
 /// The object must be a `str`.
@@ -121,7 +121,7 @@ unsafe fn compact_text<'a>(object: *mut ffi::PyObject, n: usize) -> Units<'a> {
 /// Returns the `n` code units at `data`, whose size is that of the `str` kind `kind`.
 ///
 /// # Safety
-/// The units must be at `data` while they are used.
+/// `n` units must be at `data`, and must not change while the result is used.
 #[inline(always)]
 unsafe fn units_at<'a>(data: *const u8, kind: std::ffi::c_uint, n: usize) -> Units<'a> {
     // SAFETY: the caller guarantees the requirements; the data of a `str` is aligned for its units.
@@ -134,8 +134,8 @@ unsafe fn units_at<'a>(data: *const u8, kind: std::ffi::c_uint, n: usize) -> Uni
     }
 }
 
-/// Implements [`text`] for an instance of a class derived from `str`: its characters are in
-/// separate memory.
+/// Implements [`text`] for an instance of a class derived from `str`, whose characters are in a
+/// separate allocation.
 ///
 /// # Safety
 /// The object must be a `str` of `n` units.
@@ -158,7 +158,8 @@ unsafe fn apart<'a>(object: *mut ffi::PyObject, n: usize) -> Option<(Units<'a>, 
     }
 }
 
-/// Returns the characters of a `str` that is marked as ASCII; `None` for any other `str`.
+/// Returns the characters of a compact `str` whose header has the ASCII flag; `None` for any other
+/// `str`, and in a free-threaded interpreter.
 ///
 /// # Safety
 /// The object must be a `str`.
@@ -181,8 +182,8 @@ pub(super) unsafe fn ascii<'a>(object: *mut ffi::PyObject) -> Option<&'a [u8]> {
     }
 }
 
-/// Implements [`ascii`] for an instance of a class derived from `str`: its characters are in
-/// separate memory.
+/// Implements [`ascii`] for an instance of a class derived from `str`, whose characters are in a
+/// separate allocation.
 ///
 /// # Safety
 /// The object must be a `str`.
@@ -231,8 +232,8 @@ unsafe fn digits(object: *mut ffi::PyObject) -> (usize, bool, *const u32) {
     (n, is_negative, digits.cast())
 }
 
-/// Returns the value of an `int` of at most two internal digits (60 bits); `None` for a longer
-/// `int`.
+/// Returns the value of an `int` of at most two internal digits (60 bits). Returns `None` for a
+/// longer `int`, and in a free-threaded interpreter.
 ///
 /// # Safety
 /// The object must be an `int`.
@@ -260,8 +261,8 @@ pub(super) unsafe fn small_int(object: *mut ffi::PyObject) -> Option<i64> {
     }
 }
 
-/// Returns the value of an `int` that is not negative and has up to 128 bits; `None` for any other
-/// object, and in an interpreter with another layout of `int`.
+/// Returns the value of an `int` that is not negative and has up to 128 bits. Returns `None` for
+/// any other object, and in a free-threaded interpreter.
 ///
 /// # Safety
 /// `object` must be alive.
@@ -347,8 +348,8 @@ pub(super) unsafe fn float(object: *mut ffi::PyObject) -> f64 {
 /// Returns the items of a list or tuple.
 ///
 /// # Safety
-/// The object must be a list (if `is_list`) or tuple, and no code must change it while the slice is
-/// in use.
+/// The object must be a list if `is_list` is `true`, otherwise a tuple. No code may change it while
+/// the slice is in use.
 #[inline(always)]
 pub(super) unsafe fn items<'a>(
     object: *mut ffi::PyObject,

@@ -1,5 +1,4 @@
-//! Determines how the instances of a class are written, from the classes that the class derives
-//! from.
+//! Determines the form in which the instances of a class are written, from the bases of the class.
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -86,9 +85,9 @@ pub(super) fn form_of(class: &Bound<'_, PyType>) -> PyResult<ClassForm> {
     })
 }
 
-/// For an enumeration whose members are themselves of type `int` or `str` (`IntEnum`, `StrEnum`)
-/// and equal their values, returns this built-in kind. Its members can be written without reading
-/// their attribute `value`.
+/// Returns the built-in type as which the members of an enumeration can be written, without reading
+/// their attribute `value`. These are `int` for an `IntEnum` and `str` for a `StrEnum`, if each
+/// member equals its value. Returns `None` for any other enumeration.
 fn contents_of_members(class: &Bound<'_, PyType>) -> PyResult<Option<ObjectKind>> {
     let py = class.py();
     let (base, kind) = if class.is_subclass_of::<PyString>()? {
@@ -137,7 +136,8 @@ pub(crate) fn enumeration(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
     CLASS.import(py, "enum", "Enum")
 }
 
-/// Returns the fields of a dataclass; `None` if one of them cannot be read in place.
+/// Returns the fields of a dataclass. Returns `None` for any other class, and if a field cannot be
+/// read without running Python code.
 fn fields_of(class: &Bound<'_, PyType>) -> PyResult<Option<Fields>> {
     let py = class.py();
     let name = pyo3::intern!(py, "__dataclass_fields__");

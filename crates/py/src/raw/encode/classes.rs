@@ -22,31 +22,36 @@ use crate::raw::ndarray::ScalarClass;
 
 /// The number of classes in the cache of each thread.
 const CLASSES: usize = 256;
-/// The number of consecutive table entries in which a class may be stored.
+/// The number of consecutive table entries in which a class may be stored. Its address determines
+/// the first of them.
 const PROBES: usize = 4;
 
 /// The form in which the instances of a class are written.
 #[derive(Debug)]
 pub(super) enum ClassForm {
-    /// A UUID: written from its attribute `int`.
+    /// A `uuid.UUID`, whose value is read from its attribute `int`.
     Uuid(Attribute),
-    /// A `decimal.Decimal`: written from its coefficient and exponent.
+    /// A `decimal.Decimal`, whose coefficient and exponent are read from memory.
     Decimal,
-    /// A member of an enumeration: its attribute `value` is written.
+    /// A member of an enumeration, whose attribute `value` is written.
     Enum(Attribute),
-    /// A member of an enumeration that equals its value: its own contents are written.
+    /// A member of an `int` or `str` enumeration that equals its value. It is written as an object
+    /// of this built-in type.
     EnumContents(ObjectKind),
-    /// An instance of a class derived from a built-in type: written as this built-in type.
+    /// An instance of a class derived from a built-in type. It is written as an object of this
+    /// type.
     Contents(ObjectKind),
-    /// An instance of a dataclass: written as an object with these fields.
+    /// An instance of a dataclass, which is written as an object with these fields.
     Fields(Fields),
-    /// A number, boolean or datetime of NumPy: read from the object's memory.
+    /// A number, boolean or datetime of NumPy, whose value is read from the object's memory.
     Scalar(ScalarClass),
     /// A NumPy array. `is_ndarray` is `false` for derived classes, which orjson does not recognize.
     Array { is_ndarray: bool },
-    /// A class whose instances are written by Python code, all in the same way.
+    /// A class whose instances are passed to the `ObjectForms` of the format. All instances are
+    /// treated in the same way, so a failure for one instance is a failure for all of them.
     Uniform,
-    /// A class whose instances are written by Python code, which decides for each instance how.
+    /// A class whose instances are passed to the `ObjectForms` of the format, which determines the
+    /// form of each instance.
     Other,
 }
 
@@ -58,11 +63,12 @@ pub(super) struct Class {
     pub(super) is_marked: bool,
     /// `true` if orjson also writes the instances of the class in this `form`.
     pub(super) is_orjson: bool,
-    /// The way in which instances of a BSON class are read in place; `None` for other classes.
+    /// The position of the value in the instances, if this is a BSON class; `None` for other
+    /// classes.
     pub(super) marked: Option<BsonClass>,
     pub(super) hints: Hints,
-    /// A number that represents options with which instances of the class cannot be written; 0 if
-    /// no such options are known.
+    /// A number that represents the options with which instances of the class cannot be written; 0
+    /// if no such options are known.
     no_form_by: Cell<u32>,
 }
 
@@ -97,8 +103,8 @@ impl Class {
 }
 
 impl Fields {
-    /// Returns the next field to write, from index `at` on, and sets `at` to the index after it.
-    /// Fields whose name begins with an underscore are skipped unless `private` is `true`.
+    /// Returns the next field to write, from index `at` on, and sets `at` to the index after this
+    /// field. Fields whose name begins with an underscore are skipped unless `private` is `true`.
     #[inline(always)]
     fn step(&self, private: bool, at: &mut isize) -> Option<&Attribute> {
         loop {
@@ -110,16 +116,16 @@ impl Fields {
         }
     }
 
-    /// Returns the name of the field that [`Fields::step`] returns.
+    /// Returns the name of the next field to write, as [`Fields::step`] determines it.
     pub(super) fn next_name(&self, private: bool, at: &mut isize) -> Option<*mut ffi::PyObject> {
         self.step(private, at).map(Attribute::name)
     }
 
-    /// Returns the name of the field that [`Fields::step`] returns, and the field's value in an
-    /// instance. The value is null if the instance does not have the attribute.
+    /// Returns the name of the next field to write, as [`Fields::step`] determines it, and the
+    /// field's value in an instance. The value is null if the instance does not have the attribute.
     ///
     /// # Safety
-    /// As [`Attribute::read`].
+    /// The requirements of [`Attribute::read`].
     #[inline(always)]
     pub(super) unsafe fn next(
         &self,
@@ -133,10 +139,11 @@ impl Fields {
         Some((attribute.name(), value.unwrap_or(std::ptr::null_mut())))
     }
 
-    /// Returns the value of the field at index `at - 1`.
+    /// Returns the value of the field at index `at - 1`, which is the field before the position
+    /// `at`.
     ///
     /// # Safety
-    /// As [`Attribute::read`].
+    /// The requirements of [`Attribute::read`].
     pub(super) unsafe fn value_before(
         &self,
         object: *mut ffi::PyObject,
@@ -147,13 +154,15 @@ impl Fields {
         unsafe { field.0.read(object) }
     }
 
-    /// Returns the name of the field at index `at - 1`.
+    /// Returns the name of the field at index `at - 1`, which is the field before the position
+    /// `at`.
     pub(super) fn name_before(&self, at: isize) -> Option<*mut ffi::PyObject> {
         let field = self.fields.get(at.unsigned_abs().checked_sub(1)?)?;
         Some(field.0.name())
     }
 
-    /// Returns the number of fields to write; `private` includes those with a leading underscore.
+    /// Returns the number of fields to write. Fields with a leading underscore are included if
+    /// `private` is `true`.
     #[inline(always)]
     pub(super) fn count(&self, private: bool) -> isize {
         match private {
@@ -162,10 +171,11 @@ impl Fields {
         }
     }
 
-    /// Returns `true` if orjson would write exactly these fields of an instance.
+    /// Returns `true` if orjson would write exactly these fields of an instance. Without
+    /// `__slots__`, orjson writes all attributes of an instance, also those that are not fields.
     ///
     /// # Safety
-    /// As [`Attribute::read`].
+    /// The requirements of [`Attribute::read`].
     pub(super) unsafe fn are_those_of_orjson(&self, object: *mut ffi::PyObject) -> bool {
         let attributes = self.fields.iter().map(|(attribute, _)| attribute);
         // SAFETY: the caller guarantees the requirements; each attribute is read first, which notes
@@ -239,11 +249,12 @@ impl RecentClasses {
     }
 }
 
-/// Returns a new reference to the cached properties of a class.
+/// Returns an owned reference to cached properties, from the pointer that [`RecentClasses::of`] has
+/// returned.
 ///
 /// # Safety
-/// `class` must be a result of [`RecentClasses::of`] that is not null, and no code must have run
-/// since.
+/// `class` must be a result of [`RecentClasses::of`] that is not null, and no Python code may have
+/// run since.
 pub(super) unsafe fn own(class: *const Class) -> Rc<Class> {
     // SAFETY: of an `Rc` that the table of the thread holds.
     unsafe {

@@ -1,5 +1,6 @@
-//! The loop over the open containers of an encoder. For each container, it continues with the
-//! member at which the loop over the members was interrupted.
+//! The loop over the open containers of an encoder (those of which not all members were written).
+//! For each container, it continues with the member at which the loop over the members was
+//! interrupted.
 
 use onecopy_text::Pen;
 use onecopy_text::convert::Kernels;
@@ -12,8 +13,8 @@ use super::frames::{ContainerForm, ContainerFrame};
 use super::members::{ExitReason, container, write_fields, write_members};
 
 /// Writes the remaining members of all containers in the stack of frames. It is called after a
-/// frame was pushed for the outermost container, or after the loop over the members of that
-/// container was interrupted.
+/// frame was pushed for the outermost container, or after this container was entered by [`enter`],
+/// whose loop may have been interrupted.
 ///
 /// # Safety
 /// The GIL must be held while the encoder lives, the caller must hold a reference to the root, and
@@ -76,7 +77,7 @@ pub(super) unsafe fn run<'py, 's, K: Kernels, F: MemberEncoder<'py>>(
 /// interrupted, a frame is pushed for each container with remaining members.
 ///
 /// # Safety
-/// As [`MemberEncoder::any_value`]; the depth must allow another level.
+/// The requirements of [`MemberEncoder::any_value`]; the depth must allow another level.
 #[inline(always)]
 pub(super) unsafe fn enter<'py, 's, K: Kernels, F: MemberEncoder<'py>>(
     kernels: K,
@@ -98,13 +99,13 @@ pub(super) unsafe fn enter<'py, 's, K: Kernels, F: MemberEncoder<'py>>(
     pen
 }
 
-/// Returns `true` if all members of the innermost container were written.
+/// Returns `true` if all members of the innermost open container were written.
 ///
 /// # Errors
-/// The container was changed while it was written.
+/// Python code has changed the container while it was written.
 ///
 /// # Safety
-/// `frame` must be the innermost one.
+/// `frame` must be the innermost frame.
 #[inline(always)]
 unsafe fn is_at_end<'py, F: MemberEncoder<'py>>(
     encoder: &mut F,
@@ -139,13 +140,13 @@ unsafe fn is_at_end<'py, F: MemberEncoder<'py>>(
     })
 }
 
-/// Writes the next members of the innermost container, up to its end or an interruption.
+/// Writes the next members of the innermost open container, up to its end or an interruption.
 ///
 /// # Errors
-/// As [`MemberEncoder::any_key`].
+/// The errors of [`MemberEncoder::any_key`].
 ///
 /// # Safety
-/// `frame` must be the innermost one, and must have members that are not written.
+/// `frame` must be the innermost frame, and must have members that are not written.
 #[inline(always)]
 unsafe fn resume<'py, 's, K: Kernels, F: MemberEncoder<'py>>(
     kernels: K,

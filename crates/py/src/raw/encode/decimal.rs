@@ -1,5 +1,5 @@
-//! Reads `decimal.Decimal` of CPython's C implementation in place. A call of `str()` would take
-//! twice as long as all other work for writing a decimal.
+//! Reads `decimal.Decimal` objects of CPython's C implementation directly from memory. A call of
+//! `str()` would take twice as long as all other work for writing a decimal.
 //!
 //! After its header and its hash, the object contains a struct `mpd_t` of `libmpdec` (see CPython's
 //! `Modules/_decimal/_decimal.c` and `libmpdec/mpdecimal.h`). Its layout is the same from CPython
@@ -33,7 +33,8 @@ const NEGATIVE: u8 = 1;
 /// The flags of `libmpdec` that mark an infinity, a NaN and a signaling NaN.
 const SPECIAL: u8 = 2 | 4 | 8;
 
-/// A decimal of at most 19 digits that `str()` writes without an exponent.
+/// A decimal of at most 19 digits that `str()` writes without an exponent. Its value is
+/// `coefficient` divided by 10 to the power of `scale`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ShortDecimal {
     pub(super) negative: bool,

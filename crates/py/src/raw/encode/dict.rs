@@ -1,5 +1,5 @@
-//! Reads the members of a `dict` in place, because `PyDict_Next` takes as long as writing a short
-//! text.
+//! Reads the members of a `dict` directly from its memory, because a call of `PyDict_Next` takes as
+//! long as writing a short text.
 //!
 //! A `dict` is a table of entries in the order of their insertion (CPython's
 //! `Objects/dictobject.c`); deleted entries have no value. This module reads two layouts of the
@@ -13,9 +13,9 @@ use std::mem::offset_of;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-/// The offset of the binary logarithm of the index's size, in bytes from the start of a `dict`'s
-/// table of keys. `N` is the offset of the number of entries, and `INDICES` that of the index. The
-/// offsets are those of CPython 3.11 to 3.15.
+/// The offset in a `dict`'s table of keys, in bytes, of the field that contains log2 of the size of
+/// the hash index. `N` is the offset of the number of entries, and `INDICES` the offset of the hash
+/// index. The offsets are those of CPython 3.11 to 3.15.
 #[cfg(all(Py_3_11, not(Py_GIL_DISABLED)))]
 const LOG2_INDEX_BYTES: usize = 9;
 #[cfg(all(Py_3_11, not(Py_GIL_DISABLED)))]
@@ -28,7 +28,8 @@ const INDICES: usize = 32;
 pub(super) struct Entries {
     /// The address of the first entry's key; null if `PyDict_Next` must be used.
     first: *mut *mut ffi::PyObject,
-    /// The distance from one key to the next, in pointers; a value follows its key.
+    /// The distance from one key to the next, in units of the pointer size. The value of a key is
+    /// in the pointer after the key.
     stride: usize,
     n: usize,
 }
@@ -36,7 +37,7 @@ pub(super) struct Entries {
 /// Returns the number of members of a `dict`.
 ///
 /// # Safety
-/// The object must be a live `dict`; this holds for all functions below.
+/// The object must be a live `dict`.
 #[inline(always)]
 pub(super) unsafe fn len(dict: *mut ffi::PyObject) -> isize {
     #[cfg(not(Py_GIL_DISABLED))]
@@ -51,10 +52,10 @@ pub(super) unsafe fn len(dict: *mut ffi::PyObject) -> isize {
     }
 }
 
-/// Returns the address of the table of entries, which the caller prefetches.
+/// Returns the address of a `dict`'s table of entries. The caller only prefetches this address.
 ///
 /// # Safety
-/// As [`len`].
+/// The requirements of [`len`].
 #[inline(always)]
 pub(super) unsafe fn table(dict: *mut ffi::PyObject) -> *const i8 {
     #[cfg(not(Py_GIL_DISABLED))]
@@ -69,7 +70,7 @@ pub(super) unsafe fn table(dict: *mut ffi::PyObject) -> *const i8 {
 /// Returns the entries of a `dict`, which are valid until the `dict` is changed.
 ///
 /// # Safety
-/// As [`len`].
+/// The requirements of [`len`].
 #[inline(always)]
 pub(super) unsafe fn entries(dict: *mut ffi::PyObject) -> Entries {
     #[cfg(not(Py_GIL_DISABLED))]
@@ -122,7 +123,7 @@ unsafe fn table_entries(keys: *mut u8) -> Entries {
 /// and a value.
 ///
 /// # Safety
-/// As above.
+/// `keys` must be the table of a live `dict`, in the layout that `is_known` has compared.
 #[cfg(not(any(Py_3_11, Py_GIL_DISABLED)))]
 #[inline(always)]
 unsafe fn table_entries(keys: *mut u8) -> Entries {
@@ -154,7 +155,7 @@ unsafe fn table_entries(keys: *mut u8) -> Entries {
 /// by its address.
 ///
 /// # Safety
-/// `keys` must be those of a live class, or null.
+/// `keys` must be the table of the keys that the instances of a live class share, or null.
 #[cold]
 pub(super) unsafe fn index_of(
     keys: *const std::ffi::c_void,
@@ -186,11 +187,11 @@ impl Entries {
         n: 0,
     };
 
-    /// Iterates over the values of the first entries, at most `n_max`. The value of a deleted entry
-    /// is null. The iterator is empty if `PyDict_Next` must be used.
+    /// Iterates over the values of the first `n_max` entries. The value of a deleted entry is null.
+    /// The iterator is empty if `PyDict_Next` must be used.
     ///
     /// # Safety
-    /// The `dict` must not have changed since.
+    /// The `dict` must not have changed since [`entries`] has returned these entries.
     #[inline(always)]
     pub(super) unsafe fn values(self, n_max: usize) -> impl Iterator<Item = *mut ffi::PyObject> {
         // SAFETY: the caller guarantees the requirements.
@@ -200,7 +201,7 @@ impl Entries {
     /// Iterates over values as [`Entries::values`] does, but begins with the entry at index `from`.
     ///
     /// # Safety
-    /// As [`Entries::values`].
+    /// The requirements of [`Entries::values`].
     #[inline(always)]
     pub(super) unsafe fn values_from(
         self,
@@ -216,7 +217,8 @@ impl Entries {
     /// after it.
     ///
     /// # Safety
-    /// These must be the entries of `dict`, which must not have changed since.
+    /// These must be the entries of `dict`, which must not have changed since [`entries`] has
+    /// returned them.
     #[inline(always)]
     pub(super) unsafe fn next(
         self,
@@ -248,7 +250,7 @@ impl Entries {
 /// Implements [`Entries::next`] by `PyDict_Next`, for a `dict` of any layout.
 ///
 /// # Safety
-/// As [`len`].
+/// The requirements of [`len`].
 #[inline(never)]
 unsafe fn next_by_api(
     dict: *mut ffi::PyObject,

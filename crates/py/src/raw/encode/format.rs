@@ -17,15 +17,16 @@ pub(super) enum Step {
     Done,
     /// The value was written, and is `None` or a `bool`.
     Constant,
-    /// The value was not written: it is a long text, an `int` of more than two internal digits (60
-    /// bits), or NaN.
+    /// The value was not written, although it is of a built-in type. It is a text that is long or
+    /// contains surrogates, an `int` of more than two internal digits (60 bits), or (in JSON) NaN
+    /// or an infinity.
     Slow(ObjectKind),
-    /// The value was not written: it is a container, or not of a built-in type.
+    /// The value was not written, because it is a container, or not of a built-in type.
     Large(ObjectKind),
 }
 
-/// The methods of an encoder that the loop over members calls. The loop is compiled for each output
-/// format, with all calls inlined.
+/// The methods of an encoder that the loop over the members of a container calls. The loop is
+/// compiled for each output format, with all calls inlined.
 ///
 /// The parameter `tag` is the address of the output byte at which the member begins.
 pub(super) trait MemberEncoder<'py>: Sized {
@@ -40,39 +41,43 @@ pub(super) trait MemberEncoder<'py>: Sized {
 
     fn shared(&mut self) -> &mut EncoderState<'py>;
 
-    /// Returns `true` if there is space for a key, a short value, and `key_bytes` more bytes. The
-    /// key is in a container. `levels` is the number of further levels of containers that can be
-    /// entered inside of this container without pushing a frame.
+    /// Returns `true` if there is space for a key, a short value, and `key_bytes` more bytes.
+    /// `levels` is the number of further levels of containers that can be entered, inside of the
+    /// container with this key, without pushing a frame.
     fn has_space(&self, levels: usize, key_bytes: usize, pen: &Pen<'_>) -> bool;
 
     /// Returns `true` if there is space for the end of a container; `levels` is as in
     /// [`MemberEncoder::has_space`].
     fn has_space_to_end(&self, levels: usize, pen: &Pen<'_>) -> bool;
 
-    /// Reserves the space that [`MemberEncoder::has_space`] requires for the members of the
-    /// innermost frame.
+    /// Reserves the space that [`MemberEncoder::has_space`] requires for a member of the innermost
+    /// frame's container.
     ///
     /// # Errors
-    /// The allocation has failed, or the output would be too large; exceptions of code that runs.
+    /// The allocation has failed, or the output would be too large; the exceptions of Python code
+    /// that runs.
     fn grow<'s>(&mut self, pen: Pen<'s>) -> Result<Pen<'s>, Self::Stop>;
 
-    /// Returns the number of levels of containers that may be entered from the innermost frame, at
-    /// most [`LEVELS`](super::members::LEVELS).
+    /// Returns the number of levels of nested containers that may be entered by recursion, inside
+    /// of the innermost frame's container. It is at most [`LEVELS`](super::members::LEVELS), and
+    /// limited by the option for the largest depth.
     fn levels(&mut self) -> usize;
 
-    /// Writes the bytes before a member, such as a line break.
+    /// Writes the bytes that the format requires before a member, such as a line break.
     fn before_member(&mut self, is_first: bool, levels: usize, pen: &mut Pen<'_>);
 
-    /// Writes the bytes after a member, after [`MemberEncoder::step`] or [`MemberEncoder::end`].
+    /// Completes a member after [`MemberEncoder::step`] or [`MemberEncoder::end`] has written its
+    /// value. JSON with line breaks removes the comma that was written after the value.
     fn after_member(&mut self, pen: &mut Pen<'_>);
 
-    /// Returns the key of the array item at index `at`.
+    /// Returns the key of the array item at index `at`, which [`MemberEncoder::put_index`] writes.
     fn index(at: isize) -> Self::Index;
 
     /// Writes the key of the array item at index `at`, and advances `index` to the next item.
     fn put_index(index: &mut Self::Index, at: isize, pen: &mut Pen<'_>);
 
-    /// Writes a key by the fast path. Returns `false`, and writes nothing, if that is not possible.
+    /// Writes a key by the fast path. Returns `false` if the fast path cannot write this key. The
+    /// caller then discards the bytes that were written.
     ///
     /// # Safety
     /// `key` must be alive, and there must be space as [`MemberEncoder::has_space`] defines it.
@@ -83,10 +88,11 @@ pub(super) trait MemberEncoder<'py>: Sized {
         pen: &mut Pen<'_>,
     ) -> bool;
 
-    /// Writes a value by the fast path if that is possible.
+    /// Writes a value by the fast path. If the fast path cannot write it, returns the reason as a
+    /// [`Step`].
     ///
     /// # Safety
-    /// As [`MemberEncoder::short_key`].
+    /// The requirements of [`MemberEncoder::short_key`].
     unsafe fn step<K: Kernels>(
         &mut self,
         kernels: K,
@@ -102,7 +108,8 @@ pub(super) trait MemberEncoder<'py>: Sized {
     /// The items must be alive.
     unsafe fn constants(&mut self, items: &[*mut ffi::PyObject], pen: &mut Pen<'_>) -> isize;
 
-    /// Returns `true` if containers of this kind are entered without preparation, such as sorting.
+    /// Returns `true` if the loop may enter containers of this kind directly. It may not if a
+    /// container needs preparation, such as sorting of its keys.
     fn enters(&self, kind: ObjectKind) -> bool;
 
     fn writes_private_fields(&self) -> bool;
@@ -110,32 +117,35 @@ pub(super) trait MemberEncoder<'py>: Sized {
     /// Writes a container without members.
     ///
     /// # Safety
-    /// `tag` must be where the member begins; there must be space as [`MemberEncoder::has_space`]
-    /// defines it.
+    /// `tag` must be the address at which the member begins. There must be space as
+    /// [`MemberEncoder::has_space`] defines it.
     unsafe fn put_empty(&mut self, form: ContainerForm, tag: *mut u8, pen: &mut Pen<'_>);
 
-    /// Writes the beginning of a container with members, and returns its address in the output.
+    /// Writes the beginning of a container that has members, such as a bracket. Returns the address
+    /// in the output at which the container begins.
     ///
     /// # Safety
-    /// As [`MemberEncoder::put_empty`].
+    /// The requirements of [`MemberEncoder::put_empty`].
     unsafe fn begin(&mut self, form: ContainerForm, tag: *mut u8, pen: &mut Pen<'_>) -> *mut u8;
 
     /// Writes the end of the container that begins at `start`. Between [`MemberEncoder::begin`] and
-    /// this call, no space may be reserved, because `start` would then be invalid.
+    /// this call, the caller must not reserve space, because the output might move and `start`
+    /// become invalid.
     ///
     /// # Safety
     /// A member must have been written last; `start` must be the result of
     /// [`MemberEncoder::begin`].
     unsafe fn end(&mut self, form: ContainerForm, start: *mut u8, levels: usize, pen: &mut Pen<'_>);
 
-    /// Returns the offset of the address `start` in the whole output.
+    /// Returns the offset of the address `start` from the beginning of the output, in bytes.
     fn offset_of(&self, start: *mut u8) -> usize;
 
     /// Writes a NumPy array with a limited number of dimensions, if there is space for all of it.
     /// Otherwise returns `false` and leaves the output unchanged.
     ///
     /// # Safety
-    /// `value` must be alive and of an array class; `tag` must be where the member begins.
+    /// `value` must be alive and of an array class. `tag` must be the address at which the member
+    /// begins.
     unsafe fn small_array<K: Kernels>(
         &mut self,
         kernels: K,
@@ -145,11 +155,11 @@ pub(super) trait MemberEncoder<'py>: Sized {
         pen: &mut Pen<'_>,
     ) -> bool;
 
-    /// Writes the next key of the innermost frame, and the value of this key. The key may be an
-    /// object of any type.
+    /// Writes the next key of the innermost frame's container, and the value of this key. The key
+    /// may be an object of any type.
     ///
     /// # Errors
-    /// The key or the value cannot be represented; exceptions of code that runs.
+    /// The key or the value cannot be represented; the exceptions of Python code that runs.
     ///
     /// # Safety
     /// The frame must have members with keys, and the next key must not be written.
@@ -159,11 +169,11 @@ pub(super) trait MemberEncoder<'py>: Sized {
         pen: Pen<'s>,
     ) -> Result<Pen<'s>, Self::Stop>;
 
-    /// Writes a value of any type, or enters it. If the loop over its members is interrupted, a
-    /// frame is pushed for each container with remaining members.
+    /// Writes a value of any type. If the value is a container and the loop over its members is
+    /// interrupted, a frame is pushed for each container with remaining members.
     ///
     /// # Errors
-    /// As [`MemberEncoder::any_key`].
+    /// The errors of [`MemberEncoder::any_key`].
     ///
     /// # Safety
     /// `value` must be alive, of that kind, and without a frame. There must be space as
@@ -181,19 +191,19 @@ pub(super) trait MemberEncoder<'py>: Sized {
     /// written.
     ///
     /// # Errors
-    /// A row was changed.
+    /// Python code has changed the number of values in a row.
     ///
     /// # Safety
-    /// `frame` must be the innermost one.
+    /// `frame` must be the innermost frame.
     unsafe fn are_rows_written(&self, frame: *const ContainerFrame) -> Result<bool, Self::Stop>;
 
     /// Writes the remaining members of a frame of the form `Rows`, `Row` or `Columns`.
     ///
     /// # Errors
-    /// As [`MemberEncoder::any_key`].
+    /// The errors of [`MemberEncoder::any_key`].
     ///
     /// # Safety
-    /// `frame` must be the innermost one.
+    /// `frame` must be the innermost frame.
     unsafe fn resume_rows<'s, K: Kernels>(
         &mut self,
         kernels: K,
@@ -201,11 +211,11 @@ pub(super) trait MemberEncoder<'py>: Sized {
         pen: Pen<'s>,
     ) -> Result<Pen<'s>, Self::Stop>;
 
-    /// Writes the end of the innermost container. `is_due` is `true` if space was reserved for
-    /// another member after the last member was written.
+    /// Writes the end of the innermost frame's container. `is_due` is `true` if space was reserved
+    /// for a further member, which was then not found.
     ///
     /// # Errors
-    /// The allocation failed; exceptions of code that runs.
+    /// The allocation failed; the exceptions of Python code that runs.
     fn leave<'s>(
         &mut self,
         frame: *const ContainerFrame,
@@ -214,7 +224,7 @@ pub(super) trait MemberEncoder<'py>: Sized {
         pen: Pen<'s>,
     ) -> Result<Pen<'s>, Self::Stop>;
 
-    /// Returns the error for a container that was changed while it was written.
+    /// Returns the error that Python code has changed a container while it was written.
     fn changed() -> Self::Stop;
 
     /// Stores the reason why the loop over members was interrupted, and the position of the
@@ -234,7 +244,7 @@ pub(super) trait MemberEncoder<'py>: Sized {
     /// position of the next member in the parent of this container.
     ///
     /// # Safety
-    /// As [`Frames::push`](super::frames::Frames::push).
+    /// The requirements of [`Frames::push`](super::frames::Frames::push).
     #[cold]
     #[inline(never)]
     unsafe fn push_interrupted(

@@ -1,4 +1,5 @@
-//! `Frames`: the stack of open containers of an encoder, with a frame for each container.
+//! `Frames`: the stack of an encoder's open containers (those of which not all members were
+//! written). Its entries are called frames.
 
 use std::cell::Cell;
 use std::fmt::Write as _;
@@ -12,7 +13,7 @@ use super::classes::Class;
 use super::{builtin_types, dict};
 use crate::raw::text;
 
-/// The way in which the members of a container are enumerated, and their form in the output.
+/// The type of a container, and the form in which it is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ContainerForm {
     /// A list, written as an array.
@@ -21,7 +22,7 @@ pub(super) enum ContainerForm {
     Tuple,
     /// A `dict`, written as an object.
     Dict,
-    /// A list of keys and values, alternately, written as an object.
+    /// A list that contains keys and values alternately, written as an object.
     Pairs,
     /// A list or tuple of rows, written as an array of objects.
     Rows,
@@ -47,8 +48,9 @@ pub(super) struct ContainerFrame {
     owned: bool,
     /// The position of the next member: an index, or for a `dict` the position of `PyDict_Next`.
     pub(super) at: isize,
-    /// The number of items when the container was entered. For a `dict` it is an error if this
-    /// number changes later.
+    /// The number of items when the container was entered. If the number of entries of a `dict`
+    /// changes later, the encoder returns an error. For some values of `form`, the number has
+    /// another meaning, see [`ContainerForm`].
     pub(super) n: isize,
     /// The offset in the output at which the container begins, for a format that writes lengths
     /// first; otherwise 0.
@@ -56,8 +58,8 @@ pub(super) struct ContainerFrame {
 }
 
 thread_local! {
-    /// The memory for the frames of the thread's last encoder, so that an encoder of a small object
-    /// does not allocate memory for frames.
+    /// The memory for frames that the last encoder of this thread has used. The next encoder uses
+    /// it, so that writing a small object needs no allocation for frames.
     static ROOM: Cell<Vec<ContainerFrame>> = const { Cell::new(Vec::new()) };
 }
 
@@ -72,8 +74,8 @@ const KEPT: usize = 64;
 /// references.
 pub(super) struct Frames<'py> {
     frames: Vec<ContainerFrame>,
-    /// The number of frames, from the outermost on, that own the reference to their object or need
-    /// no reference.
+    /// The number of frames at the bottom of the stack (the outermost ones) that own the reference
+    /// to their object.
     n_owned: u32,
     /// The number of frames of the form `Held`, which only keep an object alive.
     n_held: u32,
@@ -135,7 +137,7 @@ impl<'py> Frames<'py> {
     /// container begins at offset `start` of the output, and its next member has the position `at`.
     ///
     /// # Safety
-    /// As [`Frames::push`].
+    /// The requirements of [`Frames::push`].
     #[inline(always)]
     pub(super) unsafe fn push_at(
         &mut self,
@@ -155,8 +157,8 @@ impl<'py> Frames<'py> {
         });
     }
 
-    /// Sets the position of frame `n - 1` to `at`, and reverses the order of the frames after it,
-    /// which were pushed from the innermost container to the outermost.
+    /// Sets the position of frame `n - 1` to `at`, and reverses the order of the later frames,
+    /// because they were pushed from the innermost container to the outermost.
     #[cold]
     #[inline(never)]
     pub(super) fn settle(&mut self, n: usize, at: isize) {
@@ -166,7 +168,8 @@ impl<'py> Frames<'py> {
         self.frames[n..].reverse();
     }
 
-    /// Pushes a frame that owns the only reference to its object.
+    /// Pushes a frame that owns the reference `object`. All other frames become owners of their
+    /// references too, because releasing `object` later may run Python code.
     pub(super) fn push_owned(&mut self, object: Bound<'py, PyAny>, form: ContainerForm, n: isize) {
         self.own();
         self.n_held += u32::from(form == ContainerForm::Held);
@@ -181,15 +184,15 @@ impl<'py> Frames<'py> {
         self.n_owned = self.n_frames();
     }
 
-    /// Returns the number of frames in 32 bits, which suffice because the depth is limited. With 32
-    /// bits, the initial state of an encoder has at most 128 bytes, and is moved without a call of
-    /// `memcpy`.
+    /// Returns the number of frames as a 32-bit integer, which is sufficient because the depth is
+    /// limited. With 32 bits, the initial state of an encoder has at most 128 bytes, and is moved
+    /// without a call of `memcpy`.
     fn n_frames(&self) -> u32 {
         self.frames.len() as u32
     }
 
     /// Pops the innermost frame. Returns `true` if the frame's reference was released; the release
-    /// may have run any code.
+    /// may have run any Python code.
     #[inline(always)]
     pub(super) fn pop(&mut self) -> bool {
         match self.frames.pop() {
@@ -211,7 +214,8 @@ impl<'py> Frames<'py> {
         unsafe { ffi::Py_DECREF(frame.object) };
     }
 
-    /// Converts all borrowed references to owned ones. It is called before Python code runs.
+    /// Makes all frames owners of the references to their containers. It is called before Python
+    /// code runs, because such code could release other references to the containers.
     pub(super) fn own(&mut self) {
         for frame in &mut self.frames[self.n_owned as usize..] {
             if !frame.owned {
@@ -240,8 +244,8 @@ impl Drop for Frames<'_> {
     }
 }
 
-/// Returns the index of `class` in `classes`, and adds it if necessary. `classes` contains the
-/// class of each dataclass instance that has a frame.
+/// Returns the index of `class` in `classes`, and adds the class if it is not there. `classes`
+/// contains the class of each dataclass instance that has a frame.
 pub(super) fn index_of_class(classes: &mut Vec<Rc<Class>>, class: Rc<Class>) -> isize {
     let found = classes.iter().rposition(|known| Rc::ptr_eq(known, &class));
     let index = found.unwrap_or_else(|| {
@@ -251,7 +255,8 @@ pub(super) fn index_of_class(classes: &mut Vec<Rc<Class>>, class: Rc<Class>) -> 
     index as isize
 }
 
-/// Appends the path from a container to its last written member: `[3]`, `.price`.
+/// Appends the path from a container to the member that was written last, such as `[3]` or
+/// `.price`.
 ///
 /// # Safety
 /// The GIL must be held, and the frame's object must be alive.
@@ -292,7 +297,7 @@ pub(super) unsafe fn append_step(
     }
 }
 
-/// Returns the key of a `dict` that precedes the position in the frame of the `dict`.
+/// Returns the key of a `dict` that was written last: the key before the position in the frame.
 ///
 /// # Safety
 /// The frame's object must be a live `dict`.

@@ -1,21 +1,23 @@
-//! `Hints`: the attributes of a class that determine how its instances are written.
+//! `Hints`: the attributes of a Python class that determine how the encoders write its instances.
 
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 
 use super::classes;
 
-/// Attributes of a class, cached so that a metaclass is not called for each instance.
+/// Attributes of a Python class. They are cached, so that the class's metaclass, which may run
+/// Python code, is not called for each instance.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hints {
-    /// The class's `_type_marker`, if it is a small number.
+    /// The attribute `_type_marker`, by which pymongo marks its BSON classes; `None` if the class
+    /// has none, or if its value is not a number of 8 bits.
     pub(crate) marker: Option<u8>,
     /// `true` if the class has `__dataclass_fields__`.
     pub(crate) has_fields: bool,
 }
 
-/// Returns the [`Hints`] for the class of an object: from the cache if it contains the class,
-/// otherwise from the class itself.
+/// Returns the [`Hints`] for the class of an object. They are read from the cache if it contains
+/// the class, otherwise from the attributes of the class.
 ///
 /// # Errors
 /// An exception that a method of the metaclass raises.

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use pyo3::ffi;
 
-/// The largest size of a cached key with its quotes and colon, in bytes.
+/// The largest size of the encoded bytes of a cached key, in bytes. They include the quotes and the
+/// colon of JSON, or the tag byte and the NUL of BSON.
 const MOST_BYTES: usize = 40;
 
 /// The number of slots. The address of a key determines its slot.
@@ -16,7 +17,8 @@ const PLACES: usize = 128;
 #[derive(Clone, Copy)]
 struct KeyCacheSlot {
     key: *mut ffi::PyObject,
-    /// The number that the [`KeyCache`] had when the key was cached.
+    /// The number that the [`KeyCache`] had when the key was cached. The slot is valid only while
+    /// the cache has this number.
     encoder: u64,
     len: usize,
     text: [u8; MOST_BYTES],
@@ -32,8 +34,8 @@ thread_local! {
 /// cleared, so that its old slots are ignored.
 static ENCODERS: AtomicU64 = AtomicU64::new(1);
 
-/// The cached keys of one encoder. A key is identified by its address, until code runs that might
-/// free the `str`.
+/// The cached keys of one encoder. A key is identified by its address, until Python code runs that
+/// might free the `str`.
 pub(super) struct KeyCache {
     places: Option<Box<[KeyCacheSlot; PLACES]>>,
     encoder: u64,
@@ -48,14 +50,15 @@ impl KeyCache {
     }
 
     /// Returns the encoded bytes of a cached key: an array, and the number of its bytes that are
-    /// used.
+    /// used. Returns `None` if the key is not cached.
     #[inline(always)]
     pub(super) fn get(&self, key: *mut ffi::PyObject) -> Option<(&[u8; MOST_BYTES], usize)> {
         let place = &self.places.as_ref()?[place_of(key)];
         (place.key == key && place.encoder == self.encoder).then_some((&place.text, place.len))
     }
 
-    /// Caches the encoded bytes of a key, unless they exceed [`MOST_BYTES`].
+    /// Caches the encoded bytes of a key, unless they exceed [`MOST_BYTES`]. The first call only
+    /// allocates the slots.
     #[inline(always)]
     pub(super) fn keep(&mut self, key: *mut ffi::PyObject, text: &[u8]) {
         if text.len() > MOST_BYTES {
@@ -71,7 +74,8 @@ impl KeyCache {
         place.text[..text.len()].copy_from_slice(text);
     }
 
-    /// Allocates the slots. It is called for the first key, which is not cached.
+    /// Allocates the slots, or reuses those of this thread's last encoder. It is called for the
+    /// encoder's first key, which is not cached.
     #[cold]
     fn begin(&mut self) {
         let left = PLACES_LEFT.take();
@@ -87,7 +91,7 @@ impl KeyCache {
         self.forget();
     }
 
-    /// Clears the cache. It is called after code has run, which may have freed a key.
+    /// Clears the cache. It is called after Python code has run, which may have freed a key.
     pub(super) fn forget(&mut self) {
         self.encoder = ENCODERS.fetch_add(1, Relaxed);
     }

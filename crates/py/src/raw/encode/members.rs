@@ -1,10 +1,10 @@
-//! The loop over the members of a container. It is generic over the kind of container and the
-//! output format.
+//! The loop that writes the members of a container (the items of a list, the entries of a `dict`,
+//! …). It is generic over the type of container and the output format.
 //!
-//! A container that is written without an interruption needs no frame. The loop is interrupted if
-//! it needs more space, Python code or a slow path. Each open container then gets a frame, which
-//! records the position of the next member, and [`containers`](super::containers) continues at
-//! these positions.
+//! A container that is written without an interruption needs no frame (an entry of the stack of
+//! open containers). The loop is interrupted if it needs more space, Python code or a slow path.
+//! Each open container then gets a frame, which records the position of the next member. The module
+//! [`containers`](super::containers) continues at these positions.
 
 use onecopy_text::Pen;
 use onecopy_text::convert::{Kernels, Work};
@@ -30,13 +30,13 @@ pub(super) enum ExitReason {
     Done,
     /// There may not be enough space for the next member.
     Space,
-    /// The next key is long or not a `str`, or the next attribute of an instance cannot be read in
-    /// place. No byte of the member was written.
+    /// The fast path cannot write the next key, because it is long or not a `str`, or cannot read
+    /// the next attribute of a dataclass instance. No byte of the member was written.
     Key,
-    /// The value cannot be written by the fast path.
+    /// The fast path cannot write the value, which is of a built-in type.
     Slow(ObjectKind),
-    /// The value is not of a built-in type, or is a container that cannot be entered without a
-    /// frame.
+    /// The value is not of a built-in type, or is a container that cannot be entered without
+    /// pushing a frame.
     Large(ObjectKind),
 }
 
@@ -79,22 +79,23 @@ impl Interruption {
     }
 }
 
-/// The members of a live container, which is not changed because no code runs. A member may have a
-/// key. The value of a member is null if it can only be looked up by the key.
+/// The members of a container: the items of a list, the entries of a `dict` or the fields of a
+/// dataclass. The container is not changed, because no Python code runs while this value is used. A
+/// member may have a key. The value of a member is null if it can only be looked up by the key.
 pub(super) trait Members: Copy {
     /// Returns the key and value of the next member, from position `at` on, and sets `at` to the
     /// position after it. The key is null if the members have no keys.
     ///
     /// # Safety
-    /// The container must be alive and unchanged.
+    /// The container must be alive, and must not have changed since this value was created.
     unsafe fn next(&self, at: &mut isize) -> Option<(*mut ffi::PyObject, *mut ffi::PyObject)>;
 
-    /// Writes the key of the member at position `at` by the fast path. Returns `false`, and writes
-    /// nothing, if that is not possible.
+    /// Writes the key of the member at position `at` by the fast path. Returns `false` if the fast
+    /// path cannot write this key. The caller then discards the bytes that were written.
     ///
     /// # Safety
-    /// As [`Members::next`], which must have returned the key; there must be the space that
-    /// [`MemberEncoder::has_space`] requires.
+    /// The requirements of [`Members::next`], which must have returned the key; there must be the
+    /// space that [`MemberEncoder::has_space`] requires.
     unsafe fn put_key<'py, K: Kernels, F: MemberEncoder<'py>>(
         &self,
         kernels: K,
@@ -112,14 +113,15 @@ pub(super) trait Members: Copy {
         0
     }
 
-    /// Prefetches the object of a later member: one that is some positions after position `at`.
+    /// Prefetches the value of a member that is some positions after position `at`.
     #[inline(always)]
     fn prefetch(&self, _at: isize) {}
 
-    /// Examines the members from position `at` on, and prefetches the contents of containers.
+    /// Prefetches the contents of those of the next members, from position `at` on, that are
+    /// containers.
     ///
     /// # Safety
-    /// As [`Members::next`].
+    /// The requirements of [`Members::next`].
     #[inline(always)]
     unsafe fn prefetch_contents<'py, F: MemberEncoder<'py>>(&self, _at: isize) {}
 
@@ -130,11 +132,11 @@ pub(super) trait Members: Copy {
     }
 }
 
-/// Writes the members from position `at` on. [`Interruption::reason`] is `Done` if all were
-/// written.
+/// Writes the members from position `at` on. If all of them were written, [`Interruption::reason`]
+/// is `Done`; otherwise [`Interruption`] contains the reason and the position.
 ///
 /// # Safety
-/// The container must be alive, and no code must run before the end.
+/// The container must be alive, and no Python code may run before the end.
 #[inline(always)]
 pub(super) unsafe fn write<'py, 's, K: Kernels, F: MemberEncoder<'py>, M: Members>(
     kernels: K,
@@ -241,7 +243,7 @@ impl<'py, 's, F: MemberEncoder<'py>, const FORM: u8> Work for WriteMembers<'_, '
 /// Writes the members of a container of the form `FORM`, from position `at` on.
 ///
 /// # Safety
-/// As [`write()`]; `container` must be of that form.
+/// The requirements of [`write()`]; `container` must be of that form.
 #[inline(always)]
 unsafe fn write_form<'py, 's, K: Kernels, F: MemberEncoder<'py>, const FORM: u8>(
     kernels: K,
@@ -263,7 +265,7 @@ unsafe fn write_form<'py, 's, K: Kernels, F: MemberEncoder<'py>, const FORM: u8>
 /// Writes the members of a list, tuple, `dict` or list of pairs, from position `at` on.
 ///
 /// # Safety
-/// As [`write_form`].
+/// The requirements of [`write_form`].
 #[inline(always)]
 pub(super) unsafe fn write_members<'py, 's, K: Kernels, F: MemberEncoder<'py>>(
     kernels: K,
@@ -299,8 +301,8 @@ pub(super) unsafe fn write_members<'py, 's, K: Kernels, F: MemberEncoder<'py>>(
 /// `at` is the position of the next member of that container.
 ///
 /// # Safety
-/// As [`write()`]; there must be the space that [`MemberEncoder::has_space`] requires; `tag` must
-/// be the position where the member begins.
+/// The requirements of [`write()`]; there must be the space that [`MemberEncoder::has_space`]
+/// requires; `tag` must be the position where the member begins.
 #[inline(always)]
 #[expect(clippy::too_many_arguments)]
 pub(super) unsafe fn container<'py, 's, K: Kernels, F: MemberEncoder<'py>>(
@@ -351,11 +353,11 @@ pub(super) unsafe fn container<'py, 's, K: Kernels, F: MemberEncoder<'py>>(
     pen
 }
 
-/// Implements [`container`] for an object that is not a list, tuple or `dict`, or whose members
-/// need an entry on the stack of open containers.
+/// Implements [`container`] for an object that is not a list, tuple or `dict`, and for a container
+/// that needs a frame because no further level may be entered by recursion.
 ///
 /// # Safety
-/// As [`container`].
+/// The requirements of [`container`].
 #[inline(never)]
 #[expect(clippy::too_many_arguments)]
 unsafe fn other_container<'py, 's, K: Kernels, F: MemberEncoder<'py>>(
@@ -389,10 +391,10 @@ unsafe fn other_container<'py, 's, K: Kernels, F: MemberEncoder<'py>>(
     pen
 }
 
-/// Implements [`container`] for an instance of a dataclass.
+/// Implements [`container`] for `object`, which is an instance of a dataclass.
 ///
 /// # Safety
-/// As [`container`]; the object must be of this class, which has these fields.
+/// The requirements of [`container`]; the object must be of this class, which has these fields.
 #[inline(always)]
 #[expect(clippy::too_many_arguments)]
 unsafe fn fields_of<'py, 's, K: Kernels, F: MemberEncoder<'py>>(
@@ -463,7 +465,7 @@ impl<'py, 's, F: MemberEncoder<'py>> Work for WriteFields<'_, '_, 's, F> {
 /// Writes the fields of an instance of a dataclass, from position `at` on.
 ///
 /// # Safety
-/// As [`write()`]; `object` must be of the class with these fields.
+/// The requirements of [`write()`]; `object` must be of the class with these fields.
 #[inline(always)]
 pub(super) unsafe fn write_fields<'py, 's, K: Kernels, F: MemberEncoder<'py>>(
     kernels: K,

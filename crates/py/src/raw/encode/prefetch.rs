@@ -9,19 +9,24 @@ use pyo3::ffi;
 use super::builtin_types::{self, ObjectKind};
 use super::dict;
 
-/// While an item of a list is written, the object this many items later is prefetched: its first
-/// two cache lines, which contain its type and its size.
+/// The distance in items at which objects are prefetched: while item `i` of a list is written, item
+/// `i + OBJECTS` is prefetched. Its first two cache lines are loaded, which contain its type and
+/// its size.
 const OBJECTS: usize = 8;
-/// While a row is written, the table of entries of the `dict` this many rows later is prefetched.
+/// The distance in rows at which tables are prefetched: while row `i` is written, the table of
+/// entries of the `dict` in row `i + ENTRIES` is prefetched.
 const ENTRIES: usize = 4;
-/// While a row is written, the values of the row this many rows later are prefetched.
+/// The distance in rows at which values are prefetched: while row `i` is written, the values of row
+/// `i + VALUES` are prefetched.
 const VALUES: usize = 2;
-/// The number of cache lines that are prefetched of a table of entries: those of ten entries.
+/// The number of cache lines at the start of a `dict`'s table that are prefetched. They contain
+/// about ten entries.
 const TABLE_LINES: usize = 4;
 /// The number of values of a row that are prefetched. The processor itself prefetches the values of
 /// wider rows.
 const ROW_VALUES: usize = 12;
-/// The number of dicts whose tables are prefetched when the encoder enters the member before them.
+/// The number of members after a nested container that are examined when the encoder enters this
+/// container. The tables of those that are dicts are prefetched.
 const SIBLINGS: usize = 2;
 /// The size of a cache line in bytes.
 const LINE: usize = 64;
@@ -34,10 +39,10 @@ pub(super) fn fetch_object(items: &[*mut ffi::PyObject], at: usize) {
     }
 }
 
-/// Prefetches the contents of two rows after `items[at]`. Of the row [`ENTRIES`] rows later, its
-/// table is prefetched if it is a `dict` or a list. Of the row [`VALUES`] rows later, whose table
-/// was prefetched before, the values are prefetched. Objects other than dicts, lists and tuples are
-/// skipped. An instance of a derived class counts as its base class.
+/// Prefetches the contents of two later rows. If row `at + ENTRIES` is a `dict` or a list, its
+/// table is prefetched. The values of row `at + VALUES`, whose table was prefetched earlier, are
+/// prefetched. Objects other than dicts, lists and tuples are skipped. An instance of a derived
+/// class counts as its base class.
 ///
 /// # Safety
 /// The items must be alive.
@@ -69,7 +74,7 @@ pub(super) unsafe fn fetch_rows(items: &[*mut ffi::PyObject], at: usize) {
     }
 }
 
-/// Prefetches all values of a `dict` that is being entered.
+/// Prefetches the first [`ROW_VALUES`] values of a `dict` that is being entered.
 ///
 /// # Safety
 /// `dict` must be a live `dict`.

@@ -1,4 +1,5 @@
-//! Implements `Members` for the containers of CPython, which are read in place.
+//! Implements the trait `Members` for lists, tuples, dicts and dataclass instances, which are read
+//! directly from memory.
 
 use onecopy_text::Pen;
 use onecopy_text::convert::Kernels;
@@ -53,7 +54,7 @@ impl Members for SequenceItems<'_> {
     }
 }
 
-/// Implements the methods that are the same for all members whose keys are objects.
+/// Implements [`Members::put_key`] for members whose keys are Python objects.
 macro_rules! put_key_object {
     () => {
         #[inline(always)]
@@ -94,7 +95,7 @@ impl Members for DictMembers {
     }
 }
 
-/// A list of keys and values, alternately, as members of a container.
+/// The items of a list that contains keys and values alternately, as members of a container.
 #[derive(Clone, Copy)]
 pub(super) struct Pairs<'i>(pub(super) &'i [*mut ffi::PyObject]);
 

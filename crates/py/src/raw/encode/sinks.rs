@@ -1,4 +1,5 @@
-//! `Flushing` and `Fixed`: destinations of the encoder other than a new `bytes` object.
+//! `Flushing` and `Fixed`: sinks for the encoder's output, if the result is not a new `bytes`
+//! object. `Flushing` passes chunks to a function, and `Fixed` writes to an existing buffer.
 
 use std::mem::MaybeUninit;
 
@@ -6,8 +7,9 @@ use onecopy_text::{ByteSink, SinkFull};
 
 use crate::raw::buffer::WritableBuffer;
 
-/// A chunk that is flushed when it is full. The encoder checks between its steps whether the chunk
-/// is full, so the chunk exceeds its size by at most the longest step.
+/// A chunk of output that is passed to a function when it is full. It is checked only when the
+/// encoder requests more space, so it may exceed its size by the bytes that the encoder writes
+/// between two requests.
 pub(crate) struct Flushing<F: FnMut(&[u8]) -> bool> {
     chunk: Vec<u8>,
     full_bytes: usize,
@@ -16,8 +18,8 @@ pub(crate) struct Flushing<F: FnMut(&[u8]) -> bool> {
 }
 
 impl<F: FnMut(&[u8]) -> bool> Flushing<F> {
-    /// Creates a chunk that calls `flush` when it contains at least `full_bytes`. `flush` returns
-    /// `false` if it failed.
+    /// Creates a chunk that is passed to `flush` when it contains at least `full_bytes`. `flush`
+    /// returns `false` if it failed.
     pub(crate) fn new(full_bytes: usize, flush: F) -> Flushing<F> {
         Flushing {
             chunk: Vec::new(),
@@ -27,7 +29,8 @@ impl<F: FnMut(&[u8]) -> bool> Flushing<F> {
         }
     }
 
-    /// Flushes the remaining bytes. Returns the number of all bytes, or `None` if a flush failed.
+    /// Flushes the remaining bytes. Returns the number of all bytes that were flushed; `None` if
+    /// this flush failed.
     pub(crate) fn finish(mut self) -> Option<u64> {
         self.flush().then_some(self.written_bytes)
     }
@@ -78,13 +81,14 @@ unsafe impl<F: FnMut(&[u8]) -> bool> ByteSink for Flushing<F> {
     }
 }
 
-/// A buffer that does not grow. A step of the encoder may request more space than it uses. If the
-/// buffer has less space than the step requests, the step writes to the separate buffer `tail`, and
-/// its bytes are copied to the buffer afterwards.
+/// A sink that writes to a buffer of fixed size. The encoder may request more space than it uses.
+/// If the buffer has less space than requested, the encoder writes to the separate buffer `tail`.
+/// The bytes in `tail` are copied to the buffer at the next request, and at the end.
 pub(crate) struct Fixed<'a> {
     place: WritableBuffer<'a>,
     len: usize,
-    /// The bytes of the current step, if the step requested more space than the buffer has left.
+    /// The bytes that were written since the last request for space, if the buffer had less space
+    /// than requested.
     tail: Vec<u8>,
     in_tail: bool,
     copied_bytes: usize,
@@ -107,8 +111,7 @@ impl<'a> Fixed<'a> {
         self.settle().then_some((self.len, self.copied_bytes))
     }
 
-    /// Returns the number of bytes in the buffer while the current step writes to `tail`; otherwise
-    /// 0.
+    /// Returns the number of bytes in the buffer while the encoder writes to `tail`; otherwise 0.
     pub(super) fn settled(&self) -> usize {
         if self.in_tail { self.len } else { 0 }
     }
@@ -116,7 +119,7 @@ impl<'a> Fixed<'a> {
     /// Overwrites bytes that were written to the buffer.
     ///
     /// # Panics
-    /// If they are not in the buffer.
+    /// If the bytes to overwrite were not written to the buffer before.
     pub(super) fn patch_settled(&mut self, at: usize, bytes: &[u8]) {
         assert!(at + bytes.len() <= self.len, "not in the place");
         // SAFETY: inside of the written part of the buffer, checked above.

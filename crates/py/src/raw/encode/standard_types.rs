@@ -1,5 +1,5 @@
-//! Reads values of the standard library's types, and of classes derived from built-in types, in
-//! place and without running code.
+//! Reads values of the standard library's types, and of classes derived from built-in types,
+//! directly from the memory of the objects and without running Python code.
 //!
 //! The encoders of all formats use this module: [`read`] returns the value of an object, and the
 //! encoder writes it.
@@ -14,7 +14,8 @@ use super::decimal::{self, ShortDecimal};
 use crate::raw::ndarray::{Choice, Scalar};
 use crate::raw::temporal;
 
-/// The types whose objects are written without running code, and the options that concern them.
+/// The types whose objects are written without running Python code, and the options that concern
+/// them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Natives {
     pub(crate) temporal: bool,
@@ -27,12 +28,13 @@ pub(crate) struct Natives {
     pub(crate) floats: bool,
     pub(crate) tuples: bool,
     pub(crate) numpy: Choice,
-    /// `true` if instances of BSON classes are written like those of any other class. `false` if
-    /// they are written as [`Native::Short`], or by the `ObjectForms` of the format.
+    /// `true` if the format has no special form for BSON classes, so that their instances are
+    /// written like those of any other class. `false` if they are written as [`Native::Short`], or
+    /// by the `ObjectForms` of the format.
     pub(crate) marked: bool,
     /// `true` to write the fields of a dataclass whose names begin with an underscore.
     pub(crate) private_fields: bool,
-    /// `true` if a `datetime` without a zone counts as UTC.
+    /// `true` if a `datetime` without a time zone is written as if it were in UTC.
     pub(crate) naive_utc: bool,
     pub(crate) utc_z: bool,
     pub(crate) omit_microseconds: bool,
@@ -65,7 +67,8 @@ impl Natives {
     };
 }
 
-/// The value of an object that was read in place, or the way to write it.
+/// The value of an object that was read from memory, or the way in which the encoder must write the
+/// object.
 pub(super) enum Native {
     Uuid([u8; 16]),
     Decimal(ShortDecimal),
@@ -73,19 +76,19 @@ pub(super) enum Native {
     Short(ShortValue),
     /// The attribute `value` of a member of an enumeration, which is written instead of the member.
     Instead(*mut ffi::PyObject),
-    /// The object is written as the built-in type from which its class derives.
+    /// The object is written like an object of this built-in type, from which its class derives.
     Contents(ObjectKind),
-    /// The fields of a dataclass. The pointer is valid until code runs.
+    /// The fields of a dataclass. The pointer is valid until Python code runs.
     Fields(*const Class),
     /// The value of a NumPy scalar.
     Scalar(Scalar),
     /// A NumPy array. [`ndarray::view_of`] returns a view of its memory.
     Array,
-    /// The value cannot be read in place: code must run for the object.
+    /// The value cannot be read in place: Python code must run for the object.
     Other,
 }
 
-/// The most recent time zone and classes. They are cached until code runs.
+/// The most recent time zone and classes. They are cached until Python code runs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RecentObjects {
     pub(super) zone: Zone,
@@ -100,7 +103,7 @@ impl RecentObjects {
 }
 
 /// The UTC offset of the most recent time zone with a constant offset. The zone is identified by
-/// its address until code runs that might free it.
+/// its address until Python code runs that might free it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Zone {
     zone: *mut ffi::PyObject,
@@ -116,8 +119,8 @@ impl Zone {
         minutes: None,
     };
 
-    /// Returns the UTC offset of a `datetime` in microseconds; `None` if code would have to run for
-    /// it.
+    /// Returns the UTC offset of a `datetime` in microseconds. The outer `Option` is `None` if
+    /// Python code would have to run to find the offset; the inner one if the zone has no offset.
     ///
     /// # Safety
     /// `zone` must be the zone of `at`, which is exactly a `datetime`, and must not be `None`; both
@@ -132,11 +135,13 @@ impl Zone {
         unsafe { self.found(zone, at).map(|zone| zone.us) }
     }
 
-    /// Returns the UTC offset of a `datetime` in minutes. Returns `None` if code would have to run
-    /// for it, and for an offset with seconds, which [`ObjectForms`](super::ObjectForms) rounds.
+    /// Returns the UTC offset of a `datetime` in minutes. The outer `Option` is `None` if Python
+    /// code would have to run to find the offset, and for an offset with seconds, which
+    /// [`ObjectForms`](super::ObjectForms) rounds. The inner one is `None` if the zone has no
+    /// offset.
     ///
     /// # Safety
-    /// As [`Zone::offset`].
+    /// The requirements of [`Zone::offset`].
     #[inline(always)]
     pub(super) unsafe fn offset_minutes(
         &mut self,
@@ -155,7 +160,7 @@ impl Zone {
     /// `at`. Returns `None` if Python code would have to run to find the offset.
     ///
     /// # Safety
-    /// As [`Zone::offset`].
+    /// The requirements of [`Zone::offset`].
     #[inline(always)]
     unsafe fn found(&mut self, zone: *mut ffi::PyObject, at: *mut ffi::PyObject) -> Option<Zone> {
         if zone == self.zone {
@@ -175,12 +180,13 @@ impl Zone {
     }
 }
 
-/// Reads the value of an object that is neither of a built-in type nor a `date`, `time` or
-/// `datetime`.
+/// Reads the value of an object from its memory. The object must be neither of a built-in type nor
+/// a `date`, `time` or `datetime`.
 ///
 /// # Safety
 /// `object` must be alive, and the GIL must be held. Borrowed parts are valid while the object is
-/// alive and no code runs; no code must have run since `recent` was [`RecentObjects::NONE`].
+/// alive and no Python code runs; no Python code may have run since `recent` was
+/// [`RecentObjects::NONE`].
 #[inline(always)]
 pub(super) unsafe fn read(
     object: *mut ffi::PyObject,
@@ -255,8 +261,9 @@ pub(super) unsafe fn read(
     }
 }
 
-/// Returns `true` if an `int` is small enough to be written as a number without running code. Its
-/// magnitude must be below 2**53, or below 2**60 (two internal digits) if `exact` is `true`.
+/// Returns `true` if an `int` is small enough to be written as a number without running Python
+/// code. Its magnitude must be below 2**53, or below 2**60 (two internal digits) if `exact` is
+/// `true`.
 ///
 /// # Safety
 /// `object` must be an `int`, or of a class derived from it.
@@ -285,7 +292,7 @@ pub(super) unsafe fn date(date: *mut ffi::PyObject) -> Date {
 /// Returns the date of an object of exactly the class `date`; `None` for any other object.
 ///
 /// # Safety
-/// As [`read`].
+/// The requirements of [`read`].
 pub(super) unsafe fn date_of(object: *mut ffi::PyObject, natives: &Natives) -> Option<Date> {
     // SAFETY: alive, as the caller guarantees; a `date`, by its type.
     unsafe {

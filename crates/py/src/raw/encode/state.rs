@@ -15,24 +15,26 @@ use super::standard_types::RecentObjects;
 use super::{builtin_types, dict};
 use crate::raw::gil;
 
-/// An error: the nesting exceeds its limit, either of containers or of calls of `default`.
+/// The error that containers or calls of `default` are nested more deeply than the limit allows.
 pub(super) struct TooDeep {
     pub(super) is_circular: bool,
 }
 
-/// The state of an encoder of any format, except for its write position.
+/// The state of an encoder that does not depend on the output format. The write position is not
+/// part of it.
 pub(super) struct EncoderState<'py> {
     pub(super) frames: Frames<'py>,
     pub(super) keys: KeyCache,
     /// The position at which the loop over the members was interrupted.
     pub(super) interruption: Interruption,
-    /// The classes and time zones that were found since code last ran.
+    /// The classes and time zones that were found since Python code last ran.
     pub(super) recent: RecentObjects,
-    /// The class of the dataclass that is entered next. The pointer is valid until code runs.
+    /// The cached properties of the dataclass whose instance is entered next. The pointer is valid
+    /// until Python code runs.
     pub(super) found: *const Class,
-    /// The result of the fast path for the last object that it did not write.
+    /// The result that the fast path has returned for the last object that it did not write.
     pub(super) unwritten: Step,
-    /// The classes of the dataclasses that have frames.
+    /// The classes of all dataclass instances that are open containers.
     pub(super) classes: Vec<Rc<Class>>,
 }
 
@@ -54,9 +56,9 @@ impl<'py> EncoderState<'py> {
         self.frames.py()
     }
 
-    /// Makes the state independent of changes by Python code: the frames become owners of their
-    /// references, and cached keys, classes and time zones are forgotten. It must be called before
-    /// any Python code runs.
+    /// Prepares the state for Python code, which may free or change any object. The frames become
+    /// owners of the references to their containers, and the cached keys, classes and time zones
+    /// are removed. It must be called before any Python code runs.
     pub(super) fn before_code(&mut self) {
         self.frames.own();
         self.keys.forget();
@@ -64,9 +66,10 @@ impl<'py> EncoderState<'py> {
         self.found = std::ptr::null();
     }
 
-    /// After an interruption, stores the position of the next member in frame `n - 1`, and reverses
-    /// the order of the frames after it, which were pushed from the innermost container to the
-    /// outermost. Does nothing if there was no interruption.
+    /// Completes the stack of frames after the loop over members was interrupted. `n` is the number
+    /// of frames that existed before the loop. The position of the next member is stored in frame
+    /// `n - 1`. The order of the later frames is reversed, because they were pushed from the
+    /// innermost container to the outermost. Without an interruption, nothing is changed.
     #[inline(always)]
     pub(super) fn settle(&mut self, n: usize) {
         if self.interruption.reason != ExitReason::Done {
@@ -74,12 +77,13 @@ impl<'py> EncoderState<'py> {
         }
     }
 
-    /// Returns the index of a class in `classes`, and adds the class if necessary.
+    /// Returns the index of a class in the field `classes`, and adds the class if it is not there.
     pub(super) fn index_of_class(&mut self, class: Rc<Class>) -> isize {
         frames::index_of_class(&mut self.classes, class)
     }
 
-    /// Returns an error if another nested container would exceed the largest depth.
+    /// Returns an error if `max_depth` containers are open, so that `object` would exceed the
+    /// limit.
     #[inline(always)]
     pub(super) fn check_depth(
         &self,
@@ -101,9 +105,10 @@ impl<'py> EncoderState<'py> {
         }
     }
 
-    /// Returns an error if the innermost object is in more than `max_depth` nested replacements of
-    /// objects. Such a chain of replacements may be endless. Replacements do not count as
-    /// containers, so an object with one replacement is written at any depth.
+    /// Returns an error if more than `max_depth` objects that are being written are replacements of
+    /// other objects, such as results of `default`. A chain of replacements may be endless, because
+    /// `default` may be called for its own result. Replacements do not count as containers, so an
+    /// object with one replacement is written at any depth.
     pub(super) fn check_held(
         &self,
         object: *mut ffi::PyObject,
@@ -118,7 +123,7 @@ impl<'py> EncoderState<'py> {
     }
 
     /// Pushes a frame for the items of an instance of a class derived from list or tuple. Returns
-    /// `false`, and pushes no frame, if it has no items.
+    /// `false`, and pushes no frame, if the instance has no items.
     pub(super) fn push_items(&mut self, object: Bound<'py, PyAny>) -> bool {
         // SAFETY: a list or tuple, as the caller guarantees, whose size is the number of items.
         let n = unsafe { ffi::Py_SIZE(object.as_ptr()) };
@@ -132,10 +137,12 @@ impl<'py> EncoderState<'py> {
         n != 0
     }
 
-    /// Returns the next key of a container, and advances the position in its frame.
+    /// Returns the next key of the container in `frame`, and advances the position in the frame.
+    /// Returns `None` after the last key, and for containers without keys.
     ///
     /// # Safety
-    /// `frame` must be the innermost one. The key is borrowed until code runs.
+    /// `frame` must be the innermost frame. The returned reference to the key is borrowed, and
+    /// valid until Python code runs.
     pub(super) unsafe fn next_key(
         &self,
         frame: *mut ContainerFrame,
@@ -165,11 +172,12 @@ impl<'py> EncoderState<'py> {
         }
     }
 
-    /// Returns the value of the key that [`EncoderState::next_key`] returned last. `None` if a
-    /// `dict` was changed, or an instance does not have the attribute at its usual position.
+    /// Returns the value of the key that [`EncoderState::next_key`] returned last. Returns `None`
+    /// if the number of entries of a `dict` has changed, or if a dataclass instance does not have
+    /// the attribute at its usual position.
     ///
     /// # Safety
-    /// As [`EncoderState::next_key`], which must have returned a key.
+    /// The requirements of [`EncoderState::next_key`], which must have returned a key.
     pub(super) unsafe fn value_of_key(
         &self,
         frame: *const ContainerFrame,
@@ -198,14 +206,15 @@ impl<'py> EncoderState<'py> {
         }
     }
 
-    /// Returns the value of an attribute of the instance in the innermost frame. Any Python code
-    /// may run.
+    /// Returns the value of the attribute `name` of `object`, the dataclass instance in the
+    /// innermost frame. A new frame keeps the value alive. Any Python code may run.
     ///
     /// # Errors
-    /// The exception of the code that ran.
+    /// The exception that Python code raises while the attribute is read.
     ///
     /// # Safety
-    /// The innermost frame must be of fields, and `name` the name of one of them.
+    /// The innermost frame must be for `object`, which is a dataclass instance, and `name` must be
+    /// the name of one of its fields.
     pub(super) unsafe fn attribute(
         &mut self,
         object: *mut ffi::PyObject,

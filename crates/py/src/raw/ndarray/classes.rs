@@ -1,4 +1,5 @@
-//! Recognizes the classes of NumPy, after other code has imported NumPy.
+//! Recognizes the classes of NumPy. This module does not import NumPy, so before other code has
+//! imported it, no class is recognized.
 
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -15,7 +16,7 @@ use super::{Choice, ItemType, Scalar, item_type};
 /// A class of NumPy whose instances can be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Class {
-    /// Exactly the class `ndarray`.
+    /// The class `ndarray` itself, not a class derived from it.
     Array,
     /// `memmap` or `matrix`, whose memory has the same meaning as that of `ndarray`. In other
     /// derived classes the memory may have another meaning, such as a mask or a unit of
@@ -41,7 +42,7 @@ pub(crate) fn reads_arrays() -> bool {
     READS_ARRAYS.load(Relaxed)
 }
 
-/// Returns the module `numpy` if it was imported.
+/// Returns the module `numpy` if it was imported; `None` otherwise.
 fn numpy(py: Python<'_>) -> PyResult<Option<Bound<'_, PyAny>>> {
     // SAFETY: attached; the dictionary of modules is borrowed from the interpreter.
     let modules = unsafe { Bound::from_borrowed_ptr(py, ffi::PyImport_GetModuleDict()) };
@@ -78,7 +79,8 @@ fn known(py: Python<'_>) -> PyResult<Option<&NumpyClasses>> {
     Ok(KNOWN.get(py))
 }
 
-/// Returns the kind of a NumPy class; `None` for any other class. Any Python code may run.
+/// Returns the [`Class`] of a NumPy class whose instances can be written; `None` for any other
+/// class. Any Python code may run.
 pub(crate) fn class_of(class: &Bound<'_, PyType>) -> PyResult<Option<Class>> {
     let py = class.py();
     let Some(known) = known(py)? else {
@@ -166,8 +168,8 @@ impl ScalarClass {
         Ok(Some(found))
     }
 
-    /// Creates some instances of the class. The caller compares their memory with the layout that
-    /// this module reads.
+    /// Creates some instances of the class. The caller reads their values from memory, and compares
+    /// them with those that NumPy's array interface reports.
     fn samples<'py>(
         self,
         class: &Bound<'py, PyType>,
@@ -197,7 +199,7 @@ impl ScalarClass {
         self.0 == ItemType::Float64
     }
 
-    /// Returns the smallest size of an instance from which the value can be read, in bytes.
+    /// Returns the smallest size in bytes that an instance must have so that its value can be read.
     fn least_bytes(self) -> isize {
         let value = match self.0 {
             // The number of units, and the unit itself.
@@ -255,7 +257,8 @@ impl ScalarClass {
     }
 }
 
-/// Compares the fields of some arrays with the result of the array interface protocol.
+/// Returns `true` if the fields of some sample arrays are equal to the result of the array
+/// interface protocol.
 fn arrays_are_as_read(numpy: &Bound<'_, PyAny>) -> PyResult<bool> {
     let globals = PyDict::new(numpy.py());
     globals.set_item("numpy", numpy)?;

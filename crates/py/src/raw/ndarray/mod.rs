@@ -1,4 +1,4 @@
-//! Reads arrays and scalars of NumPy in place.
+//! Reads arrays and scalars of NumPy directly from their memory.
 //!
 //! | module | contents |
 //! |---|---|
@@ -21,7 +21,7 @@ pub(crate) use classes::{Class, ScalarClass, class_of, is_scalar, reads_arrays};
 pub(crate) use object::{Described, Memory, describe, is_current, view_of};
 pub(crate) use view::{Bits, Item, Subarray, View};
 
-/// The type of the items of an array, which NumPy calls `dtype`.
+/// The type of the items of an array, without their byte order. NumPy calls it the `dtype`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ItemType {
     Bool,
@@ -38,10 +38,10 @@ pub(crate) enum ItemType {
     Float64,
     /// `datetime64`, with its time unit; `None` for a `datetime64` without a unit.
     Moment(Option<Step>),
-    /// Texts of at most this many characters. A character has 32 bits; shorter texts are padded
-    /// with NULs.
+    /// Texts of at most this number of characters. A character has 32 bits. Shorter texts are
+    /// padded with NULs.
     Text(usize),
-    /// Binary values of at most this many bytes; shorter values are padded with NULs.
+    /// Binary values of at most this number of bytes. Shorter values are padded with NULs.
     Binary(usize),
 }
 
@@ -73,8 +73,8 @@ impl DType {
     }
 }
 
-/// Returns the item type for a kind and an item size of NumPy's array interface; `None` for an
-/// unsupported type.
+/// Returns the item type for a type character (`i` for signed integers, …) and an item size of
+/// NumPy's array interface; `None` for an unsupported type.
 fn item_type(kind: u8, n_bytes: usize, step: Option<Step>) -> Option<ItemType> {
     Some(match (kind, n_bytes) {
         (b'b', 1) => ItemType::Bool,
@@ -105,22 +105,24 @@ pub(crate) enum Scalar {
     /// A signed integer of 64 bits, or an unsigned integer of 32 bits.
     Int64(i64),
     Uint64(u64),
-    /// A 16-bit float, as its bits.
+    /// A 16-bit float. The field contains its bits.
     Half(u16),
     Float(f32),
     Double(f64),
-    /// `datetime64`: the number of time units since 1970, and the time unit; `None` for a
-    /// `datetime64` without a unit.
+    /// A `datetime64`. The fields are the number of time units since 1970, and the time unit. The
+    /// second field is `None` if the `datetime64` has no unit.
     Moment(i64, Option<Step>),
 }
 
 /// The value of `datetime64` that means `NaT` (not a time).
 pub(crate) const NOT_A_TIME: i64 = i64::MIN;
 
-/// The NumPy objects that an encoder writes, and their form.
+/// The NumPy objects that an encoder writes itself. The option is set by the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Choice {
-    /// No NumPy object is written: all are passed to `default`.
+    /// NumPy objects are not written by the encoder, but passed to the user's function `default`. A
+    /// `float64` is still written if subclasses of `float` are, because it is an instance of
+    /// `float`.
     Left,
     /// All NumPy objects that can be represented are written.
     Any,

@@ -62,7 +62,8 @@ fn known_dtype(object: *mut ffi::PyObject) -> Option<DType> {
     })
 }
 
-/// Caches the item type of a `dtype` object. Returns the evicted object, whose release may run
+/// Caches the item type of a `dtype` object. Returns the `dtype` object that was evicted from the
+/// cache. The caller must drop it when Python code may run, because its release may run Python
 /// code.
 fn remember_dtype<'py>(object: Bound<'py, PyAny>, dtype: DType) -> Option<Bound<'py, PyAny>> {
     // `__setstate__` may change the size of text items, so text types are not cached.
@@ -85,8 +86,8 @@ fn remember_dtype<'py>(object: Bound<'py, PyAny>, dtype: DType) -> Option<Bound<
     replaced.map(|(object, _)| object.into_bound(py))
 }
 
-/// Returns the view of an array whose class and item type are cached. `None` for any other object,
-/// and for an array that `choice` excludes.
+/// Returns the view of an array, without running Python code. Returns `None` if the item type of
+/// the array is not cached, or if `choice` excludes the array.
 ///
 /// # Safety
 /// `object` must be alive and exactly of a NumPy array class, and the GIL must be held.
@@ -101,10 +102,11 @@ pub(crate) unsafe fn view_of(object: *mut ffi::PyObject, choice: Choice) -> Opti
     is_written(&view, choice).then_some(view)
 }
 
-/// Returns the view of an array, which is read from the fields of the array object.
+/// Creates the view of an array of type `dtype` from the fields of the array object. Returns `None`
+/// if a length is invalid.
 ///
 /// # Safety
-/// As [`view_of`]; its items must be of this type.
+/// The requirements of [`view_of`]; its items must be of this type.
 #[inline]
 pub(super) unsafe fn fields_of(object: *mut ffi::PyObject, dtype: DType) -> Option<View> {
     // SAFETY: an array, as the caller guarantees.
@@ -115,7 +117,8 @@ pub(super) unsafe fn fields_of(object: *mut ffi::PyObject, dtype: DType) -> Opti
     }
 }
 
-/// Returns `true` if `choice` includes this array.
+/// Returns `true` if the option `choice` allows that this array is written. orjson writes only
+/// contiguous arrays of numbers in native byte order.
 #[inline]
 fn is_written(view: &View, choice: Choice) -> bool {
     match choice {
@@ -147,7 +150,7 @@ pub(crate) struct Memory<'py> {
     /// The value of `__array_struct__`, which keeps the array's memory alive.
     _interface: Bound<'py, PyAny>,
     /// A `dtype` object that was evicted from the cache of item types. It is released only after
-    /// the memory was read, because its release may run code.
+    /// the memory was read, because its release may run Python code.
     _forgotten: Option<Bound<'py, PyAny>>,
 }
 
@@ -185,7 +188,8 @@ impl<'py> Memory<'py> {
     }
 }
 
-/// Returns the struct that the capsule from `__array_struct__` contains.
+/// Returns the struct that `interface` contains: the capsule that the attribute `__array_struct__`
+/// has returned.
 fn struct_of<'a>(interface: &'a Bound<'_, PyAny>) -> PyResult<&'a ArrayInterface> {
     // SAFETY: attached. It is null, and an error is set, if that is no capsule without a name; such
     // a one has this struct as long as it lives, by NumPy's documentation.
@@ -210,8 +214,8 @@ fn step_of(object: &Bound<'_, PyAny>) -> PyResult<Option<Step>> {
     Ok(Unit::of_name(&unit).map(|unit| Step { unit, n_units }))
 }
 
-/// Reads an object by NumPy's array interface. `None` for an object that is not from NumPy, cannot
-/// be represented, or is excluded by `choice`. Any Python code may run.
+/// Reads an object by NumPy's array interface. Returns `None` for an object that is not from NumPy,
+/// that cannot be represented, or that `choice` excludes. Any Python code may run.
 pub(crate) fn describe<'py>(
     object: &Bound<'py, PyAny>,
     choice: Choice,
@@ -251,13 +255,15 @@ pub(crate) fn describe<'py>(
     Ok(is_written.then_some(Described::Memory(memory)))
 }
 
-/// Returns `true` if a view still describes the memory of its array. Any Python code may run.
+/// Returns `true` if `view` still describes the memory of `array`, which Python code may have
+/// replaced. Any Python code may run.
 pub(crate) fn is_current(array: &Bound<'_, PyAny>, view: &View) -> PyResult<bool> {
     let now = Memory::of(array)?;
     Ok(now.is_ok_and(|now| now.view.is_same(view)))
 }
 
-/// Returns `true` if the fields of an array object agree with its array interface.
+/// Returns `true` if the fields of the struct [`ArrayObject`], read from an array object, are equal
+/// to those that the array interface reports.
 pub(super) fn is_as_read(array: &Bound<'_, PyAny>) -> PyResult<bool> {
     let Ok(memory) = Memory::of(array)? else {
         return Ok(false);
@@ -284,7 +290,7 @@ impl Item<'_> {
     /// Returns the value of a text item as a `str`.
     ///
     /// # Errors
-    /// `MemoryError`; `ValueError` for a code point above U+10FFFF.
+    /// `MemoryError` if the text cannot be allocated; `ValueError` for a code point above U+10FFFF.
     pub(crate) fn to_str<'py>(self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let mut text = Vec::new();
         self.text(&mut text)

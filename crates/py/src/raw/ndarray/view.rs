@@ -103,7 +103,8 @@ impl View {
         is_it || self.dims().iter().any(|dim| dim.len == 0)
     }
 
-    /// Returns the number of all items and subarrays, which is limited to `usize::MAX`.
+    /// Returns the number of all items and subarrays, which determines the size of the output. It
+    /// is at most `usize::MAX`.
     #[inline]
     pub(crate) fn n_written(&self) -> usize {
         let mut n_items = 1_usize;
@@ -115,7 +116,7 @@ impl View {
         n
     }
 
-    /// Returns the whole array, which must have one or more dimensions.
+    /// Returns the complete array as a [`Subarray`]. The array must have one or more dimensions.
     ///
     /// # Panics
     /// If the array has no dimensions.
@@ -181,8 +182,8 @@ impl Item<'_> {
         })
     }
 
-    /// Appends the characters of a text item, without the padding, to `text`. `None` if the
-    /// allocation fails.
+    /// Replaces the contents of `text` with the characters of a text item, without the padding.
+    /// Returns `None` if the allocation fails, or if the item is not a text.
     pub(crate) fn text(self, text: &mut Vec<u32>) -> Option<()> {
         let ItemType::Text(n_chars) = self.dtype.of else {
             return None;
@@ -200,8 +201,8 @@ impl Item<'_> {
         Some(())
     }
 
-    /// Appends the bytes of a binary item, without the padding, to `binary`. `None` if the
-    /// allocation fails.
+    /// Replaces the contents of `binary` with the bytes of a binary item, without the padding.
+    /// Returns `None` if the allocation fails, or if the item is not binary.
     pub(crate) fn binary(self, binary: &mut Vec<u8>) -> Option<()> {
         let ItemType::Binary(n_bytes) = self.dtype.of else {
             return None;
@@ -219,7 +220,8 @@ impl Item<'_> {
     }
 }
 
-/// An array of one or more dimensions, or one of its subarrays.
+/// An array of one or more dimensions, or the part of an array at one index of its first
+/// dimensions.
 #[derive(Clone, Copy)]
 pub(crate) struct Subarray<'v> {
     view: &'v View,
@@ -233,7 +235,7 @@ impl<'v> Subarray<'v> {
         self.view.dims()[self.dim].len
     }
 
-    /// Returns the number of dimensions, which is at least 1.
+    /// Returns the number of dimensions of this subarray, which is at least 1.
     #[inline(always)]
     pub(crate) fn n_dims(self) -> usize {
         self.view.n_dims - self.dim
@@ -279,7 +281,8 @@ impl<'v> Subarray<'v> {
         }
     }
 
-    /// Returns the items of a one-dimensional array as integers with their bits.
+    /// Returns the items of a one-dimensional array. The bits of each item are read as an integer
+    /// of type `T`.
     ///
     /// # Panics
     /// If the items do not have the size of `T`, or there are several dimensions.
@@ -372,9 +375,10 @@ impl ItemOrder {
     }
 }
 
-/// An integer type with the size of an item, which receives the bits of the item.
+/// An unsigned integer type, as which the bits of an item of the same size are read.
 pub(crate) trait Bits: Copy {
-    /// Reads an item. Each of its bytes is read only once, so concurrent writes are harmless.
+    /// Reads the item at `at`. Each of its bytes is read only once, because other code may write to
+    /// them at the same time.
     ///
     /// # Safety
     /// An item at `at` must be readable, and its address must be valid for the order.

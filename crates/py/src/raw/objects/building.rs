@@ -1,4 +1,5 @@
-//! `Building`: collects the values of open lists and dicts until each list or dict ends.
+//! `Building`: creates Python objects from parse events. It collects the values of open lists and
+//! dicts until each list or dict ends.
 //!
 //! A list or dict is created at its end, when its number of items is known, so it never has to be
 //! resized. The number of pending values is limited. At the limit, all open lists and dicts are
@@ -17,19 +18,20 @@ use super::shapes::Shapes;
 use super::string_cache::{self, StringCache};
 use crate::raw::collector::HeldOff;
 
-/// The largest number of pending values, which include keys.
+/// The largest number of pending values. Keys count as values.
 const MOST_WAITING: usize = 2048;
 
 /// The largest number of levels of nested lists and dicts whose memory is kept for the next call.
 const KEPT_LEVELS: usize = 1024;
 
-/// A list or dict that has begun and not ended.
+/// A list or dict whose begin event has arrived, but not its end event.
 struct OpenContainer {
     /// The index of the container's first pending value among all pending values.
     start: usize,
     /// The list or dict into which earlier pending values were moved; null if none were moved.
     container: *mut ffi::PyObject,
-    /// The value of `guess` when this container began. It is restored when the container ends.
+    /// The value of the builder's field `guess` when this container began. It is restored when the
+    /// container ends.
     before: Guess,
     is_dict: bool,
     /// `true` if one of the container's values may contain other objects.
@@ -38,16 +40,19 @@ struct OpenContainer {
     n_put: usize,
 }
 
-/// The position in [`Keys`] from which the next key is guessed.
+/// The data from which the next key is predicted: an object often has the same keys, in the same
+/// order, as an earlier object.
 #[derive(Clone, Copy)]
 struct Guess {
-    /// The slot of the previous key of the same object; [`NONE`] if there is none.
+    /// The slot in [`Keys`] of the previous key of the same object; [`NONE`] before the first key.
     last: u16,
-    /// The slot of the key whose value is the innermost open container, or a list that contains it.
+    /// The slot in [`Keys`] of the key whose value is the innermost open container, or a list that
+    /// contains this container.
     owner: u16,
 }
 
-/// The state that is reused from call to call: memory, and caches of recent keys and strings.
+/// The state that is reused from call to call: the memory for pending values, and the caches of
+/// recent keys, dicts and strings.
 struct BuilderCache {
     waiting: Vec<*mut ffi::PyObject>,
     frames: Vec<OpenContainer>,
@@ -61,20 +66,21 @@ struct BuilderCache {
 /// own. The objects in the state belong to the only interpreter of the process, also after a fork.
 static KEPT: AtomicPtr<BuilderCache> = AtomicPtr::new(null_mut());
 
-/// The builder of a Python object from the events of a reader.
+/// The builder of a Python object from the parse events of a JSON or BSON reader.
 pub(crate) struct Building<'py> {
     py: Python<'py>,
     /// The state that is reused from call to call. It is removed only during `drop`.
     state: ManuallyDrop<Box<BuilderCache>>,
     guess: Guess,
-    /// The slot of the key that is expected next; [`NONE`] if no key is expected.
+    /// The slot in [`Keys`] of the key that is predicted to be next; [`NONE`] without a prediction.
     likely: u16,
     no_collection: Option<HeldOff<'py>>,
 }
 
 impl<'py> Building<'py> {
-    /// Creates an empty builder. If `is_alone` is `true`, no code of the caller runs until the
-    /// object is complete, and the garbage collector is disabled meanwhile.
+    /// Creates an empty builder. `is_alone` must be `true` only if no Python code of the user (such
+    /// as a hook) runs until the object is complete. The garbage collector is then disabled until
+    /// that time.
     #[inline]
     pub(crate) fn new(py: Python<'py>, is_alone: bool) -> Building<'py> {
         let kept = KEPT.swap(null_mut(), Ordering::Acquire);
@@ -101,7 +107,8 @@ impl<'py> Building<'py> {
         self.py
     }
 
-    /// Adds a value to the innermost container, or a key if one is expected.
+    /// Adds a value to the innermost open container. In a dict, keys and values are added
+    /// alternately.
     #[inline(always)]
     pub(crate) fn push(&mut self, value: Bound<'py, PyAny>) -> PyResult<()> {
         if self.state.waiting.len() == self.state.waiting.capacity() {
@@ -117,7 +124,8 @@ impl<'py> Building<'py> {
         (2..=string_cache::MOST_BYTES).contains(&len) && self.state.values.is_worth_while()
     }
 
-    /// Returns the cached ASCII string with this hash for which `is_it` returns `true`.
+    /// Returns the cached ASCII string with this hash, if `is_it` returns `true` for its
+    /// characters.
     #[inline(always)]
     pub(crate) fn find(
         &mut self,
@@ -127,7 +135,8 @@ impl<'py> Building<'py> {
         self.state.values.find(self.py, hash, is_it)
     }
 
-    /// Returns the ASCII string that was found last, if `is_it` returns `true` for it.
+    /// Returns the ASCII string that the last successful lookup has returned, if `is_it` returns
+    /// `true` for its characters.
     #[inline(always)]
     pub(crate) fn find_last(
         &mut self,
@@ -136,21 +145,22 @@ impl<'py> Building<'py> {
         self.state.values.last(self.py, is_it)
     }
 
-    /// Adds an ASCII string to the string cache.
+    /// Adds an ASCII string with the hash `hash` to the string cache.
     #[inline(always)]
     pub(crate) fn remember(&mut self, hash: u32, string: &Bound<'py, PyAny>) {
         self.state.values.put(hash, string);
     }
 
-    /// Returns the UTF-8 of the key that is expected next; `None` if there is none. If the input is
-    /// not UTF-8, only ASCII keys are returned.
+    /// Returns the UTF-8 of the key that is predicted to be next; `None` without a prediction. If
+    /// `is_utf8` is `false`, the input has another encoding, and a key is returned only if it is
+    /// ASCII.
     #[inline(always)]
     pub(crate) fn guess(&self, is_utf8: bool) -> Option<&[u8]> {
         let guess = self.state.keys.text(self.likely)?;
         (is_utf8 || self.state.keys.is_ascii(self.likely)).then_some(guess)
     }
 
-    /// Adds the key that [`Building::guess`] has returned.
+    /// Adds the key that [`Building::guess`] has predicted to the innermost dict.
     #[inline(always)]
     pub(crate) fn push_likely_key(&mut self) -> PyResult<()> {
         let at = self.likely;
@@ -161,7 +171,7 @@ impl<'py> Building<'py> {
     }
 
     /// Returns the slot of the cached key that has this hash and for which `is_it` returns `true`.
-    /// If there is no such key, returns, as the error, the slot in which the key may be stored.
+    /// If no such key is cached, the error is the slot in which the key may be stored.
     #[inline(always)]
     pub(crate) fn find_key(&self, hash: u32, is_it: impl Fn(&[u8]) -> bool) -> Result<u16, u16> {
         self.state.keys.find(hash, is_it)
@@ -178,7 +188,7 @@ impl<'py> Building<'py> {
         self.state.keys.set(at, hash, text, key)
     }
 
-    /// Adds the key that is stored in a slot.
+    /// Adds the key that is stored in slot `at` of the key cache.
     #[inline(always)]
     pub(crate) fn push_kept_key(&mut self, at: u16) -> PyResult<()> {
         let keys = &mut self.state.keys;
@@ -189,7 +199,7 @@ impl<'py> Building<'py> {
         self.push(key)
     }
 
-    /// Adds a key that is not stored in the key cache.
+    /// Adds a key that is not stored in the key cache to the innermost dict.
     #[inline]
     pub(crate) fn push_key(&mut self, key: Bound<'py, PyAny>) -> PyResult<()> {
         self.guess.last = NONE;
@@ -219,7 +229,8 @@ impl<'py> Building<'py> {
         }
     }
 
-    /// Returns a new list without items, for which no container is opened.
+    /// Returns a new list without items. The caller adds it as a value, without calling
+    /// [`Building::begin`].
     #[inline(always)]
     pub(crate) fn empty_list(&mut self) -> PyResult<Bound<'py, PyAny>> {
         self.has_container();
@@ -227,7 +238,8 @@ impl<'py> Building<'py> {
         unsafe { Bound::from_owned_ptr_or_err(self.py, ffi::PyList_New(0)) }
     }
 
-    /// Returns a new dict without keys, for which no container is opened.
+    /// Returns a new dict without keys. The caller adds it as a value, without calling
+    /// [`Building::begin`].
     #[inline(always)]
     pub(crate) fn empty_dict(&mut self) -> PyResult<Bound<'py, PyAny>> {
         self.has_container();
@@ -235,7 +247,8 @@ impl<'py> Building<'py> {
         unsafe { Bound::from_owned_ptr_or_err(self.py, ffi::PyDict_New()) }
     }
 
-    /// Calls `run`, which is code of the caller, with the garbage collector enabled.
+    /// Calls `run`, which may run Python code of the user, such as a hook. The garbage collector is
+    /// enabled meanwhile.
     #[inline]
     pub(crate) fn with_foreign<R>(&mut self, run: impl FnOnce() -> R) -> R {
         let is_held = self.no_collection.take().is_some();
@@ -261,7 +274,7 @@ impl<'py> Building<'py> {
     /// Ends the innermost list and returns it.
     ///
     /// # Panics
-    /// If no list was begun, which is a bug of the caller; the same holds for all functions below.
+    /// If the innermost open container is not a list, which is a bug of the caller.
     #[inline(always)]
     pub(crate) fn end_list(&mut self) -> PyResult<Bound<'py, PyAny>> {
         let py = self.py;
@@ -273,7 +286,10 @@ impl<'py> Building<'py> {
         unsafe { containers::list(py, pending, frame.container) }
     }
 
-    /// Ends the innermost dict. Returns it, and `true` if one of its keys occurred twice.
+    /// Ends the innermost dict. Returns the dict, and `true` if one of its keys occurred twice.
+    ///
+    /// # Panics
+    /// If the innermost open container is not a dict, which is a bug of the caller.
     #[inline(always)]
     pub(crate) fn end_dict(&mut self) -> PyResult<(Bound<'py, PyAny>, bool)> {
         let py = self.py;
@@ -296,7 +312,8 @@ impl<'py> Building<'py> {
         unsafe { containers::dict(py, pending, frame.container, frame.n_put) }
     }
 
-    /// Pops the innermost container, and restores the guess for the next key.
+    /// Removes the innermost container from the open containers, and restores the prediction of the
+    /// next key of the enclosing object.
     #[inline(always)]
     fn end(&mut self, is_dict: bool) -> OpenContainer {
         let frame = self.state.frames.pop().expect("one was begun");
@@ -312,7 +329,7 @@ impl<'py> Building<'py> {
     /// Returns the complete object, after the last event.
     ///
     /// # Panics
-    /// If there is not exactly one value, which is a bug of the caller.
+    /// If a container is open, or if there is not exactly one value, which is a bug of the caller.
     #[inline]
     pub(crate) fn finish(mut self) -> Bound<'py, PyAny> {
         assert!(self.state.frames.is_empty() && self.state.waiting.len() == 1);
@@ -321,7 +338,8 @@ impl<'py> Building<'py> {
         unsafe { Bound::from_owned_ptr(self.py, value) }
     }
 
-    /// Moves the pending values into their containers, to make space for more values.
+    /// Moves all pending values into their containers, which are created if necessary, so that the
+    /// buffer has space for more values.
     #[cold]
     #[inline(never)]
     fn spill(&mut self) -> PyResult<()> {
@@ -337,8 +355,8 @@ impl<'py> Building<'py> {
             // In a dict, the key whose value is not complete yet remains pending.
             let n_waiting_on = usize::from(frame.is_dict && !(end - start).is_multiple_of(2));
             let n = end - start - n_waiting_on;
-            // If an exception is raised below, each of these values is null: it was moved or
-            // released.
+            // If an exception is raised below, each value that was moved is null. `drop` releases
+            // the other values.
             let items = &mut waiting[start..start + n];
             if n > 0 {
                 frame.n_put += n / 2;

@@ -25,7 +25,7 @@ impl<'a> Pending<'a> {
         self.0
     }
 
-    /// Releases the references to all values.
+    /// Releases the references to all values, after an exception.
     #[cold]
     fn give_up(self) {
         for &mut value in self.0 {
@@ -35,8 +35,8 @@ impl<'a> Pending<'a> {
     }
 }
 
-/// Creates a list of the pending values. If `container` is not null, they are appended to this
-/// list.
+/// Creates a list of the pending values. If `container` is not null, the values are appended to
+/// this list instead.
 ///
 /// # Safety
 /// Every value must be an object with an owned reference; the container must be null, or a list
@@ -71,7 +71,7 @@ pub(super) unsafe fn list<'py>(
 /// returns the list.
 ///
 /// # Safety
-/// As [`list`]; `container` must be a container that [`list`] accepts.
+/// The requirements of [`list`]; `container` must be a container that [`list`] accepts.
 #[cold]
 unsafe fn grown_list<'py>(
     py: Python<'py>,
@@ -90,11 +90,11 @@ unsafe fn grown_list<'py>(
     }
 }
 
-/// Appends `values` to a list, or to a new one if `container` is null, and sets each of `values`
-/// to null.
+/// Appends `values` to the list `container`, or to a new list if `container` is null. Sets each of
+/// `values` to null, because its reference belongs to the list from then on. Returns the list.
 ///
 /// # Safety
-/// As [`list`].
+/// The requirements of [`list`].
 pub(super) unsafe fn put_in_list(
     py: Python<'_>,
     container: *mut ffi::PyObject,
@@ -122,7 +122,7 @@ pub(super) unsafe fn put_in_list(
 }
 
 /// Appends `values` to a list, and sets each of `values` to null. This implementation is for
-/// free-threaded interpreters.
+/// free-threaded interpreters, where only CPython's functions may change a list.
 ///
 /// # Safety
 /// The GIL must be held. `list` must be owned, and each value must be an object with an owned
@@ -209,7 +209,8 @@ unsafe extern "C" {
     ) -> std::ffi::c_int;
 }
 
-/// Creates a dict with space for `n` keys.
+/// Creates a dict with space for `n` keys. From Python 3.14 on, it has no reserved space, because
+/// CPython does not export the required function.
 ///
 /// # Safety
 /// The GIL must be held.
@@ -226,7 +227,8 @@ unsafe fn new_dict(n: usize) -> *mut ffi::PyObject {
     }
 }
 
-/// Sets the value of a key in a dict. Returns `false` if that fails.
+/// Sets the value of a key in a dict. Returns `false` if that fails; CPython has then set an
+/// exception.
 ///
 /// # Safety
 /// The arguments must be a dict, a `str` and an object, and the GIL must be held.
@@ -254,11 +256,11 @@ unsafe fn set_item(
 }
 
 /// Creates a dict of the pending keys and values, which alternate. If `container` is not null, they
-/// are added to this dict instead; `n_put` keys were added to it before. The second item of the
-/// result is `true` if a key occurs twice.
+/// are added to this dict, to which `n_put` keys were added before. The second item of the result
+/// is `true` if a key occurs twice.
 ///
 /// # Safety
-/// Every value must be an object with an owned reference, every other one a `str`; the container
+/// Every value must be an object with an owned reference. Every key must be a `str`. The container
 /// must be null, or a dict from [`put_in_dict`].
 #[inline(always)]
 pub(super) unsafe fn dict<'py>(
@@ -283,11 +285,11 @@ pub(super) unsafe fn dict<'py>(
     }
 }
 
-/// Adds keys and values to a dict, or to a new one if `container` is null, and sets each of `items`
-/// to null.
+/// Adds keys and values to the dict `container`, or to a new dict if `container` is null. Sets each
+/// of `items` to null, because its reference was released. Returns the dict.
 ///
 /// # Safety
-/// As [`dict`].
+/// The requirements of [`dict`].
 #[inline(always)]
 pub(super) unsafe fn put_in_dict(
     py: Python<'_>,

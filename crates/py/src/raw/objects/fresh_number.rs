@@ -14,7 +14,7 @@ use crate::raw::number;
 
 /// The number of bits in one internal digit of an `int`.
 const DIGIT_BITS: u32 = 30;
-/// The number of internal digits (of 30 bits) that a 64-bit integer has in an `int`.
+/// The largest number of internal digits (of 30 bits) that a 64-bit integer has in an `int`.
 const MOST_DIGITS: usize = 3;
 
 /// The memory layout of a `float`.
@@ -44,7 +44,8 @@ struct Heads {
 
 static HEADS: OnceLock<Heads> = OnceLock::new();
 
-/// Creates numbers. The headers are looked up once for all of them.
+/// Creates `int` and `float` objects. This value contains the address of the stored headers, so
+/// that it is read once and not for each number.
 #[derive(Clone, Copy)]
 pub(crate) struct Numbers<'py>(Python<'py>, Option<&'static Heads>);
 
@@ -104,7 +105,7 @@ impl<'py> Numbers<'py> {
     }
 }
 
-/// A class that derives from `int` and does not define a constructor.
+/// A class that derives from `int` and does not define a constructor, such as `Int64`.
 #[derive(Debug)]
 pub(crate) struct Integers {
     class: Py<PyType>,
@@ -128,7 +129,8 @@ impl Integers {
         }
     }
 
-    /// Creates an instance as `int.__new__` does. No code of the class runs.
+    /// Creates an instance with the value `value`, as `int.__new__` does. No Python code of the
+    /// class runs.
     #[inline]
     pub(crate) fn make<'py>(&self, py: Python<'py>, value: i64) -> PyResult<Bound<'py, PyAny>> {
         let class = self.class.bind(py);
@@ -162,8 +164,8 @@ impl Integers {
 /// sign has separate bits, which are not 0.
 const ZERO_TAG: usize = if cfg!(Py_3_12) { 1 } else { 0 };
 
-/// Returns an `int` in the memory layout of CPython. From 3.12 on, the number of digits and the
-/// sign have separate bits of the field `tag`.
+/// Returns the bytes of an `int` object with the header `head`, in the memory layout of CPython.
+/// From 3.12 on, the number of digits and the sign have separate bits of the field `tag`.
 #[inline(always)]
 fn composed(head: [usize; 2], value: i64) -> Int {
     let rest = value.unsigned_abs();

@@ -1,4 +1,5 @@
-//! `Keys`: a cache of keys, which also records which key followed each key last.
+//! `Keys`: a cache of the keys of JSON and BSON objects. For each key it also records the key that
+//! followed it last, to predict the next key.
 
 use std::ptr::{null, null_mut};
 
@@ -11,7 +12,7 @@ const SLOTS: usize = 512;
 /// The index that means "no slot".
 pub(super) const NONE: u16 = u16::MAX;
 
-/// A cached key, and the keys that are likely after it.
+/// A cached key, and the slots of the keys that are predicted after it.
 #[derive(Clone, Copy)]
 struct KeySlot {
     /// The key: a `str` with an owned reference, whose hash was computed; null if the slot is
@@ -22,16 +23,16 @@ struct KeySlot {
     text: *const u8,
     len: u32,
     hash: u32,
-    /// The slot of the key that followed this key last.
+    /// The slot of the key that followed this key in the last object with this key.
     likely_next: u16,
-    /// The slot of the first key in the value of this key, when the value was last an object or a
-    /// list of objects.
+    /// The slot of the first key of the object that was last found in the value of this key. The
+    /// value is an object, or a list that contains objects.
     first: u16,
     is_ascii: bool,
 }
 
-/// The number of slots in which a key may be stored. If it were 1, some keys of a document with a
-/// hundred keys would evict each other repeatedly.
+/// The number of slots in which a key may be stored. If there were only one such slot, some keys of
+/// a document with a hundred keys would evict each other repeatedly.
 const WAYS: usize = 4;
 
 /// A table of keys, in which a key's hash determines its slots.
@@ -42,8 +43,8 @@ pub(super) struct Keys {
 }
 
 impl Keys {
-    /// The `owner` of an object that is not inside the value of a key, such as the outermost
-    /// object. It is the index that follows the index of the last slot.
+    /// The slot that represents the owner of an object that is not inside the value of a key, such
+    /// as the outermost object. It follows the last slot for keys.
     pub(super) const ROOT: u16 = SLOTS as u16;
 
     pub(super) fn new() -> Keys {
@@ -63,7 +64,7 @@ impl Keys {
     }
 
     /// Returns the slot of the cached key that has this hash and for which `is_it` returns `true`.
-    /// If there is no such key, returns, as the error, the slot in which the key may be stored.
+    /// If no such key is cached, the error is the slot in which the key may be stored.
     #[inline(always)]
     pub(super) fn find(&self, hash: u32, is_it: impl Fn(&[u8]) -> bool) -> Result<u16, u16> {
         let first = (hash >> 8) as usize % SLOTS / WAYS * WAYS;
@@ -142,14 +143,15 @@ impl Keys {
         Ok(())
     }
 
-    /// Returns the slot of the key that followed the key in slot `at` the last time.
+    /// Returns the slot of the key that followed the key in slot `at` the last time; [`NONE`] if no
+    /// key has followed it.
     #[inline(always)]
     pub(super) fn likely_next(&self, at: u16) -> u16 {
         self.slots[usize::from(at)].likely_next
     }
 
-    /// Returns the slot of the first key of the object, or list of objects, that was the last value
-    /// of the key in slot `owner`.
+    /// Returns the slot of the first key of the object that was last found in the value of the key
+    /// in slot `owner`; [`NONE`] if no such object was found.
     #[inline(always)]
     pub(super) fn first(&self, owner: u16) -> u16 {
         self.slots[usize::from(owner)].first

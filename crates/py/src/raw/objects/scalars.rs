@@ -10,8 +10,9 @@ use pyo3::prelude::*;
 use crate::raw::fresh::{Blanks, blank};
 use crate::raw::text::{MakeError, Small, make, make_cell};
 
-/// Creates an `int` from at most 640 digits, with an optional `-`. For more digits, CPython may
-/// raise an exception because of `sys.set_int_max_str_digits`.
+/// Creates an `int` from decimal digits with an optional `-`. Up to 640 digits are always accepted.
+/// For more digits, CPython raises an exception if their number exceeds the limit that
+/// `sys.set_int_max_str_digits` has set.
 pub(crate) fn big_int<'py>(py: Python<'py>, digits: &[u8]) -> PyResult<Bound<'py, PyAny>> {
     let digits = std::ffi::CString::new(digits).expect("digits have no zero byte");
     // SAFETY: attached; a C string.
@@ -39,7 +40,8 @@ pub(crate) fn ascii<'py, K: Kernels>(
     ascii_of_other_length(blanks.py(), text)
 }
 
-/// Implements [`ascii`] for a text that is empty, has one character, or is too long for [`ascii`].
+/// Implements [`ascii`] for a text that is empty, has one character, or is too long for the path
+/// for short texts.
 #[inline(never)]
 fn ascii_of_other_length<'py>(py: Python<'py>, text: Ascii<'_>) -> PyResult<Bound<'py, PyAny>> {
     let text = text.bytes();
@@ -58,7 +60,8 @@ fn ascii_of_other_length<'py>(py: Python<'py>, text: Ascii<'_>) -> PyResult<Boun
     Ok(made)
 }
 
-/// Returns the `str` that CPython shares for an empty text or for one character.
+/// Returns the `str` for an empty text or for one ASCII character. CPython has one object for each
+/// of these texts, which all callers share.
 #[inline]
 fn shared<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyAny>> {
     let kind = ffi::PyUnicode_1BYTE_KIND as std::ffi::c_int;
@@ -70,7 +73,8 @@ fn shared<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyAny>> {
     }
 }
 
-/// Creates a `str` from short UTF-8 that is not all ASCII. `None` for any other text.
+/// Creates a `str` from short UTF-8 that contains a character outside of ASCII. Returns `None` for
+/// any other text.
 #[inline(always)]
 pub(crate) fn short_utf8<'py, K: Kernels>(
     blanks: Blanks<'py>,
@@ -104,8 +108,8 @@ pub(crate) fn text<'py, K: Kernels>(
     other_text(blanks.py(), text, tally)
 }
 
-/// Creates a `str` from a short text of 16-bit code units without surrogates. `None` for any other
-/// text.
+/// Creates a `str` from a short text of 16-bit code units without surrogates. Returns `None` for
+/// any other text.
 #[inline(always)]
 fn short_ucs2<'py, K: Kernels>(
     blanks: Blanks<'py>,
@@ -121,7 +125,7 @@ fn short_ucs2<'py, K: Kernels>(
     (!is_paired).then_some(made)
 }
 
-/// Creates a `str` from a text of any length, with the code for long texts.
+/// Creates a `str` from a text of any length, by the function for long texts.
 #[inline(never)]
 pub(crate) fn other_text<'py>(
     py: Python<'py>,
@@ -134,7 +138,7 @@ pub(crate) fn other_text<'py>(
     }
 }
 
-/// The reason for which no `str` was created.
+/// The reason why [`characters`] could not create a `str`.
 pub(crate) enum StrFailure<E> {
     /// One of the characters is invalid.
     Chars(E),
@@ -143,10 +147,10 @@ pub(crate) enum StrFailure<E> {
 }
 
 /// Creates a `str` from code points, which may include lone surrogates. `chars` is called twice,
-/// and must return the same code points each time.
+/// once to determine the length and once to write, and must return the same code points each time.
 ///
 /// # Errors
-/// [`StrFailure`].
+/// [`StrFailure`] if `chars` returns an error, or the `str` cannot be allocated.
 pub(crate) fn characters<'py, E, I: Iterator<Item = Result<u32, E>>>(
     py: Python<'py>,
     chars: impl Fn() -> I,
@@ -214,10 +218,11 @@ impl<'py> InParts<'py> {
         })
     }
 
-    /// Writes the next part of the characters.
+    /// Writes the characters of `part` after those that were written before.
     ///
     /// # Panics
-    /// If the part does not fit, which is a bug of the caller.
+    /// If the part has more characters than the `str` has left, or wider ones than the `str` can
+    /// contain, which is a bug of the caller.
     pub(crate) fn put(&mut self, part: &Measured<'_>) {
         let Shape { kind, n_chars } = part.shape();
         let rest = self.shape.n_chars - self.n_chars;
@@ -241,10 +246,10 @@ impl<'py> InParts<'py> {
         self.n_chars += n_chars;
     }
 
-    /// Writes one character.
+    /// Writes one code point, which may be a lone surrogate.
     ///
     /// # Panics
-    /// As [`InParts::put`].
+    /// Under the same conditions as [`InParts::put`].
     pub(crate) fn put_char(&mut self, c: u32) {
         let unit = [c];
         if let Ok(part) = onecopy_text::measure(Units::Utf32(&unit), Policy::Strict) {

@@ -1,8 +1,9 @@
-//! `Shapes`: creates a dict by copying an earlier dict that has the same keys.
+//! `Shapes`: a cache of dicts. A new dict is created by copying a cached dict that has the same
+//! keys.
 //!
-//! To create a dict with n keys takes n lookups and n insertions, about 20 ns each. `PyDict_Copy`
-//! of a dict with the same keys copies its table at once, and then only the values must be set. If
-//! a shape (a list of keys) occurs twice, a dict with these keys and with None for each value is
+//! Creating a dict with n keys takes n lookups and n insertions, about 20 ns each. `PyDict_Copy` of
+//! a dict with the same keys copies its table at once, and then only the values must be set. If a
+//! shape (a list of keys) occurs twice, a dict with these keys and with None for each value is
 //! therefore cached, and copied from then on.
 //!
 //! The values are written directly into the table of the copy. The layout of the table is that of
@@ -16,10 +17,11 @@ use pyo3::prelude::*;
 
 /// The number of slots for shapes.
 const SHAPES: usize = 64;
-/// The number of slots in which a shape may be stored.
+/// The number of slots in which a shape (a list of keys) may be stored. Its hash determines the
+/// first of them.
 const WAYS: usize = 4;
-/// A slot that was used recently is replaced only after this number of attempts to store another
-/// shape.
+/// A slot that was used recently is not replaced at once. It is replaced only after this number of
+/// attempts to store another shape.
 const CREDIT: u8 = 8;
 /// The smallest number of keys of a cached shape. A dict with fewer keys is created as fast by
 /// insertions.
@@ -27,7 +29,7 @@ const LEAST_KEYS: usize = 2;
 /// The largest number of keys of a cached shape, which limits the memory of the cache.
 const MOST_KEYS: usize = 48;
 
-/// A cached shape, which is identified by its hash.
+/// A cached shape (a list of keys), which is identified by its hash `tag`.
 #[derive(Clone, Copy)]
 struct ShapeSlot {
     tag: u64,
@@ -40,7 +42,7 @@ struct ShapeSlot {
     entries_at: usize,
 }
 
-/// The cache of shapes, and of dicts that have them.
+/// A cache of shapes (lists of keys), and for each shape of a dict that has these keys.
 pub(super) struct Shapes {
     shapes: Box<[ShapeSlot]>,
     /// `true` until a dict's table with an unknown layout was found.
@@ -71,13 +73,13 @@ impl Shapes {
         }
     }
 
-    /// Creates a dict from pairs of keys and values, and becomes the owner of their references.
-    /// Returns `None` if the shape is not cached, or the allocation fails; the caller then remains
-    /// the owner of the references.
+    /// Creates a dict from `items`, which are keys and values alternately. On success, the
+    /// references to the keys and values belong to the dict. Returns `None` if no dict with these
+    /// keys is cached, or if the allocation fails; the caller then still owns the references.
     ///
     /// # Safety
-    /// The GIL must be held. Each item must be an object with an owned reference, every other one a
-    /// `str`; `has_container` must be true if a value may contain others.
+    /// The GIL must be held. Each item must be an object with an owned reference. Each key must be
+    /// a `str`. `has_container` must be `true` if a value may contain other objects.
     #[inline(always)]
     pub(super) unsafe fn copy<'py>(
         &mut self,
@@ -140,10 +142,11 @@ impl Shapes {
         }
     }
 
-    /// Records that a shape has occurred. If it had occurred before, caches a dict with its keys.
+    /// Records that a dict with the keys of `pairs` was created. If a dict with these keys was
+    /// created before, caches a dict with the keys.
     ///
     /// # Safety
-    /// As [`Shapes::copy`].
+    /// The requirements of [`Shapes::copy`].
     #[cold]
     #[inline(never)]
     unsafe fn learn(&mut self, _py: Python<'_>, tag: u64, pairs: &[[*mut ffi::PyObject; 2]]) {
@@ -198,7 +201,7 @@ impl Shapes {
     }
 }
 
-/// Returns the address of the first entry in a dict's table.
+/// Returns the address of the first entry in a dict's table; `entries_at` is its offset in bytes.
 ///
 /// # Safety
 /// `dict` must have a table whose entries are at this offset.

@@ -1,4 +1,5 @@
-//! `StringCache`: the recent short strings of a document, so that equal strings share one `str`.
+//! `StringCache`: a cache of the recent short strings of a JSON or BSON document, so that equal
+//! strings share one `str`.
 //!
 //! The strings of a document are often repeated, and a lookup takes half of the time of creating a
 //! `str`. If few strings are repeated, the next strings are created without a lookup.
@@ -12,7 +13,7 @@ use pyo3::prelude::*;
 const SLOTS: usize = 256;
 /// The largest size of a cached string, in bytes.
 pub(super) const MOST_BYTES: usize = 32;
-/// The number of lookups after which the successful lookups (hits) are counted. If there were fewer
+/// The number of strings after which the successful lookups (hits) are counted. If there were fewer
 /// than [`LEAST_HITS`], the next [`REST`] strings are created without a lookup.
 const LOOKS: u32 = 256;
 const LEAST_HITS: u32 = 48;
@@ -33,8 +34,7 @@ pub(super) struct StringCache {
     slots: Box<[StringSlot]>,
     /// The indices of the slots that are not empty.
     used: Vec<u8>,
-    /// The number of strings after which this cache decides again if the next strings are looked
-    /// up.
+    /// The number of strings until this cache decides again whether the next strings are looked up.
     n_left: u32,
     n_hits: u32,
     is_looking: bool,
@@ -60,7 +60,8 @@ impl StringCache {
         }
     }
 
-    /// Returns the string of the last hit, if `is_it` returns `true` for it.
+    /// Returns the string that the last successful lookup has returned, if `is_it` returns `true`
+    /// for it.
     #[inline(always)]
     pub(super) fn last<'py>(
         &mut self,
@@ -100,7 +101,7 @@ impl StringCache {
         self.n_hits = 0;
     }
 
-    /// Returns the cached string with this hash, if `is_it` returns `true` for it.
+    /// Returns the cached string with this hash, if `is_it` returns `true` for its characters.
     #[inline(always)]
     pub(super) fn find<'py>(
         &mut self,
@@ -124,7 +125,7 @@ impl StringCache {
         }
     }
 
-    /// Caches an ASCII `str`.
+    /// Caches an ASCII `str` with the hash `hash`. It replaces the previous string in the slot.
     #[inline(always)]
     pub(super) fn put(&mut self, hash: u32, value: &Bound<'_, PyAny>) {
         let at = hash as usize % SLOTS;
@@ -159,7 +160,8 @@ impl StringCache {
     }
 }
 
-/// Returns a hash of a short text, which depends on its ends and its middle.
+/// Returns a hash of a short text. It is computed from the length and from at most eight bytes each
+/// of the start, the middle and the end.
 #[inline(always)]
 pub(crate) fn hash(text: &[u8]) -> u32 {
     let n = text.len();

@@ -128,8 +128,8 @@ impl Arena {
         self.bytes().get(range.clone())
     }
 
-    /// Calls `tidy`, which normalises a driver-specific form, for the value from `start` to the end
-    /// of the bytes in use. The value may become one byte longer.
+    /// Calls `tidy`, which rewrites a driver-specific text as a plain decimal, for the value from
+    /// offset `start` to the end of the bytes in use. The value may become one byte longer.
     ///
     /// # Errors
     /// The allocation failed.

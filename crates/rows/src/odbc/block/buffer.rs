@@ -11,8 +11,8 @@ use crate::error::Error;
 const ALIGN: usize = 8;
 
 /// The size in bytes of the allocation that [`keep_freed_pages`] frees. After that, the C library
-/// keeps up to twice this number of freed bytes. Chunks of 1 MiB and more still come from `mmap`,
-/// which grows them by remapping pages instead of copying bytes.
+/// keeps up to twice this number of freed bytes. Allocations of 1 MiB and more still use `mmap`, so
+/// they grow by remapping of pages instead of copying of bytes.
 const LARGEST_FREED: usize = 512 << 10;
 
 /// Makes the C library keep about 1 MiB of freed memory instead of returning it to the system after

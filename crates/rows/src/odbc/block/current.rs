@@ -1,5 +1,5 @@
-//! `CurrentBlock`: the rows that a fetch of an ODBC statement returned. It emits them from the
-//! slots of the `Rowset` and from the `Arena`.
+//! `CurrentBlock`: the rows that a fetch of an ODBC statement returned. The rows are emitted from
+//! the slots of the `Rowset` and from the `Arena`.
 
 use onecopy_text::Units;
 
@@ -28,8 +28,8 @@ impl std::fmt::Debug for CurrentBlock {
 }
 
 impl CurrentBlock {
-    /// Creates an empty block, into which another fetch of the same statement can be made while
-    /// this block is emitted.
+    /// Creates an empty block for another fetch of the same statement, which may be made while this
+    /// block is emitted.
     pub(crate) fn another(&self) -> CurrentBlock {
         CurrentBlock {
             arena: self.arena.another(),

@@ -15,8 +15,8 @@ use crate::odbc::quirks::{UNKNOWN, Width};
 use crate::schema::Schema;
 use crate::source::{Budget, Fetched, LongValues, Source};
 
-/// The SQL types and sizes of the columns of the fake driver. By its size, a column has a slot in
-/// which every value fits, has a slot in which only short values fit, or is not bound to a slot.
+/// The SQL types and sizes of the columns of the fake driver. The size determines whether every
+/// value, or only short values fit in the column's slot.
 const TYPES: [(i16, usize); 18] = [
     (sql::VARCHAR, 5),
     (sql::LONGVARCHAR, 0),
@@ -38,7 +38,8 @@ const TYPES: [(i16, usize); 18] = [
     (0, usize::MAX),
 ];
 
-/// Indicators that have a meaning in the current version or an earlier version of ODBC.
+/// Indicators with a special meaning in ODBC or in the module `rowset`, and lengths: short, too
+/// large or negative.
 const INDICATORS: [isize; 14] = [
     ffi::NULL_DATA,
     ffi::NO_TOTAL,

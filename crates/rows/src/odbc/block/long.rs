@@ -49,10 +49,10 @@ pub(crate) struct RowsetSlice {
     pub(crate) stop: Option<ArenaPart>,
 }
 
-/// Reads the rows of fetches and their long values, and stores which rows and parts were read.
+/// Reads rows and their long values, and stores which rows and parts of values were read.
 #[derive(Debug)]
 pub(crate) struct RowsetReader {
-    /// The slots of the rows that were fetched but not yet returned in a slice are `next..end`.
+    /// The slots `next..end` contain the rows that were fetched, but not yet returned in a slice.
     next: usize,
     end: usize,
     /// The column of row `next` whose value was read only in part, and how much of the value was
@@ -244,9 +244,9 @@ impl RowsetReader {
         Ok(view)
     }
 
-    /// Reads a row from the first column on, by [`RowsetReader::row`], and normalises its values.
-    /// (In the layout by column, the values of all rows are normalised after the fetch.) Returns
-    /// `true` if the row is complete.
+    /// Reads a row from the first column on, by [`RowsetReader::row`]. Then rewrites its
+    /// driver-specific texts, and checks its dates. (In the layout by column, this is done for all
+    /// rows after the fetch.) Returns `true` if the row is complete.
     fn whole_row<C: FetchCalls>(
         &mut self,
         view: &mut RowsetSlice,
@@ -367,7 +367,7 @@ impl RowsetReader {
         }
         self.under_way = None;
         *column = under_way + 1;
-        // `row` counts this row again.
+        // The caller counts this row again.
         view.n_rows = 0;
         self.check = true;
         Ok(true)

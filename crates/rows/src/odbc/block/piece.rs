@@ -11,8 +11,8 @@ use crate::source::LongValues;
 /// The size in bytes of the first window (the buffer of one `SQLGetData` call) for a value whose
 /// length the driver does not report.
 const FIRST_WINDOW: usize = 16 << 10;
-/// The size in bytes up to which the windows (buffers of `SQLGetData` calls) for a value of unknown
-/// length double.
+/// The largest size in bytes of a window (the buffer of one `SQLGetData` call) for a value of
+/// unknown length. Up to this size, each window is twice as large as the previous window.
 const LARGEST_WINDOW: usize = 4 << 20;
 
 /// The largest size in bytes of a window (the buffer of one `SQLGetData` call) until more than this
@@ -260,7 +260,8 @@ fn no_length() -> Error {
     Error::new(ErrorKind::Data, message)
 }
 
-/// Returns the number of bytes of text before the first terminator; all bytes if there is none.
+/// Returns the number of bytes of text before the first terminator. If the window contains no
+/// terminator, returns the size of the window without the space for a terminator.
 fn until_terminator(window: &[u8], terminator: usize) -> usize {
     let mut units = window.chunks_exact(terminator);
     let n_units = units.position(|unit| unit.iter().all(|b| *b == 0));

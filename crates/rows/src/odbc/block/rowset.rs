@@ -20,7 +20,8 @@ use crate::odbc::ffi;
 /// not fit in its slot and is in the arena, as value number `ARENA_BASE - indicator`.
 const ARENA_BASE: isize = -1_000_000;
 
-/// The way in which the values of a column are read: at the fetch, after it, or on request.
+/// The way in which the values of a column are read: by `SQLFetch`, by `SQLGetData` after the
+/// fetch, or by `SQLGetData` when the caller requests a part of the value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
     /// The column is bound: `SQLFetch` writes each value to its slot in the rowset.
@@ -122,9 +123,9 @@ impl Rowset {
         Ok(rowset)
     }
 
-    /// Clears the indicators of `rows`; it must be called before each fetch, because a driver may
-    /// leave some unwritten: Connector/ODBC 3.1.15 writes the indicator of a `SQL_C_BIT` only if
-    /// the value is NULL. The indicators of deferred columns become NULL.
+    /// Sets the indicators of `rows` to 0, or to NULL for deferred columns. Must be called before
+    /// each fetch, because a driver may leave some indicators unwritten: Connector/ODBC 3.1.15
+    /// writes the indicator of a `SQL_C_BIT` only if the value is NULL.
     pub(crate) fn clear_indicators(&mut self, rows: std::ops::Range<usize>) {
         let bytes = self.data.bytes_mut();
         for slots in &self.columns {
@@ -207,8 +208,8 @@ impl Rowset {
         self.data.bytes_mut()[at..at + 8].copy_from_slice(&value.to_ne_bytes());
     }
 
-    /// Returns if the bound value of `row` is complete in its slot, was cut off, or has an invalid
-    /// length.
+    /// Returns whether the bound value of `row` is complete in its slot, was cut off, or has an
+    /// invalid length.
     pub(crate) fn fit(&self, column: &ColumnBuffer, row: usize) -> Fit {
         if !column.spec.variable {
             return Fit::Whole;
@@ -231,8 +232,8 @@ impl Rowset {
         column.spec.variable && (0..n_rows).any(|row| self.fit(column, row) != Fit::Whole)
     }
 
-    /// Normalises, in the slots, values that the driver writes in another form: a decimal without
-    /// its leading zero, money with its currency sign.
+    /// Rewrites driver-specific texts in the slots of `rows` as plain decimals: a decimal without
+    /// its leading zero, or money with its currency sign.
     pub(crate) fn tidy(&mut self, column: usize, rows: std::ops::Range<usize>) {
         let Some(tidy) = self.columns[column].kind.tidy() else {
             return;
@@ -317,8 +318,8 @@ impl Rowset {
         } else if indicator == ffi::NULL_DATA {
             None
         } else if !column.spec.variable && column.access == Access::Bound {
-            // A value of fixed size needs no length: for it, some drivers store a negative number
-            // other than NULL's.
+            // A value of fixed size needs no length. Some drivers store a negative number other
+            // than `SQL_NULL_DATA` as its indicator.
             Some(Raw::new(&self.data.bytes()[at..at + column.spec.bytes]))
         } else {
             self.arena_cell(column, row, indicator, arena).map(Raw::new)

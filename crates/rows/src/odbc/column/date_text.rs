@@ -60,7 +60,7 @@ impl TimestampText {
     }
 }
 
-/// Returns `true` if neither month nor day is zero; sinks refuse a zero month or day.
+/// Returns `true` if neither month nor day is zero. Sinks refuse a date with a zero month or day.
 fn is_whole(date: Date) -> bool {
     date.month != 0 && date.day != 0
 }

@@ -11,9 +11,10 @@ use crate::schema::ColumnType;
 pub(crate) struct AsciiDecimal;
 
 impl AsciiDecimal {
-    /// Returns the plan of the column: a slot for the declared digits, a sign, a point, a leading
-    /// zero and the terminator. A `numeric` of PostgreSQL without precision can have thousands of
-    /// digits. If it does not fit in its slot, `SQLGetData` reads the whole value.
+    /// Returns the plan of the column. The buffer of a value has space for the declared digits, a
+    /// sign, a point, a leading zero and the terminator. A `numeric` of PostgreSQL without
+    /// precision can have thousands of digits. If a value does not fit, `SQLGetData` reads it again
+    /// completely.
     pub(crate) fn plan(precision: usize, scale: i16) -> ColumnBinding<Self> {
         let digits = precision.clamp(38, 255) + usize::try_from(scale.max(0)).unwrap_or(0).min(255);
         let column_type = ColumnType::Decimal {
@@ -50,7 +51,7 @@ fn not_finite(bytes: &[u8]) -> Cell<'_> {
 }
 
 /// Inserts the leading zero that SQL Server's drivers omit: `.5` and `-.5` become `0.5` and `-0.5`.
-/// Returns the new length.
+/// `slot` is the buffer of the value, and `len` its length in bytes; returns the new length.
 pub(crate) fn tidy(slot: &mut [u8], len: usize) -> usize {
     let sign = usize::from(matches!(slot.first(), Some(b'-' | b'+')));
     let has_digit = slot.get(sign + 1).is_some_and(u8::is_ascii_digit) && sign + 1 < len;

@@ -1,7 +1,8 @@
-//! Column kinds. A kind determines the buffer that is bound for a column, and reads a cell from it.
+//! Column kinds. The kind of a column determines the buffer that is bound for the column, and
+//! converts the bytes in this buffer to a cell.
 //!
-//! Each kind has its own file; only [`plan`] matches on SQL types. A new kind is a new file, a line
-//! in [`Kind`] and a line in [`plan`].
+//! Each kind has its own file; only [`plan`] matches on SQL types. A new kind needs a new file, and
+//! a line in each of `kinds!`, `each_kind!` and [`plan`].
 
 mod binary;
 mod boolean;
@@ -37,7 +38,7 @@ pub(crate) struct Planned {
     pub(crate) column: Column,
 }
 
-/// Declares the enum of column kinds, and the macro that dispatches a call to the kind.
+/// Declares the enum of column kinds, and the conversion of each kind to the enum.
 macro_rules! kinds {
     ($($variant:ident($type:ty)),* $(,)?) => {
         /// The kind of a result's column: how a buffer is bound for it, and how a [`Cell`] is read
@@ -130,9 +131,9 @@ impl Kind {
         }
     }
 
-    /// Returns `true` if the driver may have filled this value instead of reading it. Such a value
-    /// has the month and the day of the current date and the time midnight, or is one of the two
-    /// timestamps that the driver writes for infinities.
+    /// Returns `true` if the driver may have written this value because it could not parse the
+    /// server's text. Such a value has the month and day of the current date, and the time
+    /// midnight. The timestamps that the driver writes for `infinity` and `-infinity` also count.
     #[inline]
     pub(crate) fn may_be_driver_default(&self, raw: Raw<'_>, today: &Today) -> bool {
         let filled = today.is_about(raw.u16(2), raw.u16(4))
@@ -140,9 +141,9 @@ impl Kind {
         filled || (matches!(self, Kind::Timestamp(_)) && timestamp::stands_for_infinity(raw))
     }
 
-    /// Returns the function that normalises a driver-specific form of a value in its slot; `None`
-    /// if the kind has no such form. The function receives the slot and the length of the value in
-    /// bytes, and returns the new length.
+    /// Returns the function that rewrites a driver-specific text of a value (`.5`, `$1,234.50`) as
+    /// a plain decimal; `None` if no driver returns such text for the kind. The function receives
+    /// the buffer of the value and its length in bytes, and returns the new length.
     pub(crate) fn tidy(&self) -> Option<fn(&mut [u8], usize) -> usize> {
         match self {
             Kind::Decimal(_) => Some(decimal::tidy),
@@ -232,7 +233,7 @@ fn is_interval(type_name: &str, size: usize) -> bool {
 }
 
 impl Planned {
-    /// Returns the plan with dates bound as the connection's option for zero dates requires.
+    /// Binds a date or timestamp as text if the connection's option for zero dates requires it.
     pub(crate) fn with_zero_dates(mut self, zero_dates: ZeroDates) -> Planned {
         let found = match (self.kind, self.column.column_type) {
             (Kind::Date(_), _) => {

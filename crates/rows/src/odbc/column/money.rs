@@ -6,7 +6,7 @@ use super::spec::{ColumnBinding, Raw, Spec};
 use crate::cell::Cell;
 use crate::schema::ColumnType;
 
-/// An amount of money, bound as text, which is normalised in its slot to a decimal.
+/// An amount of money, bound as text. [`tidy`] rewrites the text in its buffer as a decimal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Money;
 
@@ -25,10 +25,11 @@ impl Money {
     }
 }
 
-/// Reduces an amount of money in its slot to the digits of a decimal; returns the new length. The
-/// decimal separator is the last `.` or `,` if one or two digits follow it. If three digits follow
-/// it, it separates thousands: no locale of PostgreSQL has three decimals and no separator of
-/// thousands.
+/// Rewrites an amount of money in its buffer as a decimal: sign, digits and decimal point. `len` is
+/// the length of the text in bytes; returns the new length.
+///
+/// The last `.` or `,` is the decimal separator if one or two digits follow it. Otherwise it
+/// separates thousands. Amounts of a locale with three decimals are therefore not supported.
 pub(crate) fn tidy(slot: &mut [u8], len: usize) -> usize {
     let text = &slot[..len];
     let negative = text.contains(&b'-') || text.contains(&b'(');

@@ -7,13 +7,14 @@ use crate::schema::ColumnType;
 /// The plan of a column: its kind, its binding, and its type in the schema.
 pub(crate) type ColumnBinding<K> = (K, Spec, ColumnType);
 
-/// The size in bytes of a slot for a column whose declared size is unknown or larger than
-/// [`DECLARED_BYTES`]. Values longer than the slot are read by `SQLGetData`.
+/// The size in bytes of a slot (the buffer of one value) for a column whose declared size is
+/// unknown or larger than [`DECLARED_BYTES`]. Values longer than the slot are read by `SQLGetData`.
 pub(crate) const OPEN_BYTES: usize = 1024;
 /// The largest declared size in bytes of a column for which a slot of that size is allocated.
 pub(crate) const DECLARED_BYTES: usize = 4096;
 
-/// The bytes of a value that is not NULL, in its slot or in the `Arena`.
+/// The bytes of a value that is not NULL: in the buffer to which the driver wrote it, or in the
+/// `Arena` if the value was longer than that buffer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Raw<'b>(&'b [u8]);
 
@@ -51,7 +52,7 @@ impl<'b> Raw<'b> {
 pub(crate) struct Spec {
     /// The C data type of the buffer, `SQL_C_…`.
     pub(crate) c_type: i16,
-    /// The size of a slot in bytes, including the terminator.
+    /// The size in bytes of a slot, the buffer of one value, including the terminator.
     pub(crate) bytes: usize,
     /// The size of the terminator in bytes: 0, 1 or 2.
     pub(crate) terminator: usize,
@@ -103,8 +104,8 @@ pub(crate) struct Described {
     pub(crate) octets: usize,
 }
 
-/// Returns `true` if `n_bytes` is a whole number of units. A unit of text has the size of its
-/// terminator; for binary values `terminator` is 0 and a unit is a byte.
+/// Returns `true` if `n_bytes` is a multiple of the size of a unit. A unit of text is as large as
+/// the text's terminator (1 or 2 bytes). For binary values, `terminator` is 0 and a unit is a byte.
 #[inline]
 pub(crate) fn is_whole_units(n_bytes: usize, terminator: usize) -> bool {
     n_bytes & (terminator >> 1) == 0

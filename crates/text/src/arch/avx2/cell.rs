@@ -72,7 +72,7 @@ fn look(text: &[u8]) -> (u64, Kind) {
     (here & !tails, kind)
 }
 
-/// Makes a `str` from UTF-8 that is not all ASCII; returns `None` for malformed text, and for text
+/// Makes a `str` from UTF-8 that is not all ASCII. Returns `None` for malformed text, and for text
 /// that this kernel does not convert, such as text of more than 64 bytes.
 ///
 /// # Safety
@@ -109,7 +109,7 @@ pub(in crate::arch) unsafe fn make_utf8<N: NewStr>(
 
 /// Decodes `len` bytes (at most 64) of UTF-8 at `p` into 16-bit units if `WIDE`, otherwise into
 /// Latin-1. `starts` is a mask of the bytes at which a character starts. The units are assembled in
-/// a local buffer that has space for whole vectors, and are copied from this buffer to `out`.
+/// a local buffer, which has space for whole vectors, and are then copied to `out`.
 ///
 /// # Safety
 /// 80 bytes from `p` on must be loadable by [`load_quarter`]. `starts` must contain the start
@@ -138,10 +138,10 @@ unsafe fn decode<const WIDE: bool>(p: *const u8, len: usize, starts: u64, out: *
     }
 }
 
-/// Decodes at most 64 bytes of UTF-8 at `p` into 32-bit units, eight at a time: for each character,
-/// four bytes are loaded from its first byte on. (`decode` assembles a character at every byte
-/// position and removes those at which none starts. For four-byte characters that would waste three
-/// of four lanes.)
+/// Decodes at most 64 bytes of UTF-8 at `p` into 32-bit units, eight at a time. For each character,
+/// four bytes are loaded, the first of which is the character's first byte. (`decode` instead
+/// assembles a character at every byte position, and removes the positions at which none starts.
+/// For four-byte characters, that would waste three of four lanes.)
 ///
 /// # Safety
 /// 80 bytes from `p` on must be loadable by [`load_four`]. `starts` must contain the start
@@ -171,8 +171,9 @@ unsafe fn decode_four(p: *const u8, starts: u64, out: *mut u32) {
     }
 }
 
-/// Stores the 16-bit lanes of `v` whose bits are set in `mask`, packed without gaps (without
-/// `WIDE`, only the low byte of each lane). Returns the address after the last byte stored.
+/// Stores the 16-bit lanes of `v` whose bits are set in `mask`, packed without gaps. Without
+/// `WIDE`, only the low byte of each such lane is stored. Returns the address after the last byte
+/// stored.
 ///
 /// # Safety
 /// `to` must be writable for 16 bytes.

@@ -31,7 +31,7 @@ unsafe fn put_ascii(to: *mut u8, units: __m256i, n: usize) -> usize {
         _mm256_castsi256_si128(units),
         _mm256_extracti128_si256::<1>(units),
     );
-    // SAFETY: this function's contract.
+    // SAFETY: guaranteed by the caller of this function.
     unsafe { _mm_storeu_si128(to.cast(), _mm_packus_epi16(lower, upper)) };
     n
 }
@@ -267,8 +267,8 @@ fn last_two(v: __m256i, two: __m256i, three: __m256i) -> __m256i {
     _mm256_blendv_epi8(ascii, _mm256_or_si256(six, marks), two)
 }
 
-/// Writes the first `n` of 16 units as UTF-8; the units from `n` on must be zero. With `PAIRS`, the
-/// units, and the unit before the first of them, may be surrogates.
+/// Writes the first `n` of 16 units as UTF-8. The units from `n` on must be zero. With `PAIRS`, the
+/// units, and the unit that precedes them in the text, may be surrogates.
 ///
 /// Each half of a surrogate pair yields two of the four bytes of its character. The second half
 /// also needs the two lowest bits of the first half.
@@ -302,8 +302,8 @@ unsafe fn put_mixed<const PAIRS: bool>(
             bits(_mm256_slli_epi16::<6>(eleven), 0x3F00),
         );
         last = _mm256_blendv_epi8(last, _mm256_or_si256(first, splat(0x80F0)), high);
-        // The two remaining bits are inserted where the prefix of the second half has only ones, so
-        // an AND suffices.
+        // The two remaining bits are inserted by an AND, because the prefix of the second half has
+        // ones at their positions.
         let previous = _mm256_permute2x128_si256::<0x21>(before.units, v);
         let previous = _mm256_alignr_epi8::<14>(v, previous);
         let kept = _mm256_or_si256(_mm256_slli_epi16::<4>(previous), splat(0xFFCF));
@@ -317,11 +317,11 @@ unsafe fn put_mixed<const PAIRS: bool>(
         before.units = v;
     }
     let more = _mm256_blendv_epi8(two, three, splat(0xFF00));
-    // SAFETY: the contract is the same.
+    // SAFETY: guaranteed by the caller: the called function has the same contract.
     unsafe { put_squeezed(to, lead, last, [more, _mm256_setzero_si256()], n) }
 }
 
-/// Writes the first `n` of 16 code points (8 in `a` and 8 in `b`) as UTF-8; the code points from
+/// Writes the first `n` of 16 code points (8 in `a` and 8 in `b`) as UTF-8. The code points from
 /// `n` on must be zero. For a malformed code point, its lane in `bad` is set to ones.
 ///
 /// # Safety
@@ -360,12 +360,12 @@ unsafe fn put_planes(to: *mut u8, a: __m256i, b: __m256i, n: usize, bad: &mut __
         _mm256_blendv_epi8(two, three, splat(0xFF00)),
         _mm256_xor_si256(not_four, splat(0xFFFF)),
     ];
-    // SAFETY: the contract is the same.
+    // SAFETY: guaranteed by the caller: the called function has the same contract.
     unsafe { put_squeezed(to, lead, last, more, n) }
 }
 
-/// Returns one vector of 16-bit lanes from two vectors of 32-bit lanes, whose values all fit into
-/// 16 bits; the order of the values is kept.
+/// Returns one vector of 16-bit lanes from two vectors of 32-bit lanes. All values must fit into 16
+/// bits. Their order is kept.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn packed(a: __m256i, b: __m256i) -> __m256i {
@@ -374,10 +374,10 @@ fn packed(a: __m256i, b: __m256i) -> __m256i {
 }
 
 /// Writes the first `n` of 16 characters as UTF-8. `lead` has the first two bytes of each
-/// character, and `last` the last two; only the bytes that the character has are written. `more`
-/// has the number of bytes of each character: of the sign bits at the character's position in both
-/// vectors, k - 1 are set for a character of k bytes. The bits of the first vector also select the
-/// byte order in [`SOME`].
+/// character, and `last` the last two. Only the bytes that a character has are written. `more`
+/// encodes the number of bytes of each character. Each of its two vectors has two sign bits at the
+/// character's position. For a character of k bytes, k - 1 of these four bits are set. The bits of
+/// the first vector also select the byte order in [`SOME`].
 ///
 /// # Safety
 /// `to` must have space for [`STEP`] bytes, and `more` must be zero for the characters from `n` on.

@@ -13,7 +13,7 @@ use crate::decimal::{
 #[repr(align(64))]
 struct FloatForm {
     /// The argument of a byte shuffle: for each byte of the text, the index of its digit in the
-    /// vector of 16 digits. If the byte shows none of these digits, the number is 0x80 or more.
+    /// vector of 16 digits. For a byte that is none of these digits, the number is 0x80 or more.
     from: [u8; 32],
     /// For each byte of the text, the value to add: the character `0`, to which the digit is added,
     /// or the decimal point.
@@ -73,8 +73,9 @@ fn sixteen(value: u64) -> __m128i {
     let (high, low) = (value / EIGHT_DIGITS, value % EIGHT_DIGITS);
     let eights = _mm_set_epi64x(low as i64, high as i64);
     // Each step splits numbers into a quotient, computed by multiplication and shift (exact in this
-    // range), and a remainder, in lanes half as wide. The steps are a dependency chain: `x + q *
-    // (2^32 - 10_000)` is one step shorter than combining quotient and remainder.
+    // range), and a remainder, in lanes half as wide. Each step waits for the previous one. `x + q
+    // * (2^32 - 10_000)` has one operation less in this chain than computing the remainder and then
+    // combining it with the quotient.
     let q = _mm_srli_epi64::<45>(_mm_mul_epu32(eights, _mm_set1_epi64x(0xD1B7_1759)));
     let fours = _mm_add_epi64(
         eights,
@@ -98,7 +99,7 @@ fn sixteen(value: u64) -> __m128i {
 pub(in crate::arch) unsafe fn put(value: f64, out: *mut u8) -> *mut u8 {
     let bits = value.to_bits();
     match decimal(bits) {
-        // SAFETY: this function's contract.
+        // SAFETY: guaranteed by the caller of this function.
         Some(decimal) => unsafe { put_decimal(decimal, (bits >> 63) as usize, out) },
         None => std::ptr::null_mut(),
     }
@@ -115,7 +116,7 @@ pub(in crate::arch) unsafe fn put(value: f64, out: *mut u8) -> *mut u8 {
 pub(in crate::arch) unsafe fn put_float32(value: f32, out: *mut u8) -> *mut u8 {
     let bits = value.to_bits();
     match decimal_of_float32(bits) {
-        // SAFETY: this function's contract.
+        // SAFETY: guaranteed by the caller of this function.
         Some(decimal) => unsafe { put_decimal(decimal, (bits >> 31) as usize, out) },
         None => std::ptr::null_mut(),
     }
@@ -125,7 +126,7 @@ pub(in crate::arch) unsafe fn put_float32(value: f32, out: *mut u8) -> *mut u8 {
 /// is 1. Returns the address after the text.
 ///
 /// # Safety
-/// As [`put`].
+/// `out` must be writable for [`FLOAT_BYTES`](crate::arch::float::FLOAT_BYTES) bytes.
 #[inline]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt")]
 unsafe fn put_decimal(decimal: Decimal, n_signs: usize, out: *mut u8) -> *mut u8 {
@@ -136,8 +137,8 @@ unsafe fn put_decimal(decimal: Decimal, n_signs: usize, out: *mut u8) -> *mut u8
     } = decimal;
     let i = form_of(first, n_places);
     let (form, at_last) = (&FORMS[i], usize::from(LASTS[i]));
-    // SAFETY: a form has 32 bytes of each; the buffer takes a sign and a vector, by this function's
-    // contract.
+    // SAFETY: both arrays of a layout have 32 bytes. `out` has space for a sign and a vector, by
+    // this function's contract.
     unsafe {
         let digits = _mm256_broadcastsi128_si256(sixteen(first));
         let from = _mm256_load_si256(form.from.as_ptr().cast());

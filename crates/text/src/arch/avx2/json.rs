@@ -3,8 +3,8 @@
 //!
 //! The UTF-8 bytes of each character are assembled in a vector lane as wide as the longest
 //! character, and a byte shuffle by a table removes the unused bytes of the lanes. An escape of two
-//! bytes is assembled in a lane like a character. Escapes of six bytes (control characters without
-//! an escape letter) are rare: a vector that needs one is written character by character.
+//! bytes is assembled in a lane like a character. Escapes of six bytes (for control characters
+//! without an escape letter) are rare. A vector that needs one is written character by character.
 //!
 //! Every store is a whole vector: the destination must have space for the longest possible result
 //! and 64 bytes more.
@@ -65,8 +65,8 @@ fn letters(v: __m256i) -> __m256i {
     _mm256_or_si256(controls, _mm256_and_si256(own, v))
 }
 
-/// Copies at most 64 bytes, which are UTF-8 already. Returns the address after them, or null (with
-/// `ESCAPES`) if one of the bytes must be escaped in JSON.
+/// Copies at most 64 bytes of UTF-8. Returns the address after them. With `ESCAPES`, returns null
+/// if one of the bytes must be escaped in JSON.
 ///
 /// # Safety
 /// `out` must be writable for 64 bytes, and must not overlap `u`.
@@ -96,8 +96,8 @@ pub(in crate::arch) unsafe fn plain<const ESCAPES: bool>(u: &[u8], out: *mut u8)
     }
 }
 
-/// Writes the low byte of each of the first `n` of 8 16-bit lanes; for a lane whose bit is set in
-/// `high`, the high byte follows. Only the lowest `n` bits of `high` may be set. Returns the
+/// Writes the first `n` of 8 16-bit lanes: the low byte of each lane, followed by the high byte if
+/// the bit of the lane is set in `high`. Only the lowest `n` bits of `high` may be set. Returns the
 /// address after the last byte.
 ///
 /// # Safety
@@ -133,7 +133,7 @@ unsafe fn put_pairs(
     let up = _mm256_unpackhi_epi8(first, second);
     let high = _bzhi_u32(high, n as u32);
     let n_from = |at: usize| n.saturating_sub(at);
-    // SAFETY: 16 bytes at a time, and the address advances by no more.
+    // SAFETY: each call writes 16 bytes and advances the address by at most 16.
     unsafe {
         out = put_lanes(_mm256_castsi256_si128(low), high, n, out);
         out = put_lanes(_mm256_castsi256_si128(up), high >> 8, n_from(8), out);
@@ -159,8 +159,8 @@ fn latin1_pairs(v: __m256i) -> (__m256i, __m256i) {
     (first, _mm256_and_si256(v, splat8(0xBF)))
 }
 
-/// Writes at most 32 bytes of Latin-1 as UTF-8 and returns the address after the result; returns
-/// null (with `ESCAPES`) if a byte must be escaped in JSON.
+/// Writes at most 32 bytes of Latin-1 as UTF-8 and returns the address after the result. Returns
+/// null for a longer text and, with `ESCAPES`, if a byte must be escaped in JSON.
 ///
 /// # Safety
 /// `out` must be writable for 64 bytes, and must not overlap `u`.
@@ -197,8 +197,8 @@ pub(in crate::arch) unsafe fn latin1<const ESCAPES: bool>(
         if ESCAPES && as_is && len <= MOST_ESCAPED && is_readable_behind(u) {
             return escaped(u, out);
         }
-        // Two vectors per step need one branch, which is predicted well as long as the text is
-        // uniform.
+        // Each iteration processes two vectors with one branch, which is predicted well as long as
+        // the text is uniform.
         while at + 2 * BYTES <= len {
             let a = _mm256_loadu_si256(p.add(at).cast());
             let b = _mm256_loadu_si256(p.add(at + BYTES).cast());
@@ -243,21 +243,21 @@ pub(in crate::arch) unsafe fn latin1<const ESCAPES: bool>(
 /// not use that loop, because the end of the loop would often be mispredicted.
 const MOST_ESCAPED: usize = 320;
 
-/// Writes ASCII or UTF-8 as the body of a JSON string, in steps of 32 bytes. A step without an
-/// escape and a step with one escape execute the same code: a branch between them would often be
-/// mispredicted.
+/// Writes ASCII or UTF-8 as the body of a JSON string, 32 bytes per iteration. An iteration without
+/// an escape and an iteration with one escape execute the same code: a branch between them would
+/// often be mispredicted.
 ///
 /// # Safety
-/// As [`latin1`]. In addition, the 64 bytes after the end of `u` must be in pages that are
-/// readable.
+/// `out` must be writable for 6 bytes for each byte of `u` and 64 bytes more, and must not overlap
+/// `u`. The 64 bytes after the end of `u` must be in pages that are readable.
 #[inline]
 #[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
 unsafe fn escaped(u: &[u8], mut out: *mut u8) -> *mut u8 {
     let (p, len) = (u.as_ptr(), u.len());
     let mut at = 0;
     // SAFETY: no load starts more than 32 bytes after the end of `u`. `out` has space for 6 bytes
-    // for each remaining byte, of which there is at least one, and for 64 bytes more. A step
-    // without an incomplete escape stores 32 bytes, an escape, and 32 bytes after it.
+    // for each remaining byte, of which there is at least one, and for 64 bytes more. An iteration
+    // with at most one escape stores 32 bytes, the escape, and 32 bytes after it.
     unsafe {
         while at < len {
             let n = (len - at).min(BYTES);
@@ -286,7 +286,8 @@ unsafe fn escaped(u: &[u8], mut out: *mut u8) -> *mut u8 {
 /// are all ones in `stop` are escaped. With `as_is`, non-ASCII bytes are copied unchanged.
 ///
 /// # Safety
-/// As [`latin1`].
+/// `out` must be writable for 6 bytes for each byte of `u` and 64 bytes more, and must not overlap
+/// `u`.
 #[inline]
 #[target_feature(enable = "avx2,bmi2,popcnt")]
 unsafe fn part(v: __m256i, stop: __m256i, u: &[u8], as_is: bool, out: *mut u8) -> *mut u8 {
@@ -294,7 +295,7 @@ unsafe fn part(v: __m256i, stop: __m256i, u: &[u8], as_is: bool, out: *mut u8) -
     let here = |m: u32| _bzhi_u32(m, n as u32);
     let stops = here(mask(stop));
     let high = if as_is { 0 } else { here(mask(v)) };
-    // SAFETY: this function's contract.
+    // SAFETY: guaranteed by the caller of this function.
     unsafe {
         if stops | high == 0 {
             _mm256_storeu_si256(out.cast(), v);

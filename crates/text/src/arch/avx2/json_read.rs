@@ -15,8 +15,8 @@ use crate::arch::scalar;
 /// The number of bytes that one scan classifies.
 const BYTES: usize = 64;
 
-/// Returns the highest bit of each byte of the two vectors, as a mask: `a` in the low 32 bits, `b`
-/// in the high ones.
+/// Returns the highest bit of each byte of the two vectors, as a mask. The bits of `a` are the low
+/// 32 bits, and those of `b` the high ones.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn bits(a: __m256i, b: __m256i) -> u64 {
@@ -38,7 +38,7 @@ pub(super) fn first(n: usize) -> u64 {
 #[inline]
 #[target_feature(enable = "avx2")]
 unsafe fn load(p: *const u8) -> (__m256i, __m256i) {
-    // SAFETY: this function's contract.
+    // SAFETY: guaranteed by the caller of this function.
     unsafe {
         (
             _mm256_loadu_si256(p.cast()),
@@ -165,14 +165,14 @@ pub(in crate::arch) fn blank_u8(rest: &[u8]) -> usize {
     }
 }
 
-/// Classifies the first 64 bytes of `rest`; positions after its end are classified as a closing
-/// quote.
+/// Classifies the first 64 bytes of `rest`. Positions after its end are classified as special, as a
+/// closing quote is.
 #[inline]
 #[target_feature(enable = "avx2,bmi2")]
 pub(in crate::arch) fn look(rest: &[u8]) -> Look {
     match rest.first_chunk::<BYTES>() {
         Some(all) => {
-            // SAFETY: as many bytes.
+            // SAFETY: the array has as many bytes as are loaded.
             let (a, b) = unsafe { load(all.as_ptr()) };
             look_at(a, b)
         }
@@ -215,9 +215,9 @@ pub(in crate::arch) fn lane_indices() -> __m256i {
     )
 }
 
-/// Returns the number whose digits start at `at`. It has `n_before` digits; if `n_after` is not 0,
-/// a decimal point and `n_after` digits follow. The decimal point is ignored. There are at most 19
-/// digits in total.
+/// Returns the integer that the digits from position `at` on represent. `n_before` is the number of
+/// digits before the decimal point, and `n_after` the number after it. If `n_after` is 0, there is
+/// no decimal point. There are at most 19 digits in total.
 ///
 /// The 32 bytes that end with the last digit are loaded. The digits before the decimal point come
 /// from a second load, which starts one byte earlier, so that they directly precede the digits
@@ -232,7 +232,7 @@ pub(in crate::arch) fn digits(text: &[u8], at: usize, n_before: u32, n_after: u3
         return scalar::digits(&text[at..], n_before, n_after);
     };
     let all = &text[from..end];
-    // SAFETY: 33 bytes.
+    // SAFETY: `all` has 33 bytes.
     let (after, before) = unsafe {
         let p = all.as_ptr();
         (
@@ -246,7 +246,7 @@ pub(in crate::arch) fn digits(text: &[u8], at: usize, n_before: u32, n_after: u3
     number(_mm256_and_si256(digits, last(n)))
 }
 
-/// Returns the number that 32 decimal digits form; all but the last 24 digits must be zero.
+/// Returns the number that 32 decimal digits represent. All but the last 24 digits must be zero.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(in crate::arch) fn number(digits: __m256i) -> u64 {
@@ -350,10 +350,10 @@ pub(in crate::arch) fn unescape_u8(body: &[u8], out: &mut [u8]) -> UnescapedLeng
             )
         };
         let backslashes = is(b'\\') & here;
-        // SAFETY: 64 bytes fit.
+        // SAFETY: `out` has space for 64 bytes from `n_written` on.
         let to = unsafe { out.as_mut_ptr().add(n_written) };
         if backslashes == 0 {
-            // SAFETY: both vectors end 64 bytes after it, which fit.
+            // SAFETY: both vectors are inside these 64 bytes.
             unsafe {
                 _mm256_storeu_si256(to.cast(), a);
                 _mm256_storeu_si256(to.add(32).cast(), b);
@@ -371,9 +371,10 @@ pub(in crate::arch) fn unescape_u8(body: &[u8], out: &mut [u8]) -> UnescapedLeng
             _mm256_cmpeq_epi8(letters_b, zero),
         );
         let wrong = none & escaped;
-        // The backslashes that start an escape; the escaped byte is in these vectors or the next.
+        // The backslashes that start an escape. Their escaped byte is in these vectors or in the
+        // next ones.
         let starts = backslashes & !escaped;
-        // An escape that continues after these vectors is left for the next step.
+        // An escape that continues after these vectors is processed in the next iteration.
         let mut done = here & !(starts & 1 << (n - 1));
         if wrong != 0 {
             // Only the bytes before the backslash of the first invalid escape are processed.
@@ -382,7 +383,7 @@ pub(in crate::arch) fn unescape_u8(body: &[u8], out: &mut [u8]) -> UnescapedLeng
         let both_a = _mm256_blendv_epi8(a, letters_a, spread(escaped as u32));
         let both_b = _mm256_blendv_epi8(b, letters_b, spread((escaped >> 32) as u32));
         let keep = done & !starts;
-        // SAFETY: 8 bytes for each 8 that are read at most: 64 in total, which fit.
+        // SAFETY: each call writes at most 32 bytes, inside the 64 bytes at `to`.
         unsafe {
             let to = squeeze(both_a, keep as u32, to);
             squeeze(both_b, (keep >> 32) as u32, to);
@@ -411,7 +412,7 @@ unsafe fn squeeze(v: __m256i, keep: u32, out: *mut u8) -> *mut u8 {
     let mut to = out;
     let mut put = |v: __m128i, keep: u32| {
         let order = SQUEEZE[(keep & 0xFF) as usize].as_ptr();
-        // SAFETY: the table has 8 bytes for each mask. Each step stores 8 bytes and advances by at
+        // SAFETY: the table has 8 bytes for each mask. Each call stores 8 bytes and advances by at
         // most 8, inside the 32 bytes at `out`.
         unsafe {
             let v = _mm_shuffle_epi8(v, _mm_loadl_epi64(order.cast()));

@@ -27,8 +27,8 @@ pub(super) static TWO: [[u8; 16]; 256] = {
 };
 
 /// Byte shuffles of a vector of four 32-bit lanes, each of which keeps the last 1 to 4 bytes of a
-/// lane. Lane `i` keeps its last byte, one byte more if bit `i` of the index is set, and two bytes
-/// more if bit `4 + i` is set.
+/// lane. Each lane keeps its last byte. Lane `i` keeps one byte more if bit `i` of the index is
+/// set, and two bytes more if bit `4 + i` is set.
 pub(super) static ANY: [[u8; 16]; 256] = last_bytes(false);
 
 /// Byte shuffles of a vector of four 32-bit lanes, each of which keeps the last 1 to 4 bytes of a
@@ -37,8 +37,8 @@ pub(super) static ANY: [[u8; 16]; 256] = last_bytes(false);
 pub(super) static SOME: [[u8; 16]; 256] = last_bytes(true);
 
 /// Returns a table of byte shuffles that keep the last 1 to 4 bytes of each of four 32-bit lanes.
-/// The index of the table has two bits for each lane, which determine the number of bytes. If these
-/// two bits are `adjacent`, the table is [`SOME`], otherwise [`ANY`].
+/// The index of the table has two bits for each lane, which determine the number of bytes. The
+/// table is [`SOME`] if the two bits of a lane are `adjacent`, otherwise [`ANY`].
 const fn last_bytes(adjacent: bool) -> [[u8; 16]; 256] {
     let mut all = [[0x80; 16]; 256];
     let mut index = 0;
@@ -97,8 +97,9 @@ pub(super) fn any(chars: __m256i) -> (__m256i, __m256i, __m256i, __m256i) {
     (bytes, two, three, four)
 }
 
-/// Returns the UTF-8 bytes of 16 units from U+0800 on, none a surrogate. Each 128-bit half of the
-/// two vectors has the 24 bytes of 8 units: 16 in the first vector, and 8 in the second.
+/// Returns the UTF-8 bytes of 16 units from U+0800 on, none of which may be a surrogate. Each
+/// 128-bit half of the two vectors has the 24 bytes of 8 units: 16 in the first vector, and 8 in
+/// the second.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn three(units: __m256i) -> (__m256i, __m256i) {
@@ -132,8 +133,8 @@ pub(super) fn three(units: __m256i) -> (__m256i, __m256i) {
     (most, rest)
 }
 
-/// Returns the UTF-8 bytes (15) of the first five units of the vector. Its units must be from
-/// U+0800 on, none a surrogate.
+/// Returns the 15 UTF-8 bytes of the first five units of the vector. The units must be from U+0800
+/// on, and none may be a surrogate.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn five(units: __m128i) -> __m128i {

@@ -86,17 +86,17 @@ unsafe impl Vector for V256 {
     op!(subs16 = _mm256_subs_epu16);
     #[inline(always)]
     unsafe fn store(self, p: *mut u8) {
-        // SAFETY: as in `op!`.
+        // SAFETY: the contract of `Vector`: the caller is compiled for AVX2, and `p` is valid.
         unsafe { _mm256_storeu_si256(p.cast(), self.0) }
     }
     #[inline(always)]
     unsafe fn mask(self) -> u32 {
-        // SAFETY: as in `op!`.
+        // SAFETY: the contract of `Vector`: the caller is compiled for AVX2. No pointer is passed.
         unsafe { _mm256_movemask_epi8(self.0) as u32 }
     }
     #[inline(always)]
     unsafe fn sum8(self) -> usize {
-        // SAFETY: as in `op!`.
+        // SAFETY: the contract of `Vector`: the caller is compiled for AVX2. No pointer is passed.
         unsafe {
             let v = _mm256_sad_epu8(self.0, _mm256_setzero_si256());
             let v = _mm_add_epi64(_mm256_castsi256_si128(v), _mm256_extracti128_si256::<1>(v));
@@ -105,7 +105,7 @@ unsafe impl Vector for V256 {
     }
     #[inline(always)]
     unsafe fn or_u16(self) -> u16 {
-        // SAFETY: as in `op!`.
+        // SAFETY: the contract of `Vector`: the caller is compiled for AVX2. No pointer is passed.
         unsafe {
             let v = _mm_or_si128(
                 _mm256_castsi256_si128(self.0),
@@ -119,7 +119,7 @@ unsafe impl Vector for V256 {
     }
     #[inline(always)]
     unsafe fn max_u8(self) -> u8 {
-        // SAFETY: as in `op!`.
+        // SAFETY: the contract of `Vector`: the caller is compiled for AVX2. No pointer is passed.
         unsafe {
             let v = _mm_max_epu8(
                 _mm256_castsi256_si128(self.0),

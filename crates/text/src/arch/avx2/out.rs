@@ -1,4 +1,4 @@
-//! The destinations that the AVX2 kernels write to. A destination never writes past its end.
+//! The destinations that the AVX2 kernels write to. Their methods write nothing past the end.
 
 use std::arch::x86_64::*;
 use std::mem::MaybeUninit;
@@ -25,8 +25,8 @@ pub(super) static SQUEEZE_U16: [[u8; 16]; 256] = {
     all
 };
 
-/// The permutations of [`SQUEEZE_U16`] as lane numbers instead of byte numbers, for lanes of any
-/// size.
+/// The permutations of [`SQUEEZE_U16`] for lanes of any size, as lane numbers instead of byte
+/// numbers.
 pub(super) static SQUEEZE: [[u8; 8]; 256] = {
     let mut all = [[0; 8]; 256];
     let mut mask = 0;
@@ -115,7 +115,7 @@ pub(super) trait StrUnit: Copy {
     /// # Safety
     /// The processor must support AVX2; `to` must have space for 32 units.
     unsafe fn put_ascii(v: __m256i, to: *mut Self);
-    /// Stores 16 16-bit lanes as 16-bit units; must not be called for other unit types.
+    /// Stores 16 lanes of 16 bits as 16-bit units; must not be called for other unit types.
     /// # Safety
     /// The processor must support AVX2; `to` must have space for 16 units.
     unsafe fn put_wide(v: __m256i, to: *mut Self);
@@ -130,7 +130,7 @@ impl StrUnit for u8 {
     }
     #[inline(always)]
     unsafe fn put_ascii(v: __m256i, to: *mut u8) {
-        // SAFETY: this function's contract.
+        // SAFETY: guaranteed by the caller of this function.
         unsafe { _mm256_storeu_si256(to.cast(), v) }
     }
     unsafe fn put_wide(_: __m256i, _: *mut u8) {
@@ -146,7 +146,7 @@ impl StrUnit for u16 {
     }
     #[inline(always)]
     unsafe fn put_ascii(v: __m256i, to: *mut u16) {
-        // SAFETY: this function's contract.
+        // SAFETY: guaranteed by the caller of this function.
         unsafe {
             let (lower, upper) = (_mm256_castsi256_si128(v), _mm256_extracti128_si256::<1>(v));
             _mm256_storeu_si256(to.cast(), _mm256_cvtepu8_epi16(lower));
@@ -155,7 +155,7 @@ impl StrUnit for u16 {
     }
     #[inline(always)]
     unsafe fn put_wide(v: __m256i, to: *mut u16) {
-        // SAFETY: this function's contract.
+        // SAFETY: guaranteed by the caller of this function.
         unsafe { _mm256_storeu_si256(to.cast(), v) }
     }
 }
@@ -221,7 +221,7 @@ unsafe fn store_eight<U>(v: __m128i, to: *mut U) {
 #[inline(always)]
 unsafe fn load_eight<U>(from: *const U) -> __m128i {
     // SAFETY: `from` is readable for 8 units. Units that are not initialised yet are not used: they
-    // are overwritten by the units written now, or in a later step.
+    // are overwritten by the units written now, or by a later call.
     unsafe {
         if size_of::<U>() == 2 {
             _mm_loadu_si128(from.cast())
@@ -288,7 +288,7 @@ impl Out<u32> {
     }
 }
 
-/// The largest number of bytes that the `step` of one call of `Bounded::put_if_it_fits` writes.
+/// The largest number of bytes that the argument `step` of [`Bounded::put_if_it_fits`] may write.
 pub(super) const STEP: usize = 64;
 
 /// A destination of bytes for writers that do not know the length of their result in advance. Bytes
@@ -333,13 +333,13 @@ impl Bounded {
     pub(super) unsafe fn put(&mut self, step: impl FnOnce(*mut u8) -> usize) {
         let n = step(self.at);
         debug_assert!(self.takes(n));
-        // SAFETY: no more than fits.
+        // SAFETY: the result has space in the destination, by this function's contract.
         self.at = unsafe { self.at.add(n) };
     }
 
-    /// Calls `step` as [`Bounded::put`] does, but near the end of the destination: `step` writes to
-    /// a buffer of [`STEP`] bytes. The bytes of the result are then copied to the destination, if
-    /// they fit.
+    /// Calls `step` as [`Bounded::put`] does, but is safe near the end of the destination: `step`
+    /// writes to a buffer of [`STEP`] bytes. The bytes of the result are then copied to the
+    /// destination, if they fit.
     ///
     /// # Safety
     /// The processor must support AVX2. `step` must write at most [`STEP`] bytes.
@@ -352,7 +352,7 @@ impl Bounded {
             self.full = true;
             return;
         }
-        // SAFETY: the step wrote n bytes, and as many are left.
+        // SAFETY: `step` has written `n` bytes, which fit, as checked above.
         unsafe {
             copy(std::slice::from_raw_parts(start, n), self.at);
             self.at = self.at.add(n);

@@ -38,7 +38,7 @@ pub(super) fn is_readable_behind(text: &[u8]) -> bool {
 #[target_feature(enable = "avx2")]
 pub(super) unsafe fn load(p: *const u8) -> __m256i {
     let v: __m256i;
-    // SAFETY: only a load, by this function's contract from pages that are mapped.
+    // SAFETY: the instruction only loads, from pages that are mapped, by this function's contract.
     unsafe {
         asm!(
             "vmovdqu {v}, ymmword ptr [{p}]",
@@ -55,7 +55,7 @@ pub(super) unsafe fn load(p: *const u8) -> __m256i {
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn load_half(text: &[u8]) -> __m256i {
-    // SAFETY: readable, or copied.
+    // SAFETY: the text may be overread, as checked by `is_readable`, or its copy is loaded.
     unsafe {
         if is_readable(text, 32) {
             load(text.as_ptr())
@@ -70,7 +70,7 @@ pub(super) fn load_half(text: &[u8]) -> __m256i {
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn load_start(text: &[u8]) -> (__m256i, __m256i) {
-    // SAFETY: readable, or copied.
+    // SAFETY: the text may be overread, as checked by `is_readable`, or its copy is loaded.
     unsafe {
         if is_readable(text, 64) {
             (load(text.as_ptr()), load(text.as_ptr().wrapping_add(32)))
@@ -90,7 +90,7 @@ pub(super) fn load_start(text: &[u8]) -> (__m256i, __m256i) {
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn load_most(text: &[u8]) -> (__m256i, __m128i) {
-    // SAFETY: readable, or copied.
+    // SAFETY: the text may be overread, as checked by `is_readable`, or its copy is loaded.
     unsafe {
         if is_readable(text, 48) {
             (
@@ -133,7 +133,7 @@ pub(super) fn with_more(text: &[u8], work: impl FnOnce(*const u8)) {
 #[target_feature(enable = "avx2")]
 pub(super) unsafe fn load_quarter(p: *const u8) -> __m128i {
     let v: __m128i;
-    // SAFETY: only a load, by this function's contract from pages that are mapped.
+    // SAFETY: the instruction only loads, from pages that are mapped, by this function's contract.
     unsafe {
         asm!(
             "vmovdqu {v}, xmmword ptr [{p}]",
@@ -153,7 +153,7 @@ pub(super) unsafe fn load_quarter(p: *const u8) -> __m128i {
 #[target_feature(enable = "avx2")]
 pub(super) unsafe fn load_four(p: *const u8) -> u32 {
     let v: u32;
-    // SAFETY: only a load, by this function's contract from pages that are mapped.
+    // SAFETY: the instruction only loads, from pages that are mapped, by this function's contract.
     unsafe {
         asm!(
             "mov {v:e}, dword ptr [{p}]",
@@ -178,6 +178,6 @@ fn copied(text: &[u8]) -> [u8; MOST] {
 /// Returns the memory of the units as a slice of bytes.
 #[inline(always)]
 pub(super) fn bytes<U>(units: &[U]) -> &[u8] {
-    // SAFETY: integers, seen as their bytes.
+    // SAFETY: the units are integers without padding, and bytes need no alignment.
     unsafe { std::slice::from_raw_parts(units.as_ptr().cast(), size_of_val(units)) }
 }

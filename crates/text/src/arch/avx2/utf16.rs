@@ -10,8 +10,8 @@ use super::out::Out;
 use crate::arch::scalar;
 use crate::arch::sse2::load_padded;
 
-/// Returns the number of units that are not the second half of a surrogate pair: the number of
-/// characters, if the text is well-formed.
+/// Returns the number of units that are not the second half of a surrogate pair. This is the number
+/// of characters if the text is well-formed.
 #[target_feature(enable = "avx2")]
 pub(in crate::arch) fn count(src: &[u16]) -> usize {
     // The scalar implementation, compiled for wider vectors.
@@ -38,7 +38,7 @@ pub(in crate::arch) fn is_valid(src: &[u16]) -> bool {
     let (mut open, mut bad) = (0, 0);
     let (parts, rest) = src.as_chunks::<32>();
     for part in parts {
-        // SAFETY: 32 units.
+        // SAFETY: the part has 32 units.
         let (a, b) = unsafe {
             let p = part.as_ptr().cast::<__m256i>();
             (_mm256_loadu_si256(p), _mm256_loadu_si256(p.add(1)))
@@ -77,8 +77,8 @@ unsafe fn step(v: __m128i, following: __m128i, mask: u8, out: &mut Out<u32>) {
     }
 }
 
-/// Returns a mask of 8 units. A bit is set if a character starts at the unit, that is, unless the
-/// unit is the second half of a surrogate pair.
+/// Returns a mask of 8 units. The bit of a unit is set unless the unit is the second half of a
+/// surrogate pair: a character starts at all other units.
 ///
 /// # Safety
 /// The processor must support SSE2.
@@ -124,7 +124,7 @@ pub(in crate::arch) unsafe fn to_ucs4(src: &[u16], out: &mut [MaybeUninit<u32>])
             at += 8;
         }
         let v = load(len - 8);
-        // The characters that were decoded in the previous step are excluded.
+        // The characters that were already decoded are excluded.
         let fresh = 0xFF << (8 - (len - at));
         within(v, (starts_u16(v) & fresh) as u8, &mut out);
     }

@@ -1,12 +1,14 @@
 //! Converts UTF-8 to the units of a `str`, and to UTF-16.
 //!
 //! Every byte of a vector is treated as the start of a character: the character is assembled from
-//! this byte and the bytes after it. Then a table removes the lanes at which no character starts. A
-//! step depends on the previous step only for the position of its output, and no branch depends on
-//! a single character. Runs of ASCII, and of characters of three bytes, need no table.
+//! this byte and the bytes after it. Then a table removes the lanes at which no character starts.
+//! An iteration depends on the previous one only for the position of its output, and no branch
+//! depends on a single character. Sequences of ASCII characters, and of characters of three bytes,
+//! need no table.
 //!
-//! (One step for each run of characters of equal length was slower: such a step starts where the
-//! previous one ends, which is known only 18 clock cycles after the previous step began.)
+//! (One iteration for each sequence of characters of equal length was slower: such an iteration
+//! starts where the previous one ends, which is known only 18 clock cycles after the previous one
+//! began.)
 
 #![allow(unused_unsafe)] // Newer compilers treat these intrinsics as safe.
 
@@ -28,7 +30,7 @@ pub(super) use ucs4::{chars_of_lanes, fetched};
 /// The processor must support SSE2.
 #[inline(always)]
 unsafe fn starts(v: __m128i) -> u32 {
-    // SAFETY: SSE2 is part of x86-64. Signed: continuation bytes are the lowest.
+    // SAFETY: SSE2 is part of x86-64. (As signed numbers, continuation bytes are the lowest.)
     unsafe { _mm_movemask_epi8(_mm_cmpgt_epi8(v, _mm_set1_epi8(0xBF_u8 as i8))) as u32 }
 }
 
@@ -47,7 +49,7 @@ fn narrow_chars(v: __m128i, second: __m128i) -> __m256i {
 }
 
 /// The difference between the lead byte `0xF0 + k` of a four-byte character and `0xD8 + k`, the
-/// high byte of the character's first surrogate half.
+/// high byte of the character's first surrogate half. `k` is the value of the lowest three bits.
 const HIGH_HALF: u8 = 0xD8_u8.wrapping_sub(0xF0);
 
 /// Returns the UTF-16 units that start at each of 32 positions, eight in a vector. `v` has the byte
@@ -75,16 +77,16 @@ fn wide_units<const PAIRS: bool>(v: __m256i, second: __m256i, third: __m256i) ->
     let top = _mm256_and_si256(top, is_three);
     let mut high = _mm256_or_si256(upper, top);
     if PAIRS {
-        // Second surrogate halves: ten bits, with the prefix 0xDC00, which sets two more bits than
-        // a lead does.
+        // Second surrogate halves: ten bits, with the prefix 0xDC00. The prefix has ones at the
+        // positions of the two bits in `high` that do not belong to the half.
         let is_tail = _mm256_cmpgt_epi8(splat(0xC0), v);
         high = _mm256_or_si256(high, bits(is_tail, 0xDC));
     }
     // The units of ASCII have the high byte zero.
     high = _mm256_blendv_epi8(_mm256_setzero_si256(), high, v);
     if PAIRS {
-        // First surrogate halves: the first 14 bits of the character less 0x40 (which is U+10000),
-        // with the prefix 0xD800.
+        // First surrogate halves: the upper 11 bits of the character less 0x40 (which is U+10000
+        // without its lower ten bits), with the prefix 0xD800.
         let is_four = at_least(0xF0);
         let half = _mm256_or_si256(
             bits(_mm256_slli_epi16::<2>(second), 0xFC),
@@ -108,8 +110,8 @@ fn wide_units<const PAIRS: bool>(v: __m256i, second: __m256i, third: __m256i) ->
 
 /// Returns the units that start at each of 16 positions, in vectors of eight 16-bit lanes. `v` has
 /// the byte at each position; `second` and `third` have the bytes one and two positions later.
-/// Without `WIDE`, all characters must be below U+0800. `PAIRS` has the same meaning as in
-/// [`wide_units`].
+/// Without `WIDE`, all characters must be below U+0800. With `PAIRS`, a character of four bytes
+/// yields two units, as in [`wide_units`].
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn units<const WIDE: bool, const PAIRS: bool>(
@@ -127,8 +129,8 @@ pub(super) fn units<const WIDE: bool, const PAIRS: bool>(
 }
 
 /// Decodes the characters that start at those of the 32 bytes at `p` whose bits are set in `mask`.
-/// With `PAIRS`, the bit of the third byte of each four-byte character is set too. Each character
-/// must fit into one unit, or with `PAIRS` into two.
+/// Each character must fit into one unit. With `PAIRS`, a character of four bytes yields two units,
+/// and the bit of its third byte must be set too.
 ///
 /// # Safety
 /// The processor must support AVX2. `p` must be readable for 34 bytes, and `out` must have space
@@ -184,8 +186,8 @@ fn fours(v: __m256i) -> u32 {
 
 /// Decodes UTF-8 and returns the number of units written. Returns `None` if they do not fit into
 /// `capacity` units or, with `CHECKED`, if the text is malformed. Each character must fit into one
-/// unit, or with `PAIRS` into two. Without `CHECKED`, `src` must be valid, otherwise the units have
-/// no meaning.
+/// unit, or with `PAIRS` into two. Without `CHECKED`, the units have no meaning unless `src` is
+/// valid.
 ///
 /// # Safety
 /// The processor must support AVX2, and `out` must be writable for `capacity` units.
@@ -200,8 +202,8 @@ unsafe fn decode<U: StrUnit, const CHECKED: bool, const PAIRS: bool>(
     // SAFETY: `out` is writable for `capacity` units, by this function's contract.
     let mut out = unsafe { Out::new(out, capacity) };
     let mut check = Utf8Check::new();
-    // The positions at the start of the next step that hold the third byte of a four-byte character
-    // that started in this step.
+    // A mask of the bytes of the next iteration that are the third byte of a four-byte character
+    // that started in this iteration.
     let mut owed = 0;
     // Returns a mask of the 16 bytes at which a unit is stored.
     let units_at = |v: __m128i, owed: &mut u32, n: u32| {
@@ -215,8 +217,8 @@ unsafe fn decode<U: StrUnit, const CHECKED: bool, const PAIRS: bool>(
         *owed = lows >> n;
         starts | lows
     };
-    // SAFETY: every load ends inside `src`. The loop with steps of 32 bytes ends if fewer than 32
-    // units fit; all other steps check the space. (A unit is made of at most three bytes, so each
+    // SAFETY: every load ends inside `src`. The loop over 32 bytes at a time ends if fewer than 32
+    // units fit; all other loops check the space. (A unit is made of at most three bytes, so each
     // unit that starts at the first 14 of 16 positions is complete in a vector of 16 bytes. The
     // units of the last vector end with the text.)
     unsafe {
@@ -282,7 +284,7 @@ unsafe fn decode<U: StrUnit, const CHECKED: bool, const PAIRS: bool>(
             at += 14;
         }
         let v = load(len - 16);
-        // The characters that were decoded in the previous step are excluded.
+        // The characters that were already decoded are excluded.
         let done = 16 - (len - at);
         owed <<= done;
         let mask = units_at(v, &mut owed, 0) & 0xFFFF << done;
@@ -373,12 +375,12 @@ unsafe fn run_of_three<U: StrUnit, const CHECKED: bool>(
 #[target_feature(enable = "avx2,bmi1,popcnt")]
 pub(in crate::arch) unsafe fn to_latin1(src: &[u8], out: &mut [MaybeUninit<u8>]) -> Option<usize> {
     let (out, capacity) = (out.as_mut_ptr().cast::<u8>(), out.len());
-    // SAFETY: the contract is the same.
+    // SAFETY: guaranteed by the caller: the called function has the same contract.
     unsafe { decode::<u8, false, false>(src, out, capacity) }
 }
 
-/// Decodes UTF-8 to Latin-1 as [`to_latin1`] does, but validates the bytes; also returns `None` if
-/// they are malformed. No byte may be above 0xC3.
+/// Decodes UTF-8 to Latin-1 as [`to_latin1`] does, but also validates the bytes, and returns `None`
+/// if they are malformed. No byte may be above 0xC3.
 ///
 /// # Safety
 /// The processor must support AVX2.
@@ -388,7 +390,7 @@ pub(in crate::arch) unsafe fn to_latin1_checked(
     out: &mut [MaybeUninit<u8>],
 ) -> Option<usize> {
     let (out, capacity) = (out.as_mut_ptr().cast::<u8>(), out.len());
-    // SAFETY: the contract is the same.
+    // SAFETY: guaranteed by the caller: the called function has the same contract.
     unsafe { decode::<u8, true, false>(src, out, capacity) }
 }
 
@@ -399,7 +401,7 @@ pub(in crate::arch) fn units_of(src: &[u8]) -> usize {
     let mut vectors = src.chunks_exact(32);
     let mut n = 0;
     for bytes in &mut vectors {
-        // SAFETY: 32 bytes.
+        // SAFETY: the chunk has 32 bytes.
         let v = unsafe { _mm256_loadu_si256(bytes.as_ptr().cast()) };
         let starts = _mm256_cmpgt_epi8(v, _mm256_set1_epi8(0xBF_u8 as i8));
         let starts = _mm256_movemask_epi8(starts) as u32;

@@ -6,12 +6,12 @@ use std::arch::x86_64::*;
 use super::out::StrUnit;
 use crate::arch::by_simdutf::is_utf8;
 
-/// The state of the validation of UTF-8 that is decoded. Bit masks show that continuation bytes
-/// occur exactly where lead bytes require them; comparisons of every two adjacent bytes show that
-/// no character is overlong or a surrogate.
+/// The state of the validation of UTF-8 that is decoded. Bit masks show if continuation bytes occur
+/// exactly where lead bytes require them. Comparisons of every two adjacent bytes show if a
+/// character is overlong or a surrogate.
 pub(super) struct Utf8Check {
     /// A mask of the bytes of the next vector that must be continuation bytes, because they belong
-    /// to a character that begins in the previous vector.
+    /// to a character that begins in the vector that was checked last.
     due: u32,
     bad: u32,
     /// A vector that collects errors: it has a bit set if any byte or unit was found invalid.
@@ -29,8 +29,8 @@ impl Utf8Check {
         }
     }
 
-    /// Called at a position at which a character starts. Records an error if the previous character
-    /// still requires continuation bytes.
+    /// Notes that a character starts at the current position. Records an error if the previous
+    /// character still requires continuation bytes.
     #[inline(always)]
     pub(super) fn begin(&mut self) {
         self.bad |= self.due;
@@ -43,7 +43,7 @@ impl Utf8Check {
         self.due = 0;
     }
 
-    /// Returns `true` if exactly `n` continuation bytes are due.
+    /// Returns `true` if the incomplete character requires exactly `n` continuation bytes.
     #[inline(always)]
     pub(super) fn owes(&self, n: usize) -> bool {
         self.due == (1 << n) - 1
@@ -69,8 +69,8 @@ impl Utf8Check {
         if U::WIDE {
             let is_three = _mm256_cmpeq_epi8(_mm256_max_epu8(v, splat(0xE0)), v);
             due |= u64::from(_mm256_movemask_epi8(is_three) as u32) << 2;
-            // If the second byte is not a continuation byte, another check finds it. After 0xE0, a
-            // second byte below 0xA0 is overlong; after 0xED, one from 0xA0 on is a surrogate.
+            // If the second byte is not a continuation byte, the masks show the error. After 0xE0,
+            // a second byte below 0xA0 is overlong; after 0xED, one from 0xA0 on is a surrogate.
             let upper = _mm256_cmpgt_epi8(second, splat(0x9F));
             let overlong = _mm256_andnot_si256(upper, _mm256_cmpeq_epi8(v, splat(0xE0)));
             let half = _mm256_and_si256(upper, _mm256_cmpeq_epi8(v, splat(0xED)));
@@ -98,8 +98,8 @@ impl Utf8Check {
     #[target_feature(enable = "avx2")]
     pub(super) fn look_at_units(&mut self, units: __m256i) {
         let splat = |u: u16| _mm256_set1_epi16(u as i16);
-        // The unit is invalid if it is below U+0800, or if its distance from the first surrogate is
-        // less than that.
+        // A unit is invalid if it is below U+0800 (overlong), or less than 0x800 above the first
+        // surrogate.
         let least = _mm256_min_epu16(units, _mm256_sub_epi16(units, splat(0xD800)));
         let top = _mm256_and_si256(least, splat(0xF800));
         let wrong = _mm256_cmpeq_epi16(top, _mm256_setzero_si256());

@@ -63,8 +63,8 @@ pub(super) unsafe fn store_two(p: *mut u8, (lo, hi): (__m512i, __m512i), n_bytes
     }
 }
 
-/// Returns a mask of the 16-bit lanes of both vectors whose bits in `bits` are equal to the same
-/// bits of `top`.
+/// Returns a mask of the 16-bit lanes of both vectors. The bit of a lane is set if its bits in
+/// `bits` are equal to those of `top`.
 #[inline]
 #[target_feature(enable = "avx512bw")]
 pub(super) fn tops((lo, hi): (__m512i, __m512i), bits: u16, top: u16) -> u64 {
@@ -131,7 +131,7 @@ fn any((lo, hi): (__m512i, __m512i), bits: u16) -> bool {
 #[inline]
 #[target_feature(enable = "avx512bw,bmi2")]
 unsafe fn store_narrow(p: *mut u8, (lo, hi): (__m512i, __m512i), n: usize) {
-    // SAFETY: this function's contract.
+    // SAFETY: guaranteed by the caller of this function.
     unsafe { store_first(p, narrow(lo, hi), n) }
 }
 
@@ -148,7 +148,7 @@ unsafe fn store_pairs<const SWAPPED: bool>(out: *mut u32, text: &[u8], n_chars: 
     let indices = _mm512_add_epi16(lanes_u16(), splat16(1));
     let following_lo = _mm512_permutex2var_epi16(lo, indices, hi);
     let following_hi = _mm512_permutexvar_epi16(indices, hi);
-    // SAFETY: this function's contract.
+    // SAFETY: guaranteed by the caller of this function.
     unsafe {
         let mut out = Out::new(out.cast(), 4 * n_chars);
         put_starts(&mut out, lo, following_lo, starts as u32);
@@ -217,7 +217,7 @@ pub(in crate::arch) unsafe fn make_utf8<N: NewStr>(
 #[target_feature(enable = "avx512bw,bmi2")]
 pub(in crate::arch) fn is_ascii(text: &[u8]) -> bool {
     if text.len() <= BYTES {
-        // SAFETY: no more than the text.
+        // SAFETY: no byte after the text is loaded.
         let v = unsafe { load_first(text.as_ptr(), text.len()) };
         return _mm512_movepi8_mask(v) == 0;
     }
@@ -232,7 +232,7 @@ pub(in crate::arch) fn is_ascii(text: &[u8]) -> bool {
 #[inline]
 #[target_feature(enable = "avx512bw,bmi2")]
 pub(in crate::arch) unsafe fn copy(text: &[u8], out: *mut u8) {
-    // SAFETY: this function's contract.
+    // SAFETY: guaranteed by the caller of this function.
     unsafe {
         if text.len() <= BYTES {
             store_first(out, load_first(text.as_ptr(), text.len()), text.len());
@@ -253,7 +253,7 @@ pub(in crate::arch) fn is_equal(a: &[u8], b: &[u8]) -> bool {
     }
     let ((a_lo, a_hi), (b_lo, b_hi)) = (load_two(a), load_two(b));
     let lo = _mm512_xor_si512(a_lo, b_lo);
-    // a ^ b of the second vectors, combined by OR with the difference of the first vectors.
+    // The OR of `lo` (the difference of the first vectors) and `a_hi ^ b_hi`.
     let differs = _mm512_ternarylogic_epi32::<0xF6>(lo, a_hi, b_hi);
     _mm512_test_epi32_mask(differs, differs) == 0
 }

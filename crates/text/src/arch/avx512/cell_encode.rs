@@ -19,7 +19,7 @@ fn all(written: Option<usize>, len: usize) {
 
 type Encoded<B> = Option<Result<<B as NewBytes>::Bytes, <B as NewBytes>::Error>>;
 
-/// Encodes at most 64 bytes of Latin-1 as UTF-16.
+/// Encodes at most 64 bytes of Latin-1 as UTF-16, in native or (`SWAPPED`) reversed byte order.
 ///
 /// # Safety
 /// The processor must support AVX-512.
@@ -38,11 +38,11 @@ pub(in crate::arch) unsafe fn latin1_to_utf16<const SWAPPED: bool, B: NewBytes>(
 /// the text. A call encodes one text, so the branch is predicted well.
 ///
 /// # Safety
-/// As [`store_two`].
+/// `out` must be writable for `n_bytes` bytes.
 #[inline]
 #[target_feature(enable = "avx512bw,bmi2")]
 unsafe fn store_up_to_two(out: *mut u8, (lo, hi): (__m512i, __m512i), n_bytes: usize) {
-    // SAFETY: this function's contract.
+    // SAFETY: guaranteed by the caller of this function.
     unsafe {
         if n_bytes <= BYTES {
             store_first(out, lo, n_bytes);
@@ -52,7 +52,7 @@ unsafe fn store_up_to_two(out: *mut u8, (lo, hi): (__m512i, __m512i), n_bytes: u
     }
 }
 
-/// Widens at most 64 bytes to 16-bit units.
+/// Widens at most 64 bytes to 16-bit units in native or (`SWAPPED`) reversed byte order.
 #[inline]
 #[target_feature(enable = "avx512bw,bmi2")]
 fn widened<const SWAPPED: bool>(u: &[u8]) -> (__m512i, __m512i) {
@@ -71,8 +71,8 @@ fn widened<const SWAPPED: bool>(u: &[u8]) -> (__m512i, __m512i) {
     )
 }
 
-/// Encodes at most 64 16-bit units of a `str` as UTF-16, which only copies them or swaps their
-/// bytes; returns `None` if there is a surrogate.
+/// Encodes at most 64 16-bit units of a `str` as UTF-16. The units are only copied, or their bytes
+/// swapped. Returns `None` if one of the units is a surrogate.
 ///
 /// # Safety
 /// The processor must support AVX-512.
@@ -98,8 +98,8 @@ pub(in crate::arch) unsafe fn ucs2_to_utf16<const SWAPPED: bool, B: NewBytes>(
     }
 }
 
-/// Encodes at most 32 32-bit units as UTF-16; returns `None` if one is a surrogate or past
-/// U+10FFFF.
+/// Encodes at most 32 32-bit units as UTF-16. Returns `None` if one of the units is a surrogate or
+/// past U+10FFFF.
 ///
 /// # Safety
 /// The processor must support AVX-512.
@@ -150,7 +150,7 @@ fn pairs_of(chars: __m512i) -> u16 {
 #[target_feature(enable = "avx512bw,avx512vl,avx512vbmi2,bmi2,popcnt")]
 unsafe fn store_pairs<const SWAPPED: bool>(out: *mut u8, len: usize, u: &[u32]) {
     let (lo, hi) = load_two(u);
-    // SAFETY: as many bytes as the first lanes need, and `len` in total.
+    // SAFETY: `out` is writable for `len` bytes, and `Out` writes nothing after them.
     unsafe {
         let mut out = Out::new(out, len);
         put_pairs::<SWAPPED>(&mut out, lo, u.len().min(16));
@@ -160,7 +160,7 @@ unsafe fn store_pairs<const SWAPPED: bool>(out: *mut u8, len: usize, u: &[u32]) 
     }
 }
 
-/// Stores well-formed text of any length as UTF-16, in steps of one vector.
+/// Stores well-formed text of any length as UTF-16, one vector of 32-bit units at a time.
 ///
 /// # Safety
 /// The processor must support AVX-512 with VBMI2.

@@ -90,7 +90,7 @@ pub(in crate::arch) unsafe fn make_utf8<N: NewStr>(
 #[target_feature(enable = "avx512bw,bmi2")]
 fn following(text: &[u8], n: usize) -> __m512i {
     let rest = text.get(n..).unwrap_or_default();
-    // SAFETY: no more than the text.
+    // SAFETY: no byte after the text is loaded.
     unsafe { load_first(rest.as_ptr(), rest.len()) }
 }
 
@@ -127,10 +127,11 @@ unsafe fn look(text: &[u8], v: __m512i) -> Option<Look> {
 /// Stores a text whose characters are all at most U+00FF, as Latin-1.
 ///
 /// # Safety
-/// The processor must support AVX-512; `out` must be writable for a byte for each character.
+/// The processor must support AVX-512. `out` must be writable for one byte for each character.
 #[inline(always)]
 unsafe fn store_latin1(out: *mut u8, text: &[u8], look: Look) {
-    // SAFETY: the text is not longer than a vector; this function's contract.
+    // SAFETY: the text is not longer than a vector, and `out` is writable by this function's
+    // contract.
     unsafe {
         let v = load_first(text.as_ptr(), text.len());
         let units = _mm512_maskz_compress_epi8(
@@ -154,10 +155,11 @@ fn low_bytes(leads: u64, v: __m512i, before: __m512i, last: __m512i) -> __m512i 
 /// Stores a text whose characters are all at most U+FFFF, as 16-bit units.
 ///
 /// # Safety
-/// The processor must support AVX-512; `out` must be writable for two bytes for each character.
+/// The processor must support AVX-512. `out` must be writable for two bytes for each character.
 #[inline(always)]
 unsafe fn store_ucs2(out: *mut u8, text: &[u8], look: Look) {
-    // SAFETY: the text is not longer than a vector; this function's contract.
+    // SAFETY: the text is not longer than a vector, and `out` is writable by this function's
+    // contract.
     unsafe {
         let v = load_first(text.as_ptr(), text.len());
         let second = following(text, 1);

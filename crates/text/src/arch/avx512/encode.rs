@@ -83,7 +83,7 @@ pub(super) fn latin1_pairs(v: __m512i, twice: &'static [u8; 64]) -> (__m512i, u6
     // byte itself.
     let six = _mm512_multishift_epi64_epi8(_mm512_set1_epi64(0x3036_2026_1016_0006), units);
     let both = select(splat16(0xFF01), six, splat16(0x00C2));
-    // The last byte is cleared of its second highest bit if its highest bit is set.
+    // If the highest bit of the last byte is set, its second highest bit is cleared.
     let bytes =
         _mm512_ternarylogic_epi32::<0x70>(both, _mm512_srli_epi16::<1>(both), splat16(0x4000));
     // ASCII has no lead byte.
@@ -91,8 +91,8 @@ pub(super) fn latin1_pairs(v: __m512i, twice: &'static [u8; 64]) -> (__m512i, u6
     (bytes, _mm512_test_epi8_mask(needed, needed))
 }
 
-/// Byte indices that copy each of the bytes 0 to 31 of a vector twice, into a 16-bit lane; `UPPER`
-/// has the indices for the bytes 32 to 63.
+/// Byte indices that copy each of the bytes 0 to 31 of a vector twice, into the two bytes of a
+/// 16-bit lane. `UPPER` has the indices for the bytes 32 to 63.
 pub(super) static LOWER: [u8; 64] = each_twice(0);
 pub(super) static UPPER: [u8; 64] = each_twice(32);
 
@@ -112,7 +112,8 @@ const fn each_twice(from: u8) -> [u8; 64] {
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vbmi")]
 pub(super) fn two(units: __m512i) -> (__m512i, u64) {
-    // In each lane, the bits from 6 on, and the bits from 0 on.
+    // In each lane, the low byte gets the bits of the unit from 6 on, the high byte those from 0
+    // on.
     let six = _mm512_multishift_epi64_epi8(_mm512_set1_epi64(0x3036_2026_1016_0006), units);
     // In each lane: 0xC0 | six & 0x1F in the low byte, 0x80 | six & 0x3F in the high byte.
     let both = select(splat16(0x3F1F), six, splat16(0x80C0));
@@ -152,15 +153,15 @@ pub(in crate::arch) unsafe fn wide(src: &[u16], out: &mut [MaybeUninit<u8>]) -> 
     let (dst, capacity) = (out.as_mut_ptr().cast::<u8>(), out.len());
     let (p, len) = (src.as_ptr(), src.len());
     if len <= UNITS {
-        // SAFETY: this function's contract.
+        // SAFETY: guaranteed by the caller of this function.
         return unsafe { brief(src, dst, capacity) };
     }
     // SAFETY: every load ends inside src.
     unsafe {
         let mut out = Bounded::<false>::new(dst, capacity);
         let mut at = 0;
-        // 1 if the previous unit is the first half of a surrogate pair of which two bytes have been
-        // written.
+        // 1 if the previous unit is the first half of a surrogate pair, two bytes of which have
+        // been written.
         let mut open = 0;
         // `true` if the previous vector had surrogate pairs: the next one probably has some too.
         let mut is_mixed = false;
@@ -171,8 +172,8 @@ pub(in crate::arch) unsafe fn wide(src: &[u16], out: &mut [MaybeUninit<u8>]) -> 
                 return Some(out.at as usize - dst as usize + n_bytes);
             }
             let v = if n == UNITS {
-                // Two vectors are written per step if all units are of one class and no pair is
-                // incomplete.
+                // Two vectors are written per iteration if all units are of one class and no pair
+                // is incomplete.
                 if len - at >= 2 * UNITS && !is_mixed {
                     let (a, b) = (load(p.add(at).cast()), load(p.add(at + UNITS).cast()));
                     if put_alike(&mut out, p.add(at), a, b) {
@@ -261,8 +262,8 @@ unsafe fn brief(src: &[u16], dst: *mut u8, capacity: usize) -> Option<usize> {
     }
 }
 
-/// Writes the first `n` units of a vector, none a surrogate, as UTF-8. `beyond` is a mask of the
-/// units that are U+0800 or more.
+/// Writes the first `n` units of a vector, none of which is a surrogate, as UTF-8. `beyond` is a
+/// mask of the units that are U+0800 or more.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vl,avx512cd,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
 fn put_without_pairs<const BRIEF: bool>(

@@ -7,8 +7,8 @@ use super::load;
 use crate::decimal::{Byte, Decimal, N_FORMS, POINTS, decimal, decimal_of_float32, form, form_of};
 
 /// 2^52 divided by the powers of ten from 10^8 down to 10^1. A number below 10^8, multiplied by
-/// these factors, becomes eight fixed-point numbers with a 52-bit fraction. The first has no
-/// decimal digit before the binary point, and each following number has one more.
+/// these factors, becomes eight fixed-point numbers with a fraction of 52 bits. The first number
+/// has no decimal digit before the binary point, and each following number has one more.
 static TENTHS: [u64; 8] = {
     let mut all = [0; 8];
     let mut i = 0;
@@ -22,8 +22,8 @@ static TENTHS: [u64; 8] = {
 /// The value that is added to each lane of the first eight digits. The low three bytes of the lane
 /// then are the three characters that a text may contain: the digit, a decimal point, and a `0`.
 const HIGH: i64 = i32::from_le_bytes([b'0', b'.', b'0', 0]) as i64;
-/// The index of the byte to copy for the decimal point (`POINT`), for a zero (`ZERO`), and for the
-/// last digit (`LAST`, which is in the second of the two vectors).
+/// The indices of the bytes to copy: for the decimal point (`POINT`), for a zero (`ZERO`), and for
+/// the last digit (`LAST`, which is in the second of the two vectors).
 const POINT: u8 = 1;
 const ZERO: u8 = 2;
 const LAST: u8 = 65;
@@ -70,7 +70,7 @@ static FORMS: [FloatForm; N_FORMS] = {
 pub(in crate::arch) unsafe fn put(value: f64, out: *mut u8) -> *mut u8 {
     let bits = value.to_bits();
     match decimal(bits) {
-        // SAFETY: this function's contract.
+        // SAFETY: guaranteed by the caller of this function.
         Some(decimal) => unsafe { put_decimal(decimal, (bits >> 63) as usize, out) },
         None => std::ptr::null_mut(),
     }
@@ -87,7 +87,7 @@ pub(in crate::arch) unsafe fn put(value: f64, out: *mut u8) -> *mut u8 {
 pub(in crate::arch) unsafe fn put_float32(value: f32, out: *mut u8) -> *mut u8 {
     let bits = value.to_bits();
     match decimal_of_float32(bits) {
-        // SAFETY: this function's contract.
+        // SAFETY: guaranteed by the caller of this function.
         Some(decimal) => unsafe { put_decimal(decimal, (bits >> 31) as usize, out) },
         None => std::ptr::null_mut(),
     }
@@ -97,7 +97,7 @@ pub(in crate::arch) unsafe fn put_float32(value: f32, out: *mut u8) -> *mut u8 {
 /// is 1. Returns the address after the text.
 ///
 /// # Safety
-/// As [`put`].
+/// `out` must be writable for [`FLOAT_BYTES`](crate::arch::float::FLOAT_BYTES) bytes.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vl,avx512ifma,avx512vbmi,lzcnt")]
 unsafe fn put_decimal(decimal: Decimal, n_signs: usize, out: *mut u8) -> *mut u8 {
@@ -114,7 +114,7 @@ unsafe fn put_decimal(decimal: Decimal, n_signs: usize, out: *mut u8) -> *mut u8
         let tenths = load(TENTHS.as_ptr().cast());
         let ten = _mm512_set1_epi64(10);
         let digits = |eight: u64, above: __m512i| {
-            // The factors are truncated; the addend is larger than the error that this causes.
+            // The factors are rounded down; the addend `tenths` is larger than the resulting error.
             let parts = _mm512_madd52lo_epu64(tenths, _mm512_set1_epi64(eight as i64), tenths);
             _mm512_madd52hi_epu64(above, parts, ten)
         };

@@ -3,9 +3,9 @@
 //!
 //! The UTF-8 bytes of each character are assembled in a vector lane as wide as the longest
 //! character, and the unused bytes of the lanes are removed. An escape of two bytes is assembled in
-//! a lane like a character. Escapes of six bytes (control characters without an escape letter) are
-//! rare: the bytes between two of them are written unchanged, or, if there are many, the text is
-//! written character by character.
+//! a lane like a character. Escapes of six bytes (for control characters without an escape letter)
+//! are rare. A vector with few of them is written as the escapes and the bytes between these; a
+//! vector with many is written character by character.
 //!
 //! Every store is a whole vector: the destination must have space for the longest possible result
 //! and one more vector. The steps for short texts are inlined into callers that were compiled for
@@ -27,7 +27,7 @@ pub(in crate::arch) use wide::{copy_ucs2, short_wide, ucs2, ucs4};
 const UNITS: usize = BYTES / 2;
 
 /// The letter that follows the backslash in the JSON escape of a byte, indexed by the low six bits
-/// of that byte; 0 for bytes that have no such letter and are escaped as `\u` and four digits.
+/// of that byte. The letter is 0 for a byte that is escaped as `\u` and four digits.
 static LETTERS: [u8; 64] = {
     let mut letters = [0; 64];
     letters[0x08] = b'b';
@@ -69,15 +69,15 @@ fn escapes8<const ESCAPES: bool>(v: __m512i) -> u64 {
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vbmi2,popcnt")]
 unsafe fn squeeze(out: *mut u8, bytes: __m512i, needed: u64) -> *mut u8 {
-    // SAFETY: this function's contract.
+    // SAFETY: guaranteed by the caller of this function.
     unsafe {
         store(out, _mm512_maskz_compress_epi8(needed, bytes));
         out.add(needed.count_ones() as usize)
     }
 }
 
-/// Copies at most 64 bytes, which are UTF-8 already. Returns the address after them, or null (with
-/// `ESCAPES`) if one of the bytes must be escaped in JSON.
+/// Copies at most 64 bytes of UTF-8. Returns the address after them. With `ESCAPES`, returns null
+/// if one of the bytes must be escaped in JSON.
 ///
 /// # Safety
 /// `out` must be writable for a vector, and must not overlap `u`.
@@ -95,8 +95,8 @@ pub(in crate::arch) unsafe fn plain<const ESCAPES: bool>(u: &[u8], out: *mut u8)
     }
 }
 
-/// Writes at most 32 bytes of Latin-1 as UTF-8 and returns the address after the result; returns
-/// null (with `ESCAPES`) if a byte must be escaped in JSON.
+/// Writes at most 32 bytes of Latin-1 as UTF-8 and returns the address after the result. Returns
+/// null for a longer text and, with `ESCAPES`, if a byte must be escaped in JSON.
 ///
 /// # Safety
 /// `out` must be writable for a vector of 64 bytes, and must not overlap `u`.
@@ -136,14 +136,15 @@ pub(in crate::arch) unsafe fn latin1<const ESCAPES: bool>(
             return latin1_part(v, u, as_is, stop, which, out);
         }
     }
-    // SAFETY: this function's contract.
+    // SAFETY: guaranteed by the caller of this function.
     unsafe { long_latin1::<ESCAPES>(u, as_is, out) }
 }
 
 /// Implements [`latin1`] for a text of more than 64 bytes.
 ///
 /// # Safety
-/// As [`latin1`].
+/// `out` must be writable for 6 bytes for each byte of `u` and for a vector more, and must not
+/// overlap `u`.
 #[inline(never)]
 #[target_feature(enable = "avx512bw,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
 unsafe fn long_latin1<const ESCAPES: bool>(u: &[u8], as_is: bool, mut out: *mut u8) -> *mut u8 {
@@ -151,8 +152,8 @@ unsafe fn long_latin1<const ESCAPES: bool>(u: &[u8], as_is: bool, mut out: *mut 
     let mut at = 0;
     // SAFETY: every load ends inside u; the space is guaranteed by this function's contract.
     unsafe {
-        // Two vectors per step, of which the second may be incomplete, need one branch, which is
-        // predicted well as long as the text is uniform.
+        // Each iteration processes two vectors, of which the second may be incomplete, with one
+        // branch. The branch is predicted well as long as the text is uniform.
         while as_is && at + BYTES < len {
             let n = (len - at).min(2 * BYTES);
             let (a, b) = (load(p.add(at)), load_first(p.add(at + BYTES), n - BYTES));
@@ -182,16 +183,17 @@ unsafe fn long_latin1<const ESCAPES: bool>(u: &[u8], as_is: bool, mut out: *mut 
 }
 
 /// Writes the bytes of the vector `v` (which contains `u`) whose bits are set in `which`. The bytes
-/// in the mask `stop` are written as a backslash and a letter; if one of them has no escape letter,
+/// in the mask `stop` are written as a backslash and a letter. If one of them has no escape letter,
 /// [`each_escape`] is called. No branch depends on whether there are escapes, because such a branch
 /// would often be mispredicted.
 ///
 /// # Safety
-/// As [`latin1`].
+/// `out` must be writable for 6 bytes for each byte of `u` and for a vector more, and must not
+/// overlap `u`.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
 unsafe fn escaped_part(v: __m512i, u: &[u8], stop: u64, which: u64, out: *mut u8) -> *mut u8 {
-    // SAFETY: this function's contract.
+    // SAFETY: guaranteed by the caller of this function.
     unsafe {
         let letter = letters(v);
         if _mm512_mask_testn_epi8_mask(stop, letter, letter) != 0 {
@@ -213,7 +215,8 @@ const FEW_ESCAPES: u32 = 10;
 /// in the mask `stop` are written as escapes of two or six bytes.
 ///
 /// # Safety
-/// As [`latin1`].
+/// `out` must be writable for 6 bytes for each byte of `u` and for a vector more, and must not
+/// overlap `u`.
 #[inline(never)]
 #[target_feature(enable = "avx512bw,avx512vbmi,avx512vbmi2,bmi1,bmi2,popcnt")]
 unsafe fn each_escape(
@@ -243,11 +246,12 @@ unsafe fn each_escape(
     }
 }
 
-/// Writes the bytes of the vector `v` (which contains `u`) whose bits are set in `which`; those in
-/// the mask `stop` are escaped. With `as_is`, non-ASCII bytes are copied unchanged.
+/// Writes the bytes of the vector `v` (which contains `u`) whose bits are set in `which`. The bytes
+/// in the mask `stop` are escaped. With `as_is`, non-ASCII bytes are copied unchanged.
 ///
 /// # Safety
-/// As [`latin1`].
+/// `out` must be writable for 6 bytes for each byte of `u` and for a vector more, and must not
+/// overlap `u`.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
 unsafe fn latin1_part(
@@ -259,7 +263,7 @@ unsafe fn latin1_part(
     mut out: *mut u8,
 ) -> *mut u8 {
     let high = if as_is { 0 } else { _mm512_movepi8_mask(v) };
-    // SAFETY: this function's contract.
+    // SAFETY: guaranteed by the caller of this function.
     unsafe {
         if stop | high == 0 {
             store(out, v);
@@ -283,11 +287,12 @@ unsafe fn latin1_part(
     out
 }
 
-/// Writes one half of the vector `plain`: those bytes of the half whose bits are set in `which`.
-/// The bytes in the mask `stop` are escape letters, and a backslash is written before each.
+/// Writes one half of the vector `plain`: those bytes of the half whose bits are set in `which`. A
+/// backslash is written before each byte in the mask `stop`, which is an escape letter. `high` is a
+/// mask of the Latin-1 bytes to convert to UTF-8; if it is 0, all bytes are copied unchanged.
 ///
 /// # Safety
-/// As [`latin1`].
+/// `out` must be writable for a vector of 64 bytes.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
 unsafe fn latin1_half(

@@ -1,6 +1,6 @@
 //! The searches of the JSON reader for the end of a string, of a number or of white space. Up to 64
-//! bytes are classified at once, in one vector; zeros are loaded after the end of the text, and are
-//! classified as the end of the token.
+//! bytes are classified at once, in one vector. Zeros are loaded for the bytes after the end of the
+//! text. They are classified as the end of a string, of a number and of white space.
 
 use std::arch::x86_64::*;
 
@@ -13,7 +13,7 @@ use crate::arch::family::{Look, UnescapedLength, escaped};
 #[inline]
 #[target_feature(enable = "avx512bw,bmi2")]
 fn load_start(src: &[u8]) -> __m512i {
-    // SAFETY: as many bytes as there are.
+    // SAFETY: no byte after the end of `src` is loaded.
     unsafe { load_first(src.as_ptr(), src.len()) }
 }
 
@@ -49,7 +49,7 @@ fn plain_u8_long(rest: &[u8]) -> (usize, bool) {
     let mut at = 0;
     // SAFETY: every load ends inside rest.
     unsafe {
-        // This loop handles two vectors per step.
+        // This loop handles two vectors per iteration.
         while at + 2 * BYTES <= len {
             let (a, b) = (load(p.add(at)), load(p.add(at + BYTES)));
             let found = specials(a);
@@ -144,15 +144,15 @@ pub(in crate::arch) fn blank_u8(rest: &[u8]) -> usize {
     }
 }
 
-/// Classifies the first 64 bytes of `rest`; positions after its end are classified as a closing
-/// quote.
+/// Classifies the first 64 bytes of `rest`. Positions after its end are classified as special, as a
+/// closing quote is.
 #[inline]
 #[target_feature(enable = "avx512bw,bmi2")]
 pub(in crate::arch) fn look(rest: &[u8]) -> Look {
     // If there are 64 bytes, they are loaded without a mask: a mask would depend on the position,
     // so this load would wait for the previous scan.
     let v = match rest.first_chunk::<BYTES>() {
-        // SAFETY: 64 bytes.
+        // SAFETY: the array has 64 bytes.
         Some(all) => unsafe { load(all.as_ptr()) },
         None => load_start(rest),
     };
@@ -171,7 +171,7 @@ pub(in crate::arch) fn look(rest: &[u8]) -> Look {
 #[target_feature(enable = "avx512bw,avx512vl,bmi2")]
 fn load_half(src: &[u8]) -> __m256i {
     if let Some(all) = src.first_chunk::<32>() {
-        // SAFETY: 32 bytes.
+        // SAFETY: the array has 32 bytes.
         return unsafe { _mm256_loadu_si256(all.as_ptr().cast()) };
     }
     let mask = _bzhi_u32(u32::MAX, src.len() as u32);
@@ -179,9 +179,9 @@ fn load_half(src: &[u8]) -> __m256i {
     unsafe { _mm256_maskz_loadu_epi8(mask, src.as_ptr().cast()) }
 }
 
-/// Returns the number whose digits start at `at`. It has `n_before` digits; if `n_after` is not 0,
-/// a decimal point and `n_after` digits follow. The decimal point is ignored. There are at most 19
-/// digits in total.
+/// Returns the integer that the digits from position `at` on represent. `n_before` is the number of
+/// digits before the decimal point, and `n_after` the number after it. If `n_after` is 0, there is
+/// no decimal point. There are at most 19 digits in total.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi2")]
 pub(in crate::arch) fn digits(text: &[u8], at: usize, n_before: u32, n_after: u32) -> u64 {
@@ -202,7 +202,7 @@ pub(in crate::arch) fn digits(text: &[u8], at: usize, n_before: u32, n_after: u3
 pub(in crate::arch) fn closing_quote_u8(rest: &[u8]) -> Option<usize> {
     let (mut at, mut carry) = (0, 0);
     while at < rest.len() {
-        // SAFETY: the remaining bytes, at most a vector.
+        // SAFETY: the remaining bytes are loaded, at most a vector.
         let v = unsafe { load_first(rest.as_ptr().add(at), rest.len() - at) };
         let escaped = escaped(_mm512_cmpeq_epi8_mask(v, splat8(b'\\')), &mut carry);
         let quote = _mm512_cmpeq_epi8_mask(v, splat8(b'"')) & !escaped;
@@ -217,7 +217,7 @@ pub(in crate::arch) fn closing_quote_u8(rest: &[u8]) -> Option<usize> {
 }
 
 /// The character that each JSON escape letter denotes (such as a line feed for `n`), indexed by the
-/// low seven bits of the letter; 0 for letters that are not escape letters.
+/// low seven bits of the letter; 0 for bytes that are not escape letters.
 static LETTERS: [u8; 128] = {
     let mut all = [0; 128];
     all[b'"' as usize] = b'"';
@@ -231,8 +231,9 @@ static LETTERS: [u8; 128] = {
     all
 };
 
-/// Copies the body of a JSON string to `out` and replaces its escapes of one letter; stops at the
-/// first escape of another form. `out` must have space for as many bytes as the body has.
+/// Copies the body of a JSON string to `out` and replaces its escapes of one letter. Stops at the
+/// first other escape (`\u`, or an invalid one). `out` must have space for as many bytes as the
+/// body has.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
 pub(in crate::arch) fn unescape_u8(body: &[u8], out: &mut [u8]) -> UnescapedLength {
@@ -261,9 +262,10 @@ pub(in crate::arch) fn unescape_u8(body: &[u8], out: &mut [u8]) -> UnescapedLeng
             let wrong = (_mm512_mask_testn_epi8_mask(escaped, letters, letters)
                 | _mm512_movepi8_mask(v))
                 & escaped;
-            // The backslashes that start an escape; the escaped byte is in this vector or the next.
+            // The backslashes that start an escape. Their escaped byte is in this vector or in the
+            // next one.
             let starts = backslashes & !escaped;
-            // An escape that continues after this vector is left for the next step.
+            // An escape that continues after this vector is processed in the next iteration.
             let mut done = here & !(starts & 1 << (n - 1));
             if wrong != 0 {
                 // Only the bytes before the backslash of the first invalid escape are processed.
@@ -298,7 +300,7 @@ pub(in crate::arch) fn unescape_u8(body: &[u8], out: &mut [u8]) -> UnescapedLeng
 #[inline]
 #[target_feature(enable = "avx512bw,bmi2")]
 unsafe fn put(p: *mut u8, v: __m512i, n: usize) {
-    // SAFETY: this function's contract.
+    // SAFETY: guaranteed by the caller of this function.
     unsafe {
         if n == BYTES {
             store(p, v);
@@ -316,7 +318,7 @@ unsafe fn put(p: *mut u8, v: __m512i, n: usize) {
 #[target_feature(enable = "avx512bw,bmi2")]
 pub(in crate::arch) unsafe fn copy_half(text: &[u8], out: *mut u8) {
     debug_assert!(text.len() <= BYTES);
-    // SAFETY: this function's contract.
+    // SAFETY: guaranteed by the caller of this function.
     unsafe { store_first(out, load_start(text), text.len()) }
 }
 
@@ -330,7 +332,7 @@ pub(in crate::arch) fn starts_with(rest: &[u8], text: &[u8]) -> bool {
         return is_equal(&rest[..text.len()], text);
     }
     let mask = first(text.len());
-    // SAFETY: both have as many bytes.
+    // SAFETY: both texts have the bytes in the mask.
     unsafe {
         let a = _mm512_maskz_loadu_epi8(mask, rest.as_ptr().cast());
         let b = _mm512_maskz_loadu_epi8(mask, text.as_ptr().cast());

@@ -94,7 +94,7 @@ pub(in crate::arch) fn is_utf16(src: &[u16]) -> bool {
 #[target_feature(enable = "avx512bw,avx512cd,bmi2")]
 pub(in crate::arch) fn ucs4(src: &[u32]) -> Option<usize> {
     let (p, len) = (src.as_ptr(), src.len());
-    // Indexed by the number of leading zeros of a unit: the number of its bytes in UTF-8, less one.
+    // For each number of leading zeros of a unit, the number of its bytes in UTF-8, less one.
     let low = _mm512_setr_epi32(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3, 3, 3, 3, 3);
     let high = _mm512_setr_epi32(2, 2, 2, 2, 2, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0);
     let (mut most, mut least) = (_mm512_setzero_si512(), splat32(u32::MAX));

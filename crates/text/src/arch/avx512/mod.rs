@@ -18,8 +18,8 @@
 //! | `json` | converts units of any width to the body of a JSON string |
 //! | `float` | writes floats as text |
 //!
-//! Requires AVX-512 with IFMA, VBMI and VBMI2 (Ice Lake or Zen 4, or newer); the byte compression
-//! of VBMI2 does most of the work.
+//! The kernels require AVX-512 with IFMA, VBMI and VBMI2 (Ice Lake or Zen 4, or newer). The byte
+//! compression of VBMI2 does most of the work.
 
 use std::arch::x86_64::*;
 
@@ -56,7 +56,7 @@ fn first(n: usize) -> u64 {
 #[inline]
 #[target_feature(enable = "avx512f")]
 unsafe fn load(p: *const u8) -> __m512i {
-    // SAFETY: this function's contract.
+    // SAFETY: guaranteed by the caller of this function.
     unsafe { _mm512_loadu_si512(p.cast()) }
 }
 
@@ -67,7 +67,7 @@ unsafe fn load(p: *const u8) -> __m512i {
 #[inline]
 #[target_feature(enable = "avx512bw,bmi2")]
 unsafe fn load_first(p: *const u8, n: usize) -> __m512i {
-    // SAFETY: no lane outside of the mask is accessed; this function's contract.
+    // SAFETY: only lanes in the mask are accessed, which are readable by this function's contract.
     unsafe { _mm512_maskz_loadu_epi8(first(n.min(BYTES)), p.cast()) }
 }
 
@@ -78,7 +78,7 @@ unsafe fn load_first(p: *const u8, n: usize) -> __m512i {
 #[inline]
 #[target_feature(enable = "avx512f")]
 unsafe fn store(p: *mut u8, v: __m512i) {
-    // SAFETY: this function's contract.
+    // SAFETY: guaranteed by the caller of this function.
     unsafe { _mm512_storeu_si512(p.cast(), v) }
 }
 
@@ -89,7 +89,7 @@ unsafe fn store(p: *mut u8, v: __m512i) {
 #[inline]
 #[target_feature(enable = "avx512bw,bmi2")]
 unsafe fn store_first(p: *mut u8, v: __m512i, n: usize) {
-    // SAFETY: no lane outside of the mask is accessed; this function's contract.
+    // SAFETY: only lanes in the mask are accessed, which are writable by this function's contract.
     unsafe { _mm512_mask_storeu_epi8(p.cast(), first(n), v) }
 }
 
@@ -104,7 +104,7 @@ unsafe fn store_first(p: *mut u8, v: __m512i, n: usize) {
 #[target_feature(enable = "avx512bw,avx512vl,bmi2")]
 unsafe fn store_at_end(p: *mut u8, v: __m512i, n: usize, capacity: usize) {
     let which = first(n);
-    // SAFETY: no lane outside of the mask is accessed; this function's contract.
+    // SAFETY: only lanes in the mask are accessed, which are writable by this function's contract.
     unsafe {
         if capacity > BYTES / 2 {
             _mm512_mask_storeu_epi8(p.cast(), which, v);
@@ -193,9 +193,10 @@ impl Out {
     }
 }
 
-/// A destination like [`Out`], except that [`Bounded::put`] may also be called after bytes did not
-/// fit. With `BRIEF`, a store near the end of the destination covers as few bytes past the written
-/// ones as possible. This is faster only for texts that are written with few stores.
+/// A destination like [`Out`], but with a flag for bytes that did not fit, so that its address is
+/// never past its end. With `BRIEF`, a store near the end of the destination covers as few bytes
+/// past the written ones as possible. This is faster only for texts that are written with few
+/// stores.
 struct Bounded<const BRIEF: bool> {
     at: *mut u8,
     end: *mut u8,

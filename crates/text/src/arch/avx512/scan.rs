@@ -13,7 +13,7 @@ pub(in crate::arch) fn is_ascii(src: &[u8]) -> bool {
     // SAFETY: every load ends inside src.
     unsafe {
         let mut at = 0;
-        // Four vectors per step. The loop ends at the first byte that is not ASCII, so that
+        // Four vectors per iteration. The loop ends at the first byte that is not ASCII, so that
         // non-ASCII text is not scanned to its end.
         while at + 4 * BYTES <= len {
             let p = p.add(at);
@@ -213,7 +213,7 @@ pub(in crate::arch) unsafe fn narrow_u16(src: &[u16], out: &mut [MaybeUninit<u8>
 #[inline]
 #[target_feature(enable = "avx512bw,bmi2")]
 unsafe fn load_two(p: *const u16, n: usize) -> (__m512i, __m512i) {
-    // SAFETY: this function's contract; the second vector follows the first if it has any units.
+    // SAFETY: by this function's contract, `n` units are readable; no load ends after them.
     unsafe {
         let lo = load_first(p.cast(), 2 * n);
         let hi = load_first(
@@ -259,8 +259,8 @@ pub(in crate::arch) unsafe fn copy_to_escape(
     }
 }
 
-/// Copies 16-bit units as bytes, up to the first unit that is not ASCII or, with `JSON`, must be
-/// escaped. Returns the number of units copied.
+/// Copies 16-bit units as bytes, up to the first unit that is not ASCII. With `JSON`, a unit that
+/// must be escaped in JSON ends the copy too. Returns the number of units copied.
 ///
 /// # Safety
 /// The processor must support AVX-512, and `out` must have at least as many units as `src`.

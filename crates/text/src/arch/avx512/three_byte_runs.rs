@@ -1,13 +1,14 @@
-//! Decodes runs of three-byte characters of UTF-8, as in text in Chinese, Japanese or Korean.
+//! Decodes runs (uninterrupted sequences) of three-byte characters of UTF-8, as in text in Chinese,
+//! Japanese or Korean.
 //!
-//! Inside a run, the position of a byte determines its role in its character, so no bytes have to
-//! be removed: 21 characters are decoded per step.
+//! Inside a run, the position of a byte determines if it is the first, second or third byte of its
+//! character. So no bytes have to be removed: 21 characters are decoded per iteration.
 
 use std::arch::x86_64::*;
 
 use super::{BYTES, Out, load, splat8, splat16};
 
-/// The number of characters that one step decodes.
+/// The number of characters that one iteration decodes.
 const CHARS: usize = 21;
 const CHARS_BYTES: usize = 3 * CHARS;
 
@@ -52,8 +53,8 @@ pub(super) struct DecodedRun {
     pub(super) is_good: bool,
 }
 
-/// Decodes three-byte characters, 21 characters (63 bytes) per step. Stops when fewer than 64 bytes
-/// remain, or when the next 63 bytes are not 21 three-byte characters.
+/// Decodes three-byte characters, 21 characters (63 bytes) per iteration. Stops when fewer than 64
+/// bytes remain, or when the next 63 bytes are not 21 three-byte characters.
 ///
 /// # Safety
 /// `p` must be readable for `len` bytes.

@@ -16,8 +16,8 @@ pub(super) fn second_halves(v: __m512i) -> u32 {
     _mm512_cmpeq_epi16_mask(_mm512_and_si512(v, splat16(0xFC00)), splat16(0xDC00))
 }
 
-/// Returns the number of units that are not the second half of a surrogate pair: the number of
-/// characters, if the text is well-formed.
+/// Returns the number of units that are not the second half of a surrogate pair. This is the number
+/// of characters if the text is well-formed.
 #[target_feature(enable = "avx512bw,bmi2,popcnt")]
 pub(in crate::arch) fn count(src: &[u16]) -> usize {
     count_ordered::<false>(as_bytes(src))
@@ -25,7 +25,7 @@ pub(in crate::arch) fn count(src: &[u16]) -> usize {
 
 /// Returns the units as bytes.
 fn as_bytes(src: &[u16]) -> &[[u8; 2]] {
-    // SAFETY: two bytes each, at any address.
+    // SAFETY: each unit has two bytes, and bytes need no alignment.
     unsafe { std::slice::from_raw_parts(src.as_ptr().cast(), src.len()) }
 }
 
@@ -89,18 +89,19 @@ pub(super) fn first_halves(v: __m512i) -> u32 {
     _mm512_cmpeq_epi16_mask(_mm512_and_si512(v, splat16(0xFC00)), splat16(0xD800))
 }
 
-/// Decodes UTF-16 and returns the number of 32-bit units; `None` for malformed text, or for more
-/// characters than fit into `out`.
+/// Decodes UTF-16 to 32-bit units and returns their number. Returns `None` if the text is
+/// malformed, or if the characters do not fit into `out`.
 ///
 /// # Safety
 /// The processor must support AVX-512.
 #[target_feature(enable = "avx512bw,avx512vl,avx512vbmi2,bmi2,popcnt")]
 pub(in crate::arch) unsafe fn to_ucs4(src: &[u16], out: &mut [MaybeUninit<u32>]) -> Option<usize> {
-    // SAFETY: this function's contract.
+    // SAFETY: guaranteed by the caller of this function.
     unsafe { to_ucs4_ordered::<false>(as_bytes(src), out) }
 }
 
-/// Decodes UTF-16 in native or (`SWAPPED`) reversed byte order, with the results of [`to_ucs4`].
+/// Decodes UTF-16 in native or (`SWAPPED`) reversed byte order to 32-bit units. Returns their
+/// number; `None` if the text is malformed, or if the characters do not fit into `out`.
 ///
 /// # Safety
 /// The processor must support AVX-512.

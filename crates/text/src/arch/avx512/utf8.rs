@@ -2,8 +2,8 @@
 //!
 //! Each vector is loaded three or four times, one byte further each time, so that every position
 //! has a byte and the bytes that follow it. A unit is assembled at every position, and the
-//! positions at which no character starts are removed. A step depends on the previous step only for
-//! the position of its output, and no branch depends on a single character.
+//! positions at which no character starts are removed. An iteration depends on the previous one
+//! only for the position of its output, and no branch depends on a single character.
 //!
 //! Validation consists mostly of bit masks: continuation bytes must be exactly where the lead bytes
 //! before them require them. The other errors (overlong forms, surrogates and values past U+10FFFF)
@@ -224,8 +224,8 @@ pub(in crate::arch) unsafe fn to_latin1<const CHECK: bool>(
     n_bytes.filter(|_| check.is_good())
 }
 
-/// A character of four bytes ends in the same vector if it starts at one of the first `WHOLE`
-/// positions of the vector.
+/// The number of positions in a vector at which a character of four bytes may start so that it ends
+/// in the same vector.
 const WHOLE: usize = BYTES - 3;
 
 /// Decodes any UTF-8 to 32-bit units, and returns the number of units. Returns `None` if `out` is
@@ -331,8 +331,8 @@ fn put_ascii(out: &mut Out, v: __m512i) {
 #[target_feature(enable = "avx512bw")]
 fn code_points(bytes: __m512i) -> __m512i {
     let class = _mm512_srli_epi32::<28>(bytes);
-    // Indexed by the high half of the first byte: the number of bits to the right of the character,
-    // and the bits of the lane that belong to the code point.
+    // For each value of the upper four bits of the first byte: the number of bits of the lane below
+    // the bytes of the character, and the bits of the lane that belong to the code point.
     let shift = _mm512_setr_epi32(24, 24, 24, 24, 24, 24, 24, 24, 16, 16, 16, 16, 16, 16, 8, 0);
     let bits = _mm512_setr_epi32(
         0x7F,

@@ -21,7 +21,7 @@ const LARGE_BYTES: usize = 16 << 20;
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vl,bmi2")]
 unsafe fn wide<const W: usize>(p: *const u8, n: usize) -> __m512i {
-    // SAFETY: no lane outside of the mask is touched; this function's contract.
+    // SAFETY: only lanes in the mask are loaded, which are readable by this function's contract.
     unsafe {
         if W == 2 {
             _mm512_cvtepu8_epi16(_mm256_maskz_loadu_epi8(first(n.min(32)) as u32, p.cast()))

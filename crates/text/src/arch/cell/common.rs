@@ -103,7 +103,7 @@ impl CellSteps for Common {
 
     #[inline(always)]
     unsafe fn copy(self, text: &[u8], out: *mut u8) {
-        // SAFETY: this function's contract.
+        // SAFETY: guaranteed by the caller of this function.
         unsafe { std::ptr::copy_nonoverlapping(text.as_ptr(), out, text.len()) }
     }
 
@@ -116,7 +116,7 @@ impl CellSteps for Common {
         Some(encoded(new, 2 * u.len(), |out| {
             for (i, &b) in u.iter().enumerate() {
                 let unit = if SWAPPED { [0, b] } else { [b, 0] };
-                // SAFETY: `out` has two bytes for each unit.
+                // SAFETY: `out` has two bytes for each unit of `u`.
                 unsafe { out.cast::<[u8; 2]>().add(i).write(unit) };
             }
         }))

@@ -33,7 +33,7 @@ impl CanaryBuffer {
     /// The buffer must have space for `n` units of type `U`.
     unsafe fn slice<U>(&mut self, n: usize) -> &mut [MaybeUninit<U>] {
         assert!(n * size_of::<U>() <= self.len);
-        // SAFETY: inside the vector, and aligned as it is.
+        // SAFETY: the slice is inside the vector, and aligned as the vector is.
         unsafe { std::slice::from_raw_parts_mut(self.bytes.as_mut_ptr().add(1).cast(), n) }
     }
 
@@ -60,7 +60,7 @@ impl NewStr for Maker {
     }
 
     fn data<'a>(&self, (shape, buffer): &'a mut Self::Str) -> StrData<'a> {
-        // SAFETY: made for this shape.
+        // SAFETY: the buffer was made for this shape.
         unsafe {
             match shape.kind {
                 Kind::Ascii | Kind::Latin1 => StrData::One(buffer.slice(shape.n_chars)),
@@ -81,7 +81,7 @@ impl NewBytes for Maker {
 
     fn data<'a>(&self, made: &'a mut CanaryBuffer) -> &'a mut [MaybeUninit<u8>] {
         let len = made.len;
-        // SAFETY: as long as the buffer.
+        // SAFETY: the slice is as long as the buffer.
         unsafe { made.slice(len) }
     }
 }
@@ -152,7 +152,7 @@ impl AtEnd {
     }
 
     pub(in crate::arch) fn with<R>(&self, bytes: &[u8], f: impl FnOnce(&[u8]) -> R) -> R {
-        // SAFETY: inside the first page, which nothing else refers to.
+        // SAFETY: the slice is inside the first page, to which nothing else refers.
         f(unsafe {
             let at = self.page.add(Self::PAGE - bytes.len());
             at.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
@@ -267,8 +267,8 @@ fn check_encode(text: &[u16]) {
         let units = units.map(|u| if swapped { u.swap_bytes() } else { *u });
         Some(units.flat_map(u16::to_ne_bytes).collect::<Vec<u8>>())
     };
-    // A text is converted as a cell if it is not too long: its 32-bit units, or its UTF-16 for
-    // other units.
+    // A text is converted as a cell if it is not too long. The limit applies to its 32-bit units,
+    // or to its length in UTF-16 if its units are narrower.
     let fits = match units {
         Units::Utf32(u) => 4 * u.len() <= MOST_CELL_BYTES,
         _ => 2 * chars.len() <= MOST_CELL_BYTES,

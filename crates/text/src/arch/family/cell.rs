@@ -5,7 +5,7 @@ use crate::arch::new_cell::{MaybeBytes, MaybeStr};
 use crate::new_object::{NewBytes, NewStr};
 
 /// The conversions of cells that each kernel family implements. A text must not be longer than 128
-/// bytes in UTF-16.
+/// bytes in UTF-16. A method returns `None` for text that the family does not convert.
 pub trait CellSteps: Copy {
     fn make_utf16<const SWAPPED: bool, N: NewStr>(self, text: &[u8], new: &mut N) -> MaybeStr<N>;
     fn make_utf8<N: NewStr>(self, text: &[u8], new: &mut N) -> MaybeStr<N>;

@@ -26,9 +26,9 @@ pub const JSON_PLAIN_UNITS: usize = 32;
 /// bug in the caller.
 pub trait JsonKernels: Copy {
     /// Writes at most [`JSON_PLAIN_BYTES`] bytes of ASCII or UTF-8, and returns the address after
-    /// them; `None` if one of them must be escaped. Most texts are written by this method. The
-    /// method does not check the space: the caller checks once that the output has space for the
-    /// text and for the bytes that the caller writes before and after the text.
+    /// them. Returns `None` if one of the bytes must be escaped. Most texts are written by this
+    /// method. The method does not check the space: the caller checks once that the output has
+    /// space for the text and for the bytes that the caller writes before and after the text.
     ///
     /// # Safety
     /// `out` must be writable for [`JSON_PLAIN_BYTES`], and must not overlap `u`.
@@ -39,7 +39,7 @@ pub trait JsonKernels: Copy {
     /// implement it.
     ///
     /// # Safety
-    /// As [`JsonKernels::json_plain`].
+    /// `out` must be writable for [`JSON_PLAIN_BYTES`], and must not overlap `u`.
     unsafe fn json_short_latin1(self, u: &[u8], out: *mut u8) -> Option<*mut u8>;
 
     /// Writes 16-bit units as UTF-8, and returns the address after them. Returns `None` if a unit
@@ -47,14 +47,14 @@ pub trait JsonKernels: Copy {
     /// kernel family does not implement it.
     ///
     /// # Safety
-    /// As [`JsonKernels::json_plain`].
+    /// `out` must be writable for [`JSON_PLAIN_BYTES`], and must not overlap `u`.
     unsafe fn json_short_ucs2(self, u: &[u16], out: *mut u8) -> Option<*mut u8>;
 
     /// Copies at most [`JSON_PLAIN_UNITS`] 16-bit units. Returns `false` if one of them must be
     /// escaped or is a surrogate; the contents of `out` are then unspecified.
     ///
     /// # Safety
-    /// `out` must be writable for [`JSON_PLAIN_UNITS`], and must not overlap `u`.
+    /// `out` must be writable for [`JSON_PLAIN_UNITS`] units, and must not overlap `u`.
     unsafe fn json_copy_ucs2(self, u: &[u16], out: *mut u16) -> bool;
 
     /// Writes the text that [`put_float`](crate::arch::float::put_float) writes for the float, and
@@ -66,11 +66,12 @@ pub trait JsonKernels: Copy {
     /// `out` must be writable for [`FLOAT_BYTES`](crate::arch::float::FLOAT_BYTES).
     unsafe fn json_float(self, value: f64, out: *mut u8) -> Option<*mut u8>;
 
-    /// Writes a 32-bit float, in the way in which [`JsonKernels::json_float`] writes a 64-bit
-    /// float.
+    /// Writes the text that [`put_float32`](crate::arch::float::put_float32) writes for the float,
+    /// and returns the address after the text. Returns `None`, and writes nothing, for a float that
+    /// `put_float32` does not write, or if this family's code is not faster.
     ///
     /// # Safety
-    /// As [`JsonKernels::json_float`].
+    /// `out` must be writable for [`FLOAT_BYTES`](crate::arch::float::FLOAT_BYTES).
     unsafe fn json_float32(self, value: f32, out: *mut u8) -> Option<*mut u8>;
 
     /// Writes Latin-1 as the body of a JSON string. `is_ascii` is `true` if all bytes are known to
@@ -80,13 +81,13 @@ pub trait JsonKernels: Copy {
     /// Writes valid UTF-8 as the body of a JSON string.
     fn put_json_utf8(self, u: &[u8], pen: &mut Pen<'_>);
 
-    /// Writes 16-bit units, each a character, as the body of a JSON string. Returns `false`, and
-    /// writes nothing, if one is a surrogate.
+    /// Writes 16-bit units, each of which is a character, as the body of a JSON string. Returns
+    /// `false`, and writes nothing, if one of them is a surrogate.
     #[must_use]
     fn put_json_ucs2(self, u: &[u16], pen: &mut Pen<'_>) -> bool;
 
     /// Writes 32-bit units as the body of a JSON string. Returns `false`, and writes nothing, if
-    /// one is a surrogate or past U+10FFFF.
+    /// one of them is a surrogate or past U+10FFFF.
     #[must_use]
     fn put_json_ucs4(self, u: &[u32], pen: &mut Pen<'_>) -> bool;
 }

@@ -9,8 +9,8 @@ use crate::arch::new_cell::MOST_CELL_BYTES;
 pub struct Ascii<'a>(pub(in crate::arch) &'a [u8]);
 
 impl<'a> Ascii<'a> {
-    /// Returns the text as [`Ascii`] if it is ASCII and at most [`MOST_CELL_BYTES`] long; `None`
-    /// otherwise. The check is inlined and uses the kernels of `K`.
+    /// Returns the text as [`Ascii`] if it is ASCII and has at most [`MOST_CELL_BYTES`] bytes;
+    /// otherwise `None`. The check is inlined and uses the kernels of `K`.
     #[inline(always)]
     #[must_use]
     pub fn of_cell<K: CellSteps>(kernels: K, text: &'a [u8]) -> Option<Ascii<'a>> {
@@ -64,7 +64,8 @@ pub struct ShortNumber {
     pub n_after: usize,
 }
 
-/// The classes of 64 bytes of JSON text. Each mask has one bit per byte.
+/// A classification of 64 bytes of JSON text. Each mask has one bit per byte; the first byte has
+/// the lowest bit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Look {
     /// A mask of the bytes at which a search in a string stops: `"`, `\`, and bytes below U+0020.
@@ -111,35 +112,35 @@ pub trait JsonSteps: Copy {
     /// string and number is faster.
     const LOOKS: bool;
 
-    /// Classifies the first 64 bytes of `rest`. Positions after the end of `rest` are classified as
-    /// special.
+    /// Classifies the first 64 bytes of `rest`. If `rest` is shorter, the missing bytes are
+    /// classified as special, so that a search stops at the end of `rest`.
     fn look(self, rest: &[u8]) -> Look;
 
-    /// Returns the integer that the digits from position `at` on form. There are `n_before` digits;
-    /// if `n_after` is not 0, a decimal point (which is ignored) and `n_after` digits follow. There
-    /// are at most 19 digits in total.
+    /// Returns the integer that the digits from position `at` on represent. `n_before` is the
+    /// number of digits before the decimal point, and `n_after` the number after it. If `n_after`
+    /// is 0, there is no decimal point. There are at most 19 digits in total.
     fn digits(self, text: &[u8], at: usize, n_before: u32, n_after: u32) -> u64;
 
-    /// Returns the offset of the closing quote of a string. `rest` starts inside the string and
-    /// outside of an escape. Returns `None` if there is no closing quote, or if a character below
-    /// U+0020 precedes it.
+    /// Returns the offset of the closing quote of a string. `rest` starts inside the string, and
+    /// its first byte is not escaped. Returns `None` if there is no closing quote, or if a byte
+    /// below U+0020 precedes it.
     fn closing_quote_u8(self, rest: &[u8]) -> Option<usize>;
 
     /// Copies the body of a string to `out` and replaces its escapes of one letter, such as `\n`.
-    /// Stops at the first escape of another form (`\u`, or an invalid one). `body` must have no
-    /// character below U+0020.
+    /// Stops at the first other escape (`\u`, or an invalid one). `body` must have no character
+    /// below U+0020.
     ///
     /// # Panics
-    /// If `out` is shorter than the body.
+    /// Panics if `out` is shorter than the body.
     fn unescape_u8(self, body: &[u8], out: &mut [u8]) -> UnescapedLength;
 
     /// Copies a text of at most 64 bytes to `out`.
     ///
-    /// The method makes only one store: a second store under an empty mask stalls if its
-    /// destination is on a page that was not accessed before.
+    /// The method makes only one store. A second store, under a mask that is empty for short text,
+    /// would stall if its destination is on a page that was not accessed before.
     ///
     /// # Safety
-    /// `out` must have space for as many bytes, and must not overlap the text.
+    /// `out` must be writable for as many bytes as `text` has, and must not overlap `text`.
     unsafe fn copy_half(self, text: &[u8], out: *mut u8);
 
     /// Returns `true` if `rest` starts with `text`.
@@ -147,16 +148,16 @@ pub trait JsonSteps: Copy {
 }
 
 /// Returns a mask of the bytes that are escaped by the backslash before them. `carry` is 1 if the
-/// previous vector ended with a backslash that escapes the first byte of this vector, otherwise 0.
-/// The function updates `carry` for the next vector.
+/// previous vector ended with a backslash that escapes the first byte of this vector, and 0
+/// otherwise. The function sets `carry` for the next vector.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub(in crate::arch) fn escaped(backslashes: u64, carry: &mut u64) -> u64 {
     const EVEN: u64 = 0x5555_5555_5555_5555;
     let open = backslashes & !*carry;
     let follows = open << 1 | *carry;
-    // The addition carries through the runs of backslashes that start at an odd position, which
-    // inverts the parity of their bits (the algorithm of simdjson).
+    // A carry of this addition passes through each sequence of backslashes that starts at an odd
+    // position, which inverts the parity of the bits in this sequence (the algorithm of simdjson).
     let odd_starts = open & !EVEN & !follows;
     let (sum, over) = odd_starts.overflowing_add(open);
     *carry = u64::from(over);

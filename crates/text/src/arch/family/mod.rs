@@ -23,8 +23,9 @@ pub(super) use json_read::escaped;
 pub use json_read::{Ascii, JsonSteps, Look, Plain, ShortNumber, UnescapedLength};
 pub use utf8::{UTF8_SHORT_BYTES, Utf8Kernels, utf8_capacity};
 
-/// Defines the methods of a kernel family, each of which is a function: `fn name(arguments) ->
-/// result = function;`, with `!unsafe` before it if the method is unsafe.
+/// Defines methods of a kernel family. Each method calls a function with the same arguments. A
+/// method is written as `fn name(arguments) -> result = function;`, with `!unsafe` before it if it
+/// is unsafe.
 #[cfg(target_arch = "x86_64")]
 macro_rules! steps {
     ($(
@@ -67,9 +68,8 @@ impl Work for LargestUnit<'_> {
     }
 }
 
-/// Runs the task with the kernels that every processor supports. Like the functions of the other
-/// families, this is a separate function, so that the variables of the task are not on the caller's
-/// stack.
+/// Runs the task with the kernels that every processor supports. The function is not inlined, like
+/// those of the other families, so that the variables of the task are not on the caller's stack.
 #[inline(never)]
 pub(super) fn on_common<W: Work>(work: W) -> W::Output {
     work.run(Common)

@@ -22,19 +22,19 @@ pub trait Utf8Kernels: Copy {
     /// longer than [`UTF8_SHORT_BYTES`].
     unsafe fn utf8_bytes(self, u: &[u8], out: *mut u8) -> *mut u8;
 
-    /// Writes Latin-1 as UTF-8, and returns the address after it; `None` if the text is too long
-    /// for this method, or if this kernel family does not implement it.
+    /// Writes Latin-1 as UTF-8, and returns the address after it. Returns `None` if the text is too
+    /// long for this method, or if this kernel family does not implement it.
     ///
     /// # Safety
     /// `out` must be writable for [`UTF8_SHORT_BYTES`], and must not overlap `u`.
     unsafe fn utf8_short_latin1(self, u: &[u8], out: *mut u8) -> Option<*mut u8>;
 
-    /// Writes 16-bit units as UTF-8, and returns the address after them. Returns `None` if one is a
-    /// surrogate, if the text is too long for this method, or if this kernel family does not
-    /// implement it.
+    /// Writes 16-bit units as UTF-8, and returns the address after them. Returns `None` if one of
+    /// them is a surrogate, if the text is too long for this method, or if this kernel family does
+    /// not implement it.
     ///
     /// # Safety
-    /// As [`Utf8Kernels::utf8_short_latin1`].
+    /// `out` must be writable for [`UTF8_SHORT_BYTES`], and must not overlap `u`.
     unsafe fn utf8_short_ucs2(self, u: &[u16], out: *mut u8) -> Option<*mut u8>;
 
     /// Writes Latin-1 of any length as UTF-8.
@@ -44,13 +44,13 @@ pub trait Utf8Kernels: Copy {
     /// a bug in the caller.
     fn put_utf8_latin1(self, u: &[u8], pen: &mut Pen<'_>);
 
-    /// Writes 16-bit units, each a character, as UTF-8. Returns `false`, and writes nothing, if one
-    /// is a surrogate.
+    /// Writes 16-bit units, each of which is a character, as UTF-8. Returns `false`, and writes
+    /// nothing, if one of them is a surrogate.
     #[must_use]
     fn put_utf8_ucs2(self, u: &[u16], pen: &mut Pen<'_>) -> bool;
 
-    /// Writes 32-bit units as UTF-8. Returns `false`, and writes nothing, if one is a surrogate or
-    /// past U+10FFFF.
+    /// Writes 32-bit units as UTF-8. Returns `false`, and writes nothing, if one of them is a
+    /// surrogate or past U+10FFFF.
     #[must_use]
     fn put_utf8_ucs4(self, u: &[u32], pen: &mut Pen<'_>) -> bool;
 }

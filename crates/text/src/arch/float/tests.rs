@@ -17,7 +17,7 @@ impl Work for Written {
 
     #[inline(always)]
     fn run<K: Kernels>(self, kernels: K) -> Option<String> {
-        // SAFETY: the buffer is as large.
+        // SAFETY: the buffer has more than `FLOAT_BYTES` bytes.
         written(|out| unsafe { kernels.json_float(self.0, out) })
     }
 }
@@ -40,13 +40,13 @@ impl Work for Written32 {
 
     #[inline(always)]
     fn run<K: Kernels>(self, kernels: K) -> Option<String> {
-        // SAFETY: the buffer is as large.
+        // SAFETY: the buffer has more than `FLOAT_BYTES` bytes.
         written(|out| unsafe { kernels.json_float32(self.0, out) })
     }
 }
 
 /// Compares the output of all writers for a 32-bit float with the expected text. Returns `true` if
-/// the float is one that they write.
+/// the float is in the range that the writers write.
 fn check_32(value: f32) -> bool {
     let is_for_us = value.abs() >= 1.0 / 65_536.0 && value.abs() < (1_u32 << 23) as f32;
     let expected = is_for_us.then(|| zmij::Buffer::new().format(value).to_owned());
@@ -59,7 +59,7 @@ fn check_32(value: f32) -> bool {
     if let Some(vector) = with_avx2(Written32(value)) {
         assert_eq!(vector, expected, "{value:e} by AVX2");
     }
-    // SAFETY: the buffer is as large.
+    // SAFETY: the buffer has more than `FLOAT_BYTES` bytes.
     let reference = written(|out| unsafe { put_of_float32(value, out) });
     assert_eq!(reference, expected, "{value:e} by the reference");
     let mut sink = Vec::new();
@@ -75,7 +75,7 @@ fn floats_of_32_bits_are_shortest_at_powers_of_two_and_between() {
     let mut n_written = 0;
     for exponent in 0..256 {
         // The first 300 and the last 300 fractions of each power of two, and every 997th of the
-        // others.
+        // fractions.
         let fractions = (0..300)
             .chain((0x80_0000 - 300)..0x80_0000)
             .chain((exponent..0x80_0000).step_by(997));
@@ -103,7 +103,7 @@ fn floats_of_32_bits_next_to_short_decimals_are_shortest() {
 }
 
 /// Compares the output of all writers for a 64-bit float with the expected text. Returns `true` if
-/// the float is one that they write.
+/// the float is in the range that the writers write.
 fn check(value: f64) -> bool {
     let is_for_us = value.abs() >= 1.0 / 65_536.0 && value.abs() < (1_u64 << 52) as f64;
     let expected = is_for_us.then(|| zmij::Buffer::new().format(value).to_owned());
@@ -116,7 +116,7 @@ fn check(value: f64) -> bool {
     if let Some(vector) = with_avx2(Written(value)) {
         assert_eq!(vector, expected, "{value:e} by AVX2");
     }
-    // SAFETY: the buffer is as large.
+    // SAFETY: the buffer has more than `FLOAT_BYTES` bytes.
     let scalar = written(|out| unsafe { put(value, out) });
     assert_eq!(scalar, expected, "{value:e} by the scalar implementation");
     let mut sink = Vec::new();
@@ -181,7 +181,8 @@ fn zero_and_floats_of_other_magnitudes_are_not_written() {
     }
 }
 
-/// Checks `n` random floats: floats of random bits and floats of random digits.
+/// Checks `n` random floats: floats of random bits and floats of random digits. Returns the number
+/// of floats that were written.
 fn random(n: u64) -> u64 {
     let mut state = 0x9E37_79B9_7F4A_7C15_u64;
     let mut n_written = 0;
@@ -224,7 +225,7 @@ fn a_hundred_million_floats_are_shortest() {
 fn all_floats_of_32_bits_are_shortest() {
     for bits in (127 - 16) << 23..(127 + 23) << 23 {
         let value = f32::from_bits(bits);
-        // SAFETY: the buffer is as large.
+        // SAFETY: the buffer has more than `FLOAT_BYTES` bytes.
         let ours = written(|out| unsafe { put_of_float32(value, out) });
         assert_eq!(ours.as_deref(), Some(zmij::Buffer::new().format(value)));
     }

@@ -11,7 +11,7 @@ use crate::arch::family::{Kernels, Work};
 use crate::sink::Pen;
 use crate::{Policy, Units, naive};
 
-/// A text in one of the forms that the kernels accept, with which a kernel is called.
+/// A text with which a kernel is called, in the unit width that the kernel accepts.
 #[derive(Clone, Copy)]
 enum JsonText<'a> {
     Latin1(&'a [u8], bool),
@@ -110,7 +110,7 @@ impl Work for Copied<'_> {
 fn copied<K: JsonKernels>(kernels: K, u: &[u16]) -> Option<Vec<u16>> {
     const CANARY: u16 = 0xA5A5;
     let mut buffer = [CANARY; 2 * JSON_PLAIN_UNITS];
-    // SAFETY: the buffer takes twice as many units as are written.
+    // SAFETY: the buffer has space for twice as many units as are written.
     let is_plain = unsafe { kernels.json_copy_ucs2(u, buffer.as_mut_ptr()) };
     assert!(buffer[JSON_PLAIN_UNITS..].iter().all(|&u| u == CANARY));
     is_plain.then(|| buffer[..u.len()].to_vec())

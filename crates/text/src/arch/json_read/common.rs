@@ -66,7 +66,7 @@ impl JsonSteps for Common {
 
     #[inline(always)]
     unsafe fn copy_half(self, text: &[u8], out: *mut u8) {
-        // SAFETY: this function's contract.
+        // SAFETY: guaranteed by the caller of this function.
         unsafe { std::ptr::copy_nonoverlapping(text.as_ptr(), out, text.len()) }
     }
 

@@ -14,7 +14,7 @@ const BYTES: usize = 64;
 /// The largest number of decimal digits whose value always fits into 64 bits.
 const MOST_DIGITS: u32 = 19;
 
-/// A JSON text, and the result of the last scan of it.
+/// A JSON text, and the result of its last scan.
 #[derive(Debug)]
 pub struct Scan<'a, K> {
     kernels: K,
@@ -25,7 +25,7 @@ pub struct Scan<'a, K> {
 }
 
 impl<'a, K: Kernels> Scan<'a, K> {
-    /// Creates a scanner for the text, of which nothing has been scanned.
+    /// Creates a scanner for a text that was not scanned yet.
     #[inline(always)]
     pub fn new(kernels: K, text: &'a [u8]) -> Scan<'a, K> {
         Scan {
@@ -70,8 +70,8 @@ impl<'a, K: Kernels> Scan<'a, K> {
         }
         let special = self.look.special >> offset;
         let n = special.trailing_zeros() as usize;
-        // Bytes after the end are classified as special, so `n` ends at the end of the text at
-        // most.
+        // Bytes after the end of the text are classified as special, so `at + n` is not past that
+        // end.
         let text = &self.text[at..at + n];
         let before = special ^ (special - 1);
         if self.look.high >> offset & before == 0 {
@@ -112,8 +112,8 @@ impl<'a, K: Kernels> Scan<'a, K> {
             return scalar::short_number(&self.text[at..]);
         }
         let mut offset = self.offset(at);
-        // From this offset on, the longest number might not end in the scanned bytes with one more
-        // byte after it.
+        // From this offset on, a number with the most digits, its decimal point and the byte after
+        // it might not all be inside the scanned bytes.
         if offset > BYTES - 2 - MOST_DIGITS as usize - 1 {
             self.look_from(at);
             offset = 0;

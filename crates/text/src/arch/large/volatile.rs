@@ -16,8 +16,8 @@ use crate::convert::make_ordered_one_to_one;
 use crate::new_object::{MadeStr, NewStr, StrData};
 use crate::{ByteSink, Encoding, Kind, Order, Shape, SinkFull, Units};
 
-/// Texts of at most this many bytes are copied to private memory as a whole, and the copy is
-/// decoded by the usual functions.
+/// A text of fewer bytes than this is copied to private memory as a whole, and the copy is decoded
+/// by the usual functions.
 const LEAST_BYTES: usize = 1024;
 
 /// `true` if the bytes of little-endian units have to be swapped on this machine.
@@ -60,7 +60,7 @@ impl<'a> VolatileBytes<'a> {
     /// Copies the bytes from position `from` on into all of `to`.
     ///
     /// # Panics
-    /// Panics if fewer bytes remain.
+    /// Panics if fewer than `to.len()` bytes remain after `from`.
     pub fn copy_to<'t>(&self, from: usize, to: &'t mut [MaybeUninit<u8>]) -> &'t [u8] {
         assert!(from <= self.len && to.len() <= self.len - from);
         // SAFETY: both ranges were checked above. `to` is borrowed mutably, so nothing else refers
@@ -74,7 +74,7 @@ impl<'a> VolatileBytes<'a> {
     /// Appends a private copy of all bytes to `to`.
     ///
     /// # Panics
-    /// Panics if `to` has less spare capacity.
+    /// Panics if the spare capacity of `to` is smaller than this memory.
     pub fn append_to(&self, to: &mut Vec<u8>) {
         self.copy_to(0, &mut to.spare_capacity_mut()[..self.len]);
         // SAFETY: that many bytes of the spare capacity were just written.
@@ -84,7 +84,7 @@ impl<'a> VolatileBytes<'a> {
     /// Appends all bytes to a sink. Copies: the bytes are copied once.
     ///
     /// # Errors
-    /// [`SinkFull`].
+    /// [`SinkFull`] if the sink has no space for the bytes.
     pub fn put_to(&self, sink: &mut dyn ByteSink) -> Result<(), SinkFull> {
         // The sink stores as many bytes as the slice has, whatever their values.
         sink.put(self.unstable())
@@ -98,7 +98,7 @@ impl<'a> VolatileBytes<'a> {
     pub fn after(&self, from: usize) -> Self {
         assert!(from <= self.len);
         VolatileBytes {
-            // SAFETY: inside of the memory or at its end, checked above.
+            // SAFETY: the address is inside the memory or at its end, checked above.
             at: unsafe { self.at.add(from) },
             len: self.len - from,
             ..*self
@@ -118,8 +118,8 @@ impl<'a> VolatileBytes<'a> {
 /// Makes a `str` from a text that may change during the conversion. Its kind is the narrowest that
 /// can store the units as they were read.
 ///
-/// Returns `None` if the text is short or malformed, if it was changed, or if its encoding has no
-/// kernels; the caller then decodes a private copy.
+/// Returns `None` if the text is short or malformed, if it was changed during the conversion, or if
+/// its encoding has no kernels. The caller then decodes a private copy.
 ///
 /// Copies: the text is copied once, by its conversion into the `str`.
 ///
@@ -161,7 +161,7 @@ pub fn make_volatile<N: NewStr>(
 }
 
 /// Makes a `str` as [`make_large`](super::make_large) does, from text that may change during the
-/// conversion. Also returns `None` if the text was changed; the caller then uses
+/// conversion. Also returns `None` if the text was changed. The caller then uses
 /// [`Measured::write_volatile`](crate::Measured::write_volatile).
 ///
 /// # Errors

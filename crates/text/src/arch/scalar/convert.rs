@@ -19,8 +19,8 @@ pub(crate) fn utf8_len_of(c: u32) -> usize {
     1 + usize::from(c >= 0x80) + usize::from(c >= 0x800) + usize::from(c >= 0x1_0000)
 }
 
-/// Writes each code point as one unit and returns their number. Returns `None` if a code point does
-/// not fit into a unit, or if there are more code points than units in `out`.
+/// Writes each code point as one unit and returns the number of units. Returns `None` if a code
+/// point does not fit into a unit, or if there are more code points than units in `out`.
 pub(crate) fn fill<U: TryFrom<u32>>(
     code_points: impl Iterator<Item = u32>,
     out: &mut [MaybeUninit<U>],
@@ -92,8 +92,8 @@ pub(in crate::arch) fn utf8_to_utf16(src: &[u8], out: &mut [MaybeUninit<u16>]) -
     Some(n)
 }
 
-/// Converts text of any form to UTF-8. Returns the number of bytes written; `None` if the text is
-/// malformed or the result does not fit into `out`.
+/// Converts text of any [`Units`] variant to UTF-8. Returns the number of bytes written; `None` if
+/// the text is malformed or the result does not fit into `out`.
 #[inline(never)]
 pub(in crate::arch) fn to_utf8(units: Units<'_>, out: &mut [MaybeUninit<u8>]) -> Option<usize> {
     let mut n = 0;
@@ -177,7 +177,7 @@ pub(in crate::arch) fn count_ordered_utf16<const SWAPPED: bool>(src: &[[u8; 2]])
     src.len() - src.iter().filter(|&&unit| is_second(unit)).count()
 }
 
-/// Returns the code points of valid UTF-8. For malformed text, the numbers returned have no
+/// Returns the code points of valid UTF-8. For malformed text, the returned numbers have no
 /// meaning, but nothing past the end is read.
 pub(crate) fn chars_of(src: &[u8]) -> impl Iterator<Item = u32> + '_ {
     let mut at = 0;
@@ -198,7 +198,7 @@ pub(crate) fn chars_of(src: &[u8]) -> impl Iterator<Item = u32> + '_ {
     })
 }
 
-/// Converts code points to UTF-16 units.
+/// Converts code points to the units of UTF-16, each as a 32-bit number.
 pub(crate) fn utf16_of(code_points: impl Iterator<Item = u32>) -> impl Iterator<Item = u32> {
     code_points.flat_map(|c| {
         let (high, low) = match c.checked_sub(0x1_0000) {
@@ -254,15 +254,16 @@ pub(crate) unsafe fn write_utf8(c: u32, dst: *mut u8) -> usize {
 
 /// Writes Unicode scalar values as UTF-8 and returns the number of bytes; `None` if they do not fit
 /// into `out`. The bytes of each character are assembled in one integer and stored together,
-/// without a branch on their number. Near the end, where four bytes would not fit, they are stored
-/// one by one.
+/// without a branch on their number. Near the end of `out`, where a store of four bytes would not
+/// fit, the bytes are stored one by one.
 fn write_all_utf8(src: &[u32], out: &mut [MaybeUninit<u8>]) -> Option<usize> {
     let (dst, n) = (out.as_mut_ptr().cast::<u8>(), out.len());
-    // Indexed by the number of bytes before the last: the prefix bits of the lead byte.
+    // The prefix bits of the lead byte in addition to 0x80, by the number of bytes that follow it.
     const LEADS: [u32; 4] = [0, 0x40, 0x60, 0x70];
     let mut at = 0;
     for &c in src {
-        // SAFETY: four bytes if they fit, else as many as the value needs, if those fit.
+        // SAFETY: four bytes are stored if they fit; otherwise only the bytes of the value, if
+        // these fit.
         unsafe {
             if at + 4 > n {
                 if utf8_len_of(c) > n - at {
@@ -283,9 +284,9 @@ fn write_all_utf8(src: &[u32], out: &mut [MaybeUninit<u8>]) -> Option<usize> {
     Some(at)
 }
 
-// The functions below count in integers as narrow as the units, for parts of the text that are
-// short enough, so that the compiler uses whole vectors. They are inlined into functions with
-// target features for wider vectors.
+// The functions below count in integers that are as narrow as the units, so that a vector has as
+// many counters as units. They count parts of the text that are short enough for such integers. The
+// functions are inlined into functions with target features for wider vectors.
 
 /// Returns the number of characters of valid UTF-16.
 #[inline(always)]
@@ -319,8 +320,8 @@ pub(crate) fn utf8_len_of_wide(src: &[u16]) -> (usize, bool) {
     (n, any != 0)
 }
 
-/// Returns the length in bytes of 32-bit units converted to UTF-8; `None` if one is a surrogate or
-/// past U+10FFFF.
+/// Returns the length in bytes of 32-bit units converted to UTF-8. Returns `None` if one of the
+/// units is a surrogate or past U+10FFFF.
 #[inline(always)]
 pub(crate) fn utf8_len_of_ucs4(src: &[u32]) -> Option<usize> {
     let (mut n, mut bad) = (src.len(), 0);

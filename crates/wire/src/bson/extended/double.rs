@@ -1,17 +1,18 @@
-//! Writes doubles in the notation of the Extended JSON specification, such as `1.0` and
-//! `1.2345678921232E+18`. NaN and the infinities are written by their names.
+//! The text of doubles in the notation of the Extended JSON specification, such as `1.0` and
+//! `1.2345678921232E+18`. NaN and the infinities are written as `NaN`, `Infinity` and `-Infinity`.
 
 use onecopy_text::Put;
 
 use crate::error::non_finite_name;
 use crate::number::{put_float, put_hundredths};
 
-/// Numbers whose absolute value is at least this one are written with an exponent.
+/// Numbers whose absolute value is at least this one are written with an exponent. So are numbers
+/// whose absolute value is below `SMALL`.
 const LARGE: f64 = 1e15;
 const SMALL: f64 = 1e-4;
 
-/// Writes the shortest decimal that reads back as the same double. The text has a point or an
-/// exponent, so that no reader parses it as an integer.
+/// Writes the shortest decimal text that is parsed as the same double. The text has a decimal point
+/// or an exponent, so that no reader parses it as an integer.
 #[inline(always)]
 pub(super) fn put<P: Put>(value: f64, window: &mut P) {
     if put_hundredths(value, window) {

@@ -1,4 +1,5 @@
-//! [`FromJsonError`]: the reason why a text is not valid Extended JSON, and the position.
+//! [`FromJsonError`]: the reason for which a text is not valid Extended JSON, and the position of
+//! the error.
 
 use std::fmt;
 
@@ -7,8 +8,8 @@ use onecopy_text::SinkFull;
 use crate::error::WriteError;
 use crate::json::read;
 
-/// The reason why [`super::from_json()`] cannot convert a text to a document. The text must be
-/// corrected, unless the description of a variant says otherwise.
+/// The reason for which [`super::from_json()`] cannot convert a text to a document. Unless the
+/// description of a variant names another remedy, the text must be corrected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reason {
@@ -16,36 +17,37 @@ pub enum Reason {
     Json(read::Reason),
     /// The value is not an object, and therefore not a document.
     NotADocument,
-    /// A type wrapper (`{"$oid": …}`) has contents that its type does not permit. The reported
-    /// position is that of the wrapper's value, or the end of the wrapper's object.
+    /// The contents of a type wrapper (such as `{"$oid": …}`) are not valid for its type. The
+    /// reported position is that of the wrapper's value, or the end of the wrapper's object.
     Wrapper {
         /// The key of the wrapper, such as `$oid`.
         key: &'static str,
-        /// The contents that the wrapper requires, as a phrase.
+        /// A phrase that describes the contents that the wrapper requires.
         expected: &'static str,
     },
-    /// The object has this key of a type wrapper, and another key that the wrapper does not permit.
+    /// The object has this key of a type wrapper, and also a key that the wrapper does not permit.
     ExtraKey(&'static str),
-    /// A key, or a part of a regular expression, contains NUL, which would end the text in BSON.
+    /// A key or a part of a regular expression contains NUL, which would end the string in BSON.
     Nul,
-    /// The document would be longer than this number of bytes, which is `max_bytes`. Raise that
-    /// limit.
+    /// The document would be longer than this number of bytes, the limit `max_bytes` of the
+    /// options. A higher limit helps.
     TooLong(usize),
-    /// The sink is full, or memory is exhausted.
+    /// The sink is full, or no more memory is available.
     SinkFull(SinkFull),
 }
 
-/// The reason why a text was not converted, with the position in the text.
+/// The error of a conversion from text: its reason, and its position in the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FromJsonError {
-    /// The reason why the text was not converted.
+    /// The reason for which the text cannot be converted.
     pub reason: Reason,
-    /// The position of the error in units of the text, from 0.
+    /// The index of the unit of the text at which the error was found.
     pub at_units: usize,
 }
 
 impl FromJsonError {
-    /// Returns `true` if the text ends too early: with more text, the document could be valid.
+    /// Returns `true` if the text is incomplete: with more text, it could become a valid document.
+    /// `len_units` is the length of the text.
     #[must_use]
     pub fn is_at_end(&self, len_units: usize) -> bool {
         match self.reason {
@@ -90,7 +92,7 @@ impl From<SinkFull> for Reason {
 }
 
 impl From<WriteError> for Reason {
-    /// Converts the errors that a BSON writer can return for well-formed text.
+    /// Converts the errors that a BSON writer returns for well-formed text.
     fn from(e: WriteError) -> Self {
         match e {
             WriteError::SinkFull(e) => Reason::SinkFull(e),

@@ -1,5 +1,5 @@
-//! [`from_json()`]: converts Extended JSON to BSON. Each event of the JSON reader is written as
-//! soon as it arrives.
+//! [`from_json()`]: converts Extended JSON to BSON in one pass. Each parse event of the JSON reader
+//! is written as BSON immediately.
 
 use onecopy_text::convert::{Kernels, Work, with_kernels};
 use onecopy_text::{ByteSink, Policy, Units};
@@ -12,27 +12,27 @@ use crate::json::read::{
     self, Escaped, EventResult, JsonEvents, Limits, Rejection, SourceForm, Text,
 };
 
-/// The treatment of integers of more than 64 bits, which BSON cannot represent.
+/// The treatment of integers that need more than 64 bits, which BSON integers cannot represent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BigInts {
-    /// The integer is converted to the nearest double, as the specification defines.
+    /// The integer is converted to the nearest double, as the Extended JSON specification requires.
     #[default]
     Float,
-    /// The integer is an error.
+    /// The integer causes an error.
     Error,
 }
 
 /// The options for reading Extended JSON.
 #[derive(Clone, Copy, Debug)]
 pub struct FromJson {
-    /// The greatest nesting depth of arrays and objects.
+    /// The largest permitted nesting depth of arrays and objects.
     pub max_depth: usize,
     /// The largest size of a document in bytes, at most [`MOST_BYTES`].
     pub max_bytes: usize,
-    /// The handling of lone surrogates in strings and keys: one of [`Policy::BASIC`]. Any other
-    /// policy acts as [`Policy::Strict`].
+    /// The treatment of lone surrogates in strings and keys. It must be one of [`Policy::BASIC`].
+    /// Any other policy has the effect of [`Policy::Strict`].
     pub surrogates: Policy,
-    /// The treatment of integers of more than 64 bits.
+    /// The treatment of integers that need more than 64 bits.
     pub big_ints: BigInts,
 }
 
@@ -47,15 +47,16 @@ impl Default for FromJson {
     }
 }
 
-/// Converts one object of Extended JSON v2 (canonical, relaxed, and the legacy forms of binary and
-/// regular expressions) and appends the document. The object begins at unit `start`, or after the
-/// white space that begins there. Returns the position of the unit after the object.
+/// Converts one object of Extended JSON v2 and appends the document to the sink. The formats
+/// canonical and relaxed are accepted, and also the legacy syntax of binary values and regular
+/// expressions. The object begins at unit `start`, or after white space that begins there. Returns
+/// the index of the unit after the object.
 ///
-/// Each text is copied once, into the sink. A text with escapes, or in a type wrapper with several
-/// keys, is copied a second time.
+/// Each string is copied once, into the sink. A string that has escapes, or that is in a type
+/// wrapper with several keys, is copied a second time.
 ///
 /// # Errors
-/// [`FromJsonError`]. The sink is then unchanged.
+/// [`FromJsonError`]. The sink then has its former contents.
 pub fn from_json<F: SourceForm, S: ByteSink>(
     text: &[F::Unit],
     start: usize,
@@ -148,8 +149,8 @@ impl<K: Kernels, S: ByteSink> JsonEvents for DocumentWriter<'_, K, S> {
         if self.state == ValueState::Plain {
             return self.text_with(0, |this| this.put_escaped(text));
         }
-        // The text is written after the end of the document, where it is validated, and then
-        // removed.
+        // The unescaped text is written after the end of the document, where it is validated, and
+        // then removed from the sink.
         let mark = self.sink.mark();
         self.put_escaped(text)?;
         let n_bytes = self.sink.len_since(mark);
@@ -203,7 +204,8 @@ impl<K: Kernels, S: ByteSink> JsonEvents for DocumentWriter<'_, K, S> {
                 return Ok(());
             }
             ValueState::Want(StringWrapper::Date) => {
-                // This is the key of a wrapper with several parts, so the key is written.
+                // The key belongs to a wrapper with several parts, so the key is written as in a
+                // plain document.
                 self.state = ValueState::Plain;
                 self.level.kind = ContainerKind::Candidate;
                 self.level.strict = Some(StringWrapper::Date.name());

@@ -1,11 +1,10 @@
-//! Converts between text (RFC 3339) and instants, which are counted in milliseconds since 1970 in
-//! UTC.
+//! Conversion between RFC 3339 text and instants, which are milliseconds since 1970 in UTC.
 
 use onecopy_text::Put;
 
 use crate::datetime::{Date, Time, Timestamp};
 
-/// The number of bytes of space that [`put`] requires in a window.
+/// The number of bytes of space that a window of a sink must have for [`put`].
 pub const INSTANT_BYTES: usize = 32;
 
 const MS_PER_DAY: u64 = 86_400_000;
@@ -13,17 +12,20 @@ const MS_PER_DAY: u64 = 86_400_000;
 /// The first instant of the year 10,000, in milliseconds since 1970.
 const TEN_THOUSAND: u64 = 253_402_300_800_000;
 
-/// Returns `true` if the instant can be written as text: its year is 1970 to 9999.
+/// Returns `true` if Extended JSON can write the instant as RFC 3339 text: its year is 1970 to
+/// 9999.
 #[inline(always)]
 #[must_use]
 pub fn has_text(unix_ms: i64) -> bool {
     (unix_ms as u64) < TEN_THOUSAND
 }
 
-/// Writes the instant as `2012-12-24T12:15:30.501Z`, without a fraction if the fraction is 0.
+/// Writes the instant in the format `2012-12-24T12:15:30.501Z`. If the milliseconds are 0, the
+/// fraction `.501` is omitted.
 ///
 /// # Panics
-/// If the instant has no text form, or the window has too little space: a bug in the caller.
+/// If [`has_text`] is `false` for the instant, or if the window has too little space. Both are bugs
+/// of the caller.
 #[inline]
 pub fn put<P: Put>(unix_ms: i64, window: &mut P) {
     assert!(has_text(unix_ms), "outside of the years 1970 to 9999");
@@ -58,8 +60,9 @@ fn put_two(text: &mut [u8; 24], at: usize, value: u32) {
     text[at + 1] = b'0' + (value % 10) as u8;
 }
 
-/// Parses `YYYY-MM-DDTHH:MM:SS[.fraction][Z|±HH[:]MM|±HH]`, and rounds the fraction down to
-/// milliseconds. A text without an offset is in UTC. Returns `None` for a text of any other form.
+/// Parses a text of the format `YYYY-MM-DDTHH:MM:SS[.fraction][Z|±HH[:]MM|±HH]` and returns the
+/// milliseconds since 1970. The fraction is rounded down to milliseconds. A text without an offset
+/// is in UTC. Returns `None` for a text of another format.
 #[must_use]
 pub fn parse(text: &[u8]) -> Option<i64> {
     let (head, rest) = text.split_first_chunk::<19>()?;
@@ -173,7 +176,7 @@ mod tests {
         ] {
             assert_eq!(parse(good.as_bytes()), noon, "{good}");
         }
-        // Fractions are rounded towards the past before 1970 too.
+        // Before 1970, fractions are also rounded towards the past.
         assert_eq!(parse(b"1969-12-31T23:59:59.9999Z"), Some(-1));
         for bad in [
             "",

@@ -1,5 +1,5 @@
-//! The reference implementations of the conversions between trees and text, for tests and fuzzing.
-//! They follow the specification literally.
+//! Reference implementations of the conversions between document trees and Extended JSON text, for
+//! tests and fuzzing. They follow the specification literally.
 
 use std::fmt::Write as _;
 
@@ -8,8 +8,8 @@ use onecopy_text::{Policy, Units};
 use crate::bson::naive::{Document, Value, decimal128, decimal128_text};
 use crate::json::read::naive as json;
 
-/// Returns the document as Extended JSON, canonical or relaxed. The options of regular expressions
-/// must already be in alphabetical order.
+/// Returns the document as Extended JSON, in canonical format if `canonical` is `true`, otherwise
+/// in relaxed format. The options of regular expressions must already be in alphabetical order.
 #[must_use]
 pub fn text(document: &Document, canonical: bool) -> String {
     let members: Vec<String> = document
@@ -93,9 +93,9 @@ fn value_text(value: &Value, canonical: bool) -> String {
     }
 }
 
-/// Returns the shortest text that reads back as the same double. The library zmij formats it, and
-/// the exponent is then changed to the form `E+18`. NaN and the infinities are returned as their
-/// names.
+/// Returns the shortest decimal text that is parsed as the same double. The library zmij formats
+/// the number, and its exponent is then changed to the notation `E+18`. NaN and the infinities
+/// become `NaN`, `Infinity` and `-Infinity`.
 fn double(value: f64) -> String {
     if value.is_nan() {
         return "NaN".to_owned();
@@ -107,7 +107,7 @@ fn double(value: f64) -> String {
     text.replace("e+", "E+").replace('e', "E+")
 }
 
-/// Encodes bytes as base64, six bits at a time.
+/// Encodes `bytes` as base64, six bits at a time.
 fn base64(bytes: &[u8]) -> String {
     let letters = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::new();
@@ -125,8 +125,8 @@ fn base64(bytes: &[u8]) -> String {
     text
 }
 
-/// Returns the date as RFC 3339 text, by counting years and months from 1970; `None` for dates
-/// outside of the years 1970 to 9999.
+/// Returns the date as RFC 3339 text, which is calculated by counting years and months from 1970.
+/// `None` for dates outside of the years 1970 to 9999.
 fn date(ms: i64) -> Option<String> {
     let mut days = usize::try_from(ms.div_euclid(86_400_000)).ok()?;
     let (mut year, mut month) = (1970, 0);
@@ -172,7 +172,7 @@ fn date(ms: i64) -> Option<String> {
     ))
 }
 
-/// Returns the decimal as text, with a point or with an exponent.
+/// Returns the decimal as text. Large and small exponents are written in the notation `E+18`.
 #[must_use]
 pub fn decimal(bytes: &[u8; 16]) -> String {
     let bits = u128::from_le_bytes(*bytes);
@@ -204,7 +204,7 @@ pub fn decimal(bytes: &[u8; 16]) -> String {
     format!("{sign}{before}.{after}")
 }
 
-/// Returns the document that a JSON value represents; `None` if the value is not an object or
+/// Returns the document that a JSON value represents. `None` if the value is not an object or
 /// contains an invalid type wrapper.
 #[must_use]
 pub fn document(value: &json::Value) -> Option<Document> {
@@ -255,8 +255,8 @@ fn finite(value: f64) -> Option<Value> {
     value.is_finite().then(|| Value::Double(value.to_bits()))
 }
 
-/// The keys that make an object a type wrapper: for each wrapper, its required key and its optional
-/// keys.
+/// The keys that make an object a type wrapper. An entry has the required key of a wrapper, and the
+/// other keys that the wrapper permits.
 const WRAPPERS: [(&str, &[&str]); 16] = [
     ("$oid", &[]),
     ("$symbol", &[]),
@@ -319,8 +319,8 @@ fn text_of(value: Option<&json::Value>) -> Option<String> {
     }
 }
 
-/// Returns the two values of an object that has exactly the keys `a` and `b`; `None` for any other
-/// value.
+/// Returns the values of the keys `a` and `b` of an object that has exactly these two keys. `None`
+/// for any other value.
 fn both<'a>(value: Option<&'a json::Value>, a: &str, b: &str) -> Option<[&'a json::Value; 2]> {
     let json::Value::Object(members) = value? else {
         return None;
@@ -372,7 +372,7 @@ fn unbase64(text: &str) -> Option<Vec<u8>> {
         .chunks_exact(8)
         .map(|b| b.iter().fold(0, |n, b| n << 1 | *b as u8))
         .collect();
-    // The text must be the canonical encoding: with padding, and unused bits zero.
+    // The text must be the canonical encoding: it has padding, and its unused bits are zero.
     (base64(&bytes) == text).then_some(bytes)
 }
 
@@ -457,8 +457,8 @@ fn wrapped<'a>(key: &str, get: &impl Fn(&str) -> Option<&'a json::Value>) -> Opt
     })
 }
 
-/// Returns the decimal that a text of digits, or a name such as `NaN`, represents. It is calculated
-/// one digit at a time.
+/// Returns the decimal that `text` represents. `text` has digits, or is a name such as `NaN`. The
+/// decimal is calculated digit by digit.
 fn decimal_of(text: &str) -> Option<[u8; 16]> {
     let (sign, name) = match text.strip_prefix('-') {
         Some(name) => (1 << 127, name),

@@ -1,7 +1,8 @@
-//! [`resolve`] handles type wrappers: JSON objects that represent one BSON value, such as
-//! `{"$code": "…", "$scope": {…}}`. It handles those that have several keys, or a value that is not
-//! a string. Such an object is first written as a plain document, because its keys may be in any
-//! order. At the end of the object, this document is examined and replaced by the value.
+//! [`resolve`] converts type wrappers with several keys, or with a value that is not a string. A
+//! type wrapper is a JSON object that represents one BSON value, such as
+//! `{"$code": "…", "$scope": {…}}`. The keys of such an object may be in any order, so the object
+//! is first written as a plain document. At the end of the object, [`resolve`] examines this
+//! document and replaces it by the value.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -13,14 +14,14 @@ use crate::bson::{
     self, Frame, SUBTYPE_OLD, SUBTYPE_OLD_UUID, SUBTYPE_UUID, Tag, UUID_BYTES, VALUE_BYTES,
 };
 
-/// The number of base64 characters decoded in one step: a multiple of 4, so that a step ends with a
-/// complete group.
+/// The number of base64 characters that are decoded at once. It is a multiple of 4, because 4
+/// characters encode a group of 3 bytes.
 const STEP_BYTES: usize = 1024;
 
-/// The value of one key of a type wrapper, such as that of `$regex` or `$options`.
+/// The value of one key of a type wrapper, such as the value of `$regex` or of `$options`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum WrapperPart<'a> {
-    /// A text, without the NUL that ends it in BSON.
+    /// A text, without the NUL that terminates it in BSON.
     Text(&'a [u8]),
     /// The elements of a document, without its length and its terminator.
     Document(&'a [u8]),
@@ -28,12 +29,13 @@ enum WrapperPart<'a> {
     Int64(i64),
     ObjectId(&'a [u8]),
     Bool(bool),
-    /// A value of a type that does not occur in a wrapper.
+    /// A value of a type that occurs in no type wrapper.
     Other,
 }
 
 impl WrapperPart<'_> {
-    /// Returns the value as an unsigned 32-bit integer; `None` if it is not one.
+    /// Returns the value as an unsigned 32-bit integer; `None` if it is not an integer in this
+    /// range.
     fn unsigned(self) -> Option<u32> {
         match self {
             WrapperPart::Int32(value) => value.try_into().ok(),
@@ -43,9 +45,8 @@ impl WrapperPart<'_> {
     }
 }
 
-/// Iterates over the elements of a document that this module has written, whose lengths are
-/// therefore correct. The iteration ends at the first value of a type that does not occur in a
-/// wrapper.
+/// Iterates over the elements of a document. This crate has written the document, so its lengths
+/// are correct. The iteration ends after the first value of a type that occurs in no type wrapper.
 struct WrapperElements<'a> {
     rest: &'a [u8],
 }
@@ -95,9 +96,9 @@ impl<'a> Iterator for WrapperElements<'a> {
     }
 }
 
-/// Returns the value of the key `first`, and the value of the key `second` or `None` if the
-/// document has no such key. The keys may be in either order. Returns `None` if `first` is missing,
-/// if a key occurs twice, or if the document has a third key.
+/// Returns the values of the keys `first` and `second`, which may be in either order. The second
+/// value is `None` if the key `second` is absent. Returns `None` if the key `first` is absent, if a
+/// key occurs twice, or if the elements have another key.
 fn pair<'a>(
     elements: &'a [u8],
     first: &[u8],
@@ -126,12 +127,13 @@ fn both<'a>(
     Some((a, b?))
 }
 
-/// Appends the BSON value of the type wrapper that these elements form, and returns the tag of its
-/// type. `n_wrapped` is the number of values in the wrapper that were themselves type wrappers.
-/// Returns `None` if the elements are not a wrapper; the sink may then contain incomplete output.
+/// Appends the BSON value of the type wrapper that consists of `elements`, and returns the tag of
+/// its type. `n_wrapped` is the number of values in the wrapper that were type wrappers themselves.
+/// Returns `None` if the elements are not a type wrapper; the sink may then contain incomplete
+/// output.
 ///
 /// # Errors
-/// [`Reason`] if the elements have the keys of a wrapper, but invalid values.
+/// [`Reason`] if the elements have the keys of a type wrapper, but values that are not valid in it.
 pub(super) fn resolve<S: ByteSink>(
     elements: &[u8],
     n_wrapped: u32,
@@ -158,13 +160,13 @@ pub(super) fn resolve<S: ByteSink>(
     }
 }
 
-/// Returns `value` if its element is the only one of `elements`; otherwise `None`.
+/// Returns `value`, the value of the first element, if there is only one element; otherwise `None`.
 fn one<'a>(elements: &'a [u8], value: WrapperPart<'a>) -> Option<WrapperPart<'a>> {
     (WrapperElements { rest: elements }.count() == 1).then_some(value)
 }
 
-/// Appends the value of a type wrapper that has one key, such as `$timestamp` or `$date`. Returns
-/// `None` if the object is not such a wrapper.
+/// Appends the value of a type wrapper that has exactly one key, such as `$timestamp` or `$date`.
+/// Returns `None` if the object is not such a type wrapper.
 fn put_short<S: ByteSink>(
     key: &[u8],
     value: Option<WrapperPart<'_>>,
@@ -173,7 +175,8 @@ fn put_short<S: ByteSink>(
 ) -> Result<Option<Tag>, Reason> {
     let mut window = sink.window(VALUE_BYTES)?;
     Ok(match (key, value) {
-        // A plain number as `$date` is not a date: it must have been a wrapper itself.
+        // A plain number is not a valid value of `$date`. The integer must come from an inner
+        // wrapper, `{"$numberLong": …}`.
         (b"$date", Some(WrapperPart::Int64(unix_ms))) if n_wrapped == 1 => {
             bson::put_i64(unix_ms, &mut window);
             Some(Tag::DateTime)
@@ -206,15 +209,16 @@ fn put_short<S: ByteSink>(
     })
 }
 
-/// Appends a BSON text (its length, its bytes and NUL); the bytes must be well-formed UTF-8.
+/// Appends a BSON string: its length, its bytes and NUL. The bytes must be well-formed UTF-8.
 fn text<S: ByteSink>(text: &[u8], sink: &mut S) -> Result<(), Reason> {
     let frame = Frame::begin(sink)?;
     sink.put(text)?;
     Ok(frame.end_text(sink)?)
 }
 
-/// Appends the binary value of a `$binary` wrapper. Its form is `{"$binary": {"base64": "…",
-/// "subType": "00"}}`, or the legacy form `{"$binary": "…", "$type": "00"}`.
+/// Appends the binary value of a `$binary` wrapper:
+/// `{"$binary": {"base64": "…", "subType": "00"}}`, or in legacy syntax
+/// `{"$binary": "…", "$type": "00"}`.
 fn binary<S: ByteSink>(elements: &[u8], sink: &mut S) -> Result<Option<Tag>, Reason> {
     let parts = match pair(elements, b"$binary", b"$type") {
         Some((WrapperPart::Document(inner), None)) => both(inner, b"base64", b"subType"),
@@ -237,7 +241,7 @@ fn binary<S: ByteSink>(elements: &[u8], sink: &mut S) -> Result<Option<Tag>, Rea
     let mut steps = data.chunks(STEP_BYTES).peekable();
     while let Some(step) = steps.next() {
         match STANDARD.decode_slice(step, &mut decoded) {
-            // Padding is allowed only at the end.
+            // Padding may occur only at the end of the text.
             Ok(n) if n == decoded.len() || steps.peek().is_none() => {
                 sink.put(&decoded[..n])?;
                 n_bytes += n;
@@ -249,14 +253,14 @@ fn binary<S: ByteSink>(elements: &[u8], sink: &mut S) -> Result<Option<Tag>, Rea
         return Ok(None);
     }
     if let Some(inner) = inner {
-        // The second length includes only the bytes that follow it.
+        // The inner length of the old binary subtype counts only the bytes after it.
         inner.end_bytes(sink)?;
     }
     frame.end_binary(sink)?;
     Ok(Some(Tag::Binary))
 }
 
-/// Appends the code value of a `$code` wrapper. Its form is `{"$code": "…"}`, or with a scope
+/// Appends the code value of a `$code` wrapper: `{"$code": "…"}`, or with a scope,
 /// `{"$code": "…", "$scope": {…}}`.
 fn code<S: ByteSink>(elements: &[u8], sink: &mut S) -> Result<Option<Tag>, Reason> {
     match pair(elements, b"$code", b"$scope") {
@@ -277,8 +281,8 @@ fn code<S: ByteSink>(elements: &[u8], sink: &mut S) -> Result<Option<Tag>, Reaso
     }
 }
 
-/// Appends the value of a regular expression: its pattern and its options, which BSON requires in
-/// alphabetical order.
+/// Appends a regular expression: its pattern, and its options in alphabetical order, as BSON
+/// requires.
 fn regex<S: ByteSink>(
     parts: Option<(WrapperPart<'_>, WrapperPart<'_>)>,
     sink: &mut S,
@@ -294,14 +298,15 @@ fn regex<S: ByteSink>(
 
 /// Returns the options of a regular expression in alphabetical order.
 pub(super) fn sorted(options: &[u8]) -> Vec<u8> {
-    // The known options are ASCII letters; for other characters, the bytes of a character stay
-    // together.
+    // The known options are ASCII letters. The text is sorted by characters, so that the bytes of
+    // any other character are not separated.
     let mut chars: Vec<char> = String::from_utf8_lossy(options).chars().collect();
     chars.sort_unstable();
     chars.into_iter().collect::<String>().into_bytes()
 }
 
-/// Returns the contents that the wrapper with this key requires, as a phrase for error messages.
+/// Returns a phrase for error messages that describes the contents that the wrapper with the key
+/// `key` requires.
 pub(super) fn expected(key: &str) -> &'static str {
     match key {
         "$binary" => "`base64` and `subType`, two strings, nothing else, and 16 bytes for a UUID",

@@ -1,6 +1,6 @@
-//! [`to_json`]: converts BSON to Extended JSON. Each event of the BSON reader is written as soon as
-//! it arrives. A comma is written after each value. At the end of an array or object, the closing
-//! bracket replaces the last comma.
+//! [`to_json`]: converts BSON to Extended JSON in one pass. Each event of the BSON reader is
+//! written as text immediately. A comma is written after each value. At the end of an array or
+//! object, the closing bracket replaces the last comma.
 
 use std::fmt;
 
@@ -14,36 +14,37 @@ use crate::bson::Decimal128;
 use crate::bson::read::{self, BsonEvents, EventResult, ReadError, Rejection, Rules, malformed};
 use crate::number;
 
-/// The form in which numbers and dates are written.
+/// The two formats of Extended JSON, which differ in the text of numbers and dates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Form {
-    /// Integers and finite floats are written as JSON numbers, and dates of the years 1970 to 9999
-    /// as RFC 3339 text in a type wrapper. The text does not show if an integer had 32 or 64 bits.
+    /// Integers and finite floats are written as JSON numbers. Dates of the years 1970 to 9999 are
+    /// written as RFC 3339 text in a type wrapper. The text does not show whether an integer had 32
+    /// or 64 bits.
     #[default]
     Relaxed,
-    /// Each number and date is written as a type wrapper, such as `{"$numberInt": "1"}`. Only the
-    /// bits of a NaN are lost.
+    /// Each number and date is written as a type wrapper, such as `{"$numberInt": "1"}`. No
+    /// information is lost, except the payload bits of a NaN.
     Canonical,
 }
 
 /// The options for writing Extended JSON.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ToJson {
-    /// The form in which numbers and dates are written.
+    /// The format of numbers and dates.
     pub form: Form,
     /// The treatment of malformed text in the document.
     pub policy: Policy,
-    /// The limits and other requirements that a document must meet, such as depth and size.
+    /// The limits and other requirements that the document must meet, such as its depth and size.
     pub rules: Rules,
 }
 
-/// The reason why a document cannot be converted to text.
+/// The reason for which a document cannot be converted to text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ToJsonError {
-    /// The bytes are not valid BSON, or exceed a limit set by the caller.
+    /// The bytes are not valid BSON, or exceed a limit that the caller has set.
     Read(ReadError),
-    /// The sink is full, or memory is exhausted.
+    /// The sink is full, or no more memory is available.
     SinkFull(SinkFull),
 }
 
@@ -59,12 +60,12 @@ impl fmt::Display for ToJsonError {
 impl std::error::Error for ToJsonError {}
 
 /// Converts the document at the start of `bytes` to an object of Extended JSON v2 without white
-/// space, and appends it. Returns the length of the document in bytes.
+/// space, and appends the text to the sink. Returns the length of the document in bytes.
 ///
-/// Each text is copied once, in the same pass in which characters to escape are searched.
+/// Each string is copied once, in the same pass that searches for characters to escape.
 ///
 /// # Errors
-/// [`ToJsonError`]. The sink is then unchanged.
+/// [`ToJsonError`]. The sink then has its former contents.
 pub fn to_json<S: ByteSink>(
     bytes: &[u8],
     options: &ToJson,
@@ -108,7 +109,7 @@ impl<S: ByteSink, const CANONICAL: bool> Work for ToJsonTask<'_, S, CANONICAL> {
         let done = read::read(kernels, self.bytes, self.options.rules, &mut writer);
         match (done, writer.full) {
             (Ok(n_bytes), _) => {
-                // Removes the comma that was written after the document.
+                // Removes the comma that was written after the complete document.
                 let len = writer.sink.committed().len();
                 writer.sink.cut(len - 1);
                 Ok(n_bytes)
@@ -119,8 +120,8 @@ impl<S: ByteSink, const CANONICAL: bool> Work for ToJsonTask<'_, S, CANONICAL> {
     }
 }
 
-/// The number of bytes of space that a window needs for any value of a fixed size, with its type
-/// wrapper and a comma.
+/// The number of bytes of space that a window of a sink must have for any value of a fixed size,
+/// including its type wrapper and a comma.
 const ROOM: usize = 128;
 
 struct TextWriter<'s, S, const CANONICAL: bool> {
@@ -137,7 +138,7 @@ impl<S: ByteSink, const CANONICAL: bool> TextWriter<'_, S, CANONICAL> {
         Rejection::OWN
     }
 
-    /// Writes a value of a fixed size with `put`, and a comma after it.
+    /// Writes a value of a fixed size by calling `put`, and then a comma.
     #[inline(always)]
     fn short(&mut self, put: impl FnOnce(&mut Window<'_, S>)) -> EventResult {
         let written = self.sink.window(ROOM).map(|mut window| {
@@ -152,7 +153,7 @@ impl<S: ByteSink, const CANONICAL: bool> TextWriter<'_, S, CANONICAL> {
         self.sink.put(bytes).map_err(|e| self.full(e))
     }
 
-    /// Writes `before`, then `text` as the body of a JSON string, then `after`.
+    /// Writes `before`, then `text` as the contents of a JSON string, and then `after`.
     #[inline(always)]
     fn text(&mut self, before: &[u8], text: &[u8], after: &[u8]) -> EventResult {
         self.put(before)?;
@@ -163,8 +164,8 @@ impl<S: ByteSink, const CANONICAL: bool> TextWriter<'_, S, CANONICAL> {
         }
     }
 
-    /// Ends an array or object: replaces the comma after its last value by the closing bracket, and
-    /// writes a comma after the bracket.
+    /// Ends an array or object. Replaces the comma after its last value by `bracket`, the closing
+    /// bracket, and writes a comma after the bracket.
     #[inline(always)]
     fn end(&mut self, bracket: u8) -> EventResult {
         match self.sink.committed_mut().last_mut() {
@@ -177,7 +178,7 @@ impl<S: ByteSink, const CANONICAL: bool> TextWriter<'_, S, CANONICAL> {
     }
 }
 
-/// Writes each of the 12 bytes as two hexadecimal digits.
+/// Writes each of the 12 bytes of an object id as two hexadecimal digits.
 #[inline(always)]
 fn put_hex<P: Put>(bytes: &[u8; 12], window: &mut P) {
     let mut text = [0; 24];
@@ -187,7 +188,7 @@ fn put_hex<P: Put>(bytes: &[u8; 12], window: &mut P) {
     window.put_short(&text, 24);
 }
 
-/// For each byte, its two hexadecimal digits as characters.
+/// The two hexadecimal digits of each byte, as ASCII characters, indexed by the byte.
 static HEX: [[u8; 2]; 256] = {
     let digits = b"0123456789abcdef";
     let mut all = [[0; 2]; 256];
@@ -330,7 +331,8 @@ impl<S: ByteSink, const CANONICAL: bool> BsonEvents for TextWriter<'_, S, CANONI
             b"\",\"options\":\"",
         )?;
         let after = b"\"}},";
-        // Malformed options are reported before they are sorted, because sorting would hide them.
+        // Malformed options are reported with their position before they are sorted, because
+        // sorting would replace the malformed bytes.
         let done = match std::str::from_utf8(options) {
             Ok(_) => self.text(b"", &sorted(options), after),
             Err(_) => self.text(b"", options, after),

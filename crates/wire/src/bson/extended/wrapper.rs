@@ -1,5 +1,5 @@
 //! [`WrapperKey`]: the keys that make a JSON object a type wrapper, which represents a value of a
-//! BSON type. [`StringWrapper`]: the type wrappers that have one key, whose value is a string.
+//! BSON type. [`StringWrapper`]: the type wrappers with one key, whose value is a string.
 
 use onecopy_text::{ByteSink, Put};
 
@@ -7,20 +7,21 @@ use super::error::Reason;
 use super::instant;
 use crate::bson::{self, Decimal128, Tag, VALUE_BYTES};
 
-/// A key with a leading `$` that makes the JSON object in which it occurs a type wrapper.
+/// A key with a leading `$` that makes its JSON object a type wrapper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WrapperKey {
-    /// A wrapper that has only this key, whose value is a string.
+    /// The key of a type wrapper that has only this key, with a string as its value.
     One(StringWrapper),
-    /// A wrapper with several keys, or with a value that is not a string. It is replaced by its
-    /// value at the end of the object.
+    /// A key of a type wrapper with several keys, or with a value that is not a string. The object
+    /// is replaced by the value of the wrapper at the end of the object.
     Parts(&'static str),
-    /// A key of a legacy wrapper that is also a query operator, such as `$regex`. The object is a
-    /// wrapper only if all its keys and values are valid; otherwise it is a plain document.
+    /// A key of a legacy type wrapper that is also a query operator of MongoDB, such as `$regex`.
+    /// The object is a type wrapper only if all its keys and values are valid in the wrapper.
+    /// Otherwise the object is a plain document.
     Perhaps,
 }
 
-/// The type wrappers that have one key, whose value is a string, such as `{"$oid": "…"}`.
+/// The type wrappers with one key, whose value is a string, such as `{"$oid": "…"}`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StringWrapper {
     ObjectId,
@@ -30,14 +31,15 @@ pub(super) enum StringWrapper {
     Double,
     Decimal128,
     Uuid,
-    /// A datetime. The value of `$date` may also be an object, such as `{"$numberLong": "…"}`.
+    /// A datetime. The value of `$date` may be a string or an object such as
+    /// `{"$numberLong": "…"}`.
     Date,
 }
 
 impl WrapperKey {
-    /// Returns the kind of type wrapper that an object with this key is. Returns `None` if the key
-    /// does not make an object a type wrapper. (`$ref`, `$id` and `$db` are only a convention, and
-    /// do not define a type.)
+    /// Returns the type wrapper to which `key` belongs; `None` if `key` is not the key of a type
+    /// wrapper. `$ref`, `$id` and `$db` are not, because they are only a convention and do not
+    /// define a type.
     pub(super) fn of(key: &[u8]) -> Option<WrapperKey> {
         Some(match key {
             b"$oid" => WrapperKey::One(StringWrapper::ObjectId),
@@ -63,7 +65,7 @@ impl WrapperKey {
     }
 
     /// Returns the name of the key if an object with this key must be a valid type wrapper. Returns
-    /// `None` if such an object may also be a plain document.
+    /// `None` if an object with this key may also be a plain document.
     pub(super) fn strict_name(self) -> Option<&'static str> {
         match self {
             WrapperKey::One(one) => Some(one.name()),
@@ -100,8 +102,8 @@ impl StringWrapper {
         }
     }
 
-    /// Returns a description of the string that this wrapper requires, as a phrase for error
-    /// messages.
+    /// Returns a phrase for error messages that describes the string that this type wrapper
+    /// requires.
     pub(super) fn expected(self) -> &'static str {
         match self {
             StringWrapper::ObjectId => "a string of 24 hexadecimal digits",
@@ -122,8 +124,8 @@ impl StringWrapper {
         }
     }
 
-    /// Appends the BSON value that the string of the wrapper denotes. [`StringWrapper::Symbol`],
-    /// whose value is a text, must be written by the caller.
+    /// Appends the BSON value that `text`, the string of the type wrapper, represents. It must not
+    /// be called for [`StringWrapper::Symbol`], whose value is a string of any length.
     pub(super) fn write<S: ByteSink>(self, text: &[u8], sink: &mut S) -> Result<(), Reason> {
         let mut window = sink.window(VALUE_BYTES)?;
         self.put(text, &mut window).ok_or_else(|| self.wrong())
@@ -150,7 +152,7 @@ fn integer<I: std::str::FromStr>(text: &[u8]) -> Option<I> {
     std::str::from_utf8(text).ok()?.parse().ok()
 }
 
-/// Parses the string of `$numberDouble`: a finite number, `NaN`, `Infinity` or `-Infinity`; returns
+/// Parses the string of `$numberDouble`: a finite number, `NaN`, `Infinity` or `-Infinity`. Returns
 /// `None` for any other text.
 fn double(text: &[u8]) -> Option<f64> {
     match text {
@@ -159,8 +161,8 @@ fn double(text: &[u8]) -> Option<f64> {
         b"-Infinity" => return Some(f64::NEG_INFINITY),
         _ => {}
     }
-    // The parser of the standard library also accepts names such as `inf`, which are not valid
-    // here.
+    // The parser of the standard library also accepts names such as `inf`, which Extended JSON does
+    // not permit.
     let is_number = |b: &u8| matches!(b, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E');
     if !text.iter().all(is_number) {
         return None;
@@ -169,7 +171,7 @@ fn double(text: &[u8]) -> Option<f64> {
     value.is_finite().then_some(value)
 }
 
-/// Parses `N` bytes from exactly `2 * N` hexadecimal digits; returns `None` for any other text.
+/// Parses exactly `2 * N` hexadecimal digits as `N` bytes. Returns `None` for any other text.
 fn hex<const N: usize>(text: &[u8]) -> Option<[u8; N]> {
     if text.len() != 2 * N {
         return None;
@@ -191,8 +193,8 @@ fn hex_digit(digit: u8) -> Option<u8> {
     }
 }
 
-/// Parses the subtype of a binary value from one or two hexadecimal digits; returns `None` for any
-/// other text.
+/// Parses the subtype of a binary value, which has one or two hexadecimal digits. Returns `None`
+/// for any other text.
 pub(super) fn subtype(text: &[u8]) -> Option<u8> {
     match *text {
         [digit] => hex_digit(digit),
@@ -201,7 +203,7 @@ pub(super) fn subtype(text: &[u8]) -> Option<u8> {
     }
 }
 
-/// Parses a UUID with hyphens at the standard positions, or without hyphens; returns `None` for any
+/// Parses a UUID without hyphens, or with hyphens at the standard positions. Returns `None` for any
 /// other text.
 fn uuid(text: &[u8]) -> Option<[u8; 16]> {
     if text.len() != 36 {

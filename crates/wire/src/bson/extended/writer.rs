@@ -1,5 +1,5 @@
-//! [`DocumentWriter`] writes a BSON document while its JSON text is read. It keeps track of open
-//! arrays and objects, of keys, and of type wrappers.
+//! [`DocumentWriter`] writes a BSON document while its JSON text is read. Its state consists of the
+//! open arrays and objects, the current key, and the current type wrapper.
 
 use onecopy_text::convert::{self, Kernels};
 use onecopy_text::sink::Mark;
@@ -13,16 +13,18 @@ use crate::bson::{Frame, Tag, VALUE_BYTES};
 use crate::json::read::{Escaped, EscapedPart, EventResult, Rejection, Text, malformed};
 use crate::number;
 
-/// The state of the writer, which determines the event that may come next.
+/// The state of the writer, which determines the events that may come next.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum ValueState {
-    /// Nothing was read yet. The first value must be an object, which becomes the document.
+    /// No event was received yet. The first value must be an object, which becomes the document.
     Top,
-    /// Any key or value may follow.
+    /// The writer is inside the document and not in a type wrapper of a string. Any event is
+    /// accepted.
     Plain,
-    /// The key of this wrapper was read; its value, a string, must follow.
+    /// The key of this type wrapper was read. The next value must be its string.
     Want(StringWrapper),
-    /// The key and the string of this wrapper were read; the end of its object must follow.
+    /// The key and the string of this type wrapper were read. The next event must be the end of its
+    /// object.
     Had(StringWrapper),
 }
 
@@ -30,14 +32,14 @@ pub(super) enum ValueState {
 #[derive(Clone, Copy)]
 pub(super) struct Level {
     pub(super) frame: Frame,
-    /// The position in the sink of the tag that precedes this array or object.
+    /// The position in the sink of the tag byte of this array or object.
     pub(super) tag: Mark,
-    /// The key because of which this object must be a valid type wrapper; `None` if the object may
-    /// also be a plain document.
+    /// The key that requires this object to be a valid type wrapper; `None` if the object may also
+    /// be a plain document.
     pub(super) strict: Option<&'static str>,
-    /// The value that [`DocumentWriter::n_wrapped`] had when this array or object began.
+    /// The value of [`DocumentWriter::n_wrapped`] at the start of this array or object.
     pub(super) n_wrapped: u32,
-    /// The index of the next item, if this level is an array.
+    /// The index of the next item of this array; unused for an object.
     pub(super) next: u32,
     pub(super) kind: ContainerKind,
 }
@@ -45,12 +47,12 @@ pub(super) struct Level {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum ContainerKind {
     Array,
-    /// An object that has no key so far.
+    /// An object of which no key was read yet.
     Fresh,
-    /// An object that is not a type wrapper, and therefore becomes a document.
+    /// An object that is not a type wrapper and therefore becomes an embedded document.
     Document,
-    /// An object that has the key of a type wrapper. At its end, it is determined if the object is
-    /// a valid wrapper.
+    /// An object that has the key of a type wrapper. The writer determines at the end of the object
+    /// whether it is a valid wrapper.
     Candidate,
 }
 
@@ -60,16 +62,16 @@ pub(super) struct DocumentWriter<'s, K, S> {
     pub(super) begin: Mark,
     pub(super) options: FromJson,
     pub(super) state: ValueState,
-    /// The position in the sink of the tag of the current element.
+    /// The position in the sink of the tag byte of the current element.
     pub(super) tag: Mark,
     pub(super) level: Level,
-    /// The levels that enclose `level`, the outermost first.
+    /// The open arrays and objects that enclose `level`, from the outermost to the innermost.
     pub(super) outer: Vec<Level>,
-    /// The number of type wrappers that were read so far, of those whose only value is a string.
+    /// The number of type wrappers read so far whose only value is a string.
     pub(super) n_wrapped: u32,
-    /// The error that the caller must report, if [`Rejection::OWN`] was returned.
+    /// The error to report, if an event handler method has returned [`Rejection::OWN`].
     pub(super) fault: Option<Reason>,
-    /// A reused buffer: for texts whose escapes are replaced, and for the elements of wrappers.
+    /// A reused buffer for texts whose escapes are replaced, and for the elements of type wrappers.
     pub(super) place: Vec<u8>,
 }
 
@@ -105,8 +107,9 @@ impl<'s, K: Kernels, S: ByteSink> DocumentWriter<'s, K, S> {
         Rejection::OWN
     }
 
-    /// Returns the error for an event that does not fit the state. The state required the string of
-    /// a type wrapper, the end of a wrapper, or an object as the outermost value.
+    /// Returns the error for an event that the current state does not permit. The state requires
+    /// the string of a type wrapper, the end of a type wrapper, or an object as the outermost
+    /// value.
     #[cold]
     #[inline(never)]
     pub(super) fn unfit(&mut self) -> Rejection {
@@ -121,9 +124,9 @@ impl<'s, K: Kernels, S: ByteSink> DocumentWriter<'s, K, S> {
         full.map_err(|e| self.no(e.into()))
     }
 
-    /// Begins a value: writes its tag and, in an array, its key. `n_more` is the number of bytes
-    /// that the caller writes next. Returns an error if they would make the document longer than
-    /// the limit.
+    /// Begins a value: writes its tag, and the key if the value is an item of an array. The caller
+    /// will then write at least `n_more` bytes. Returns an error if the document would become
+    /// longer than the limit.
     #[inline(always)]
     pub(super) fn begin_value(&mut self, tag: Tag, n_more: usize) -> EventResult {
         if self.state != ValueState::Plain {
@@ -155,7 +158,7 @@ impl<'s, K: Kernels, S: ByteSink> DocumentWriter<'s, K, S> {
         Ok(())
     }
 
-    /// Writes a value of a small fixed size with its tag.
+    /// Writes a value of a fixed size, which `put` appends, and the tag of the value.
     #[inline(always)]
     pub(super) fn short(
         &mut self,
@@ -167,7 +170,7 @@ impl<'s, K: Kernels, S: ByteSink> DocumentWriter<'s, K, S> {
         self.check_sink(written)
     }
 
-    /// Appends the text of a string to the sink, converted to UTF-8.
+    /// Appends the text of a string to the sink as UTF-8.
     #[inline(always)]
     pub(super) fn put_text(&mut self, text: Text<'_>) -> EventResult {
         match text {
@@ -179,7 +182,8 @@ impl<'s, K: Kernels, S: ByteSink> DocumentWriter<'s, K, S> {
         }
     }
 
-    /// Returns the policy for lone surrogates: one of [`Policy::BASIC`].
+    /// Returns the policy for lone surrogates that the options select, limited to
+    /// [`Policy::BASIC`].
     fn surrogates(&self) -> Policy {
         match self.options.surrogates {
             Policy::Replace => Policy::Replace,
@@ -189,7 +193,7 @@ impl<'s, K: Kernels, S: ByteSink> DocumentWriter<'s, K, S> {
 
     pub(super) fn policy(&self, units: Units<'_>) -> Policy {
         match units {
-            // In UTF-8, surrogates are malformed like other invalid bytes.
+            // In UTF-8, an encoded surrogate is malformed like any other invalid sequence.
             Units::Utf8(_) => Policy::Strict,
             _ => self.surrogates(),
         }
@@ -204,7 +208,8 @@ impl<'s, K: Kernels, S: ByteSink> DocumentWriter<'s, K, S> {
         }
     }
 
-    /// Appends text as UTF-8, with its escapes replaced.
+    /// Appends the text of a string or key as UTF-8, with its escapes replaced by the characters
+    /// they represent.
     pub(super) fn put_escaped(&mut self, text: Escaped<'_>) -> EventResult {
         let surrogates = self.surrogates();
         let body = text.body();
@@ -240,7 +245,8 @@ impl<'s, K: Kernels, S: ByteSink> DocumentWriter<'s, K, S> {
         Ok(())
     }
 
-    /// Writes a string: its tag, its length, the bytes that `put` writes, and a NUL.
+    /// Writes a string: its tag, its length, the bytes that `put` appends, and a NUL. `n_more` is a
+    /// lower bound of their number.
     #[inline(always)]
     pub(super) fn text_with(
         &mut self,
@@ -258,8 +264,8 @@ impl<'s, K: Kernels, S: ByteSink> DocumentWriter<'s, K, S> {
         frame.end_text(self.sink).map_err(|e| self.no(e.into()))
     }
 
-    /// Replaces the object of a type wrapper by the value that the wrapper represents. `units` is
-    /// the string in the wrapper, which has no escapes.
+    /// Replaces the object of a type wrapper by the BSON value that it represents. `units` is the
+    /// string in the wrapper, which has no escapes.
     #[inline(never)]
     pub(super) fn wrapped(&mut self, units: Units<'_>) -> EventResult {
         let ValueState::Want(one) = self.state else {
@@ -273,7 +279,7 @@ impl<'s, K: Kernels, S: ByteSink> DocumentWriter<'s, K, S> {
         }
         let mut narrow = [0; NARROW_BYTES];
         let Some(text) = narrow_ascii(units, &mut narrow) else {
-            // A decimal may have any number of zeros, so its text has no maximal length.
+            // A decimal may have any number of zeros, so the length of its text is not limited.
             let mut text = Vec::new();
             let done = convert::to_utf8(units, self.policy(units), &mut text);
             done.map_err(|_| malformed(units, 0))?;
@@ -282,9 +288,9 @@ impl<'s, K: Kernels, S: ByteSink> DocumentWriter<'s, K, S> {
         one.write(text, self.sink).map_err(|e| self.no(e))
     }
 
-    /// Handles a key that begins with `$`. Returns `true` if the caller must write the key. Returns
-    /// `false` for the key of a type wrapper whose only value is a string, because such a key is
-    /// not written to the document.
+    /// Processes a key that begins with `$`. Returns `true` if the caller must write the key.
+    /// Returns `false` if the key belongs to a type wrapper whose only value is a string: such a
+    /// key is not written to the document.
     #[inline(never)]
     pub(super) fn dollar_key(&mut self, key: Units<'_>) -> Result<bool, Rejection> {
         let mut narrow = [0; NARROW_BYTES];
@@ -369,7 +375,7 @@ impl<'s, K: Kernels, S: ByteSink> DocumentWriter<'s, K, S> {
         }
     }
 
-    /// Ends the outermost document.
+    /// Ends the outermost document and checks its length.
     pub(super) fn end(&mut self) -> EventResult {
         self.state = ValueState::Top;
         let most = self.options.max_bytes;
@@ -379,8 +385,9 @@ impl<'s, K: Kernels, S: ByteSink> DocumentWriter<'s, K, S> {
         }
     }
 
-    /// Ends an object that has the key of a type wrapper. If the object is a valid wrapper, its
-    /// elements are replaced by the value that the wrapper represents.
+    /// Ends an object that has the key of a type wrapper. If the object is a valid type wrapper,
+    /// replaces its elements by the value that the wrapper represents. Otherwise the object remains
+    /// a document, or is an error.
     #[inline(never)]
     pub(super) fn end_candidate(&mut self) -> EventResult {
         let Level { frame, tag, .. } = self.level;
@@ -402,7 +409,8 @@ impl<'s, K: Kernels, S: ByteSink> DocumentWriter<'s, K, S> {
                     let expected = expected(key);
                     return Err(self.no(Reason::Wrapper { key, expected }));
                 }
-                // The object is a document and not a wrapper.
+                // The object is a document and not a type wrapper, so its elements are written
+                // again.
                 frame.take_back(self.sink);
                 let again = Frame::begin(self.sink).and_then(|frame| {
                     self.sink.put(&place)?;
@@ -421,15 +429,15 @@ impl<'s, K: Kernels, S: ByteSink> DocumentWriter<'s, K, S> {
     }
 }
 
-/// The number of bytes that are converted in one step if a text has escapes.
+/// The size in bytes of the buffer for text whose escapes were replaced.
 const PART_BYTES: usize = 512;
 
-/// Texts in type wrappers with at most this number of units are copied to a buffer on the stack. A
-/// longer text is converted to an allocated buffer.
+/// The size of the buffer on the stack to which short texts of type wrappers are copied. A text of
+/// more units is converted to an allocated buffer.
 const NARROW_BYTES: usize = 64;
 
-/// Returns text as bytes. UTF-8 is returned unchanged. Text in other units is copied to `place`; if
-/// it is not ASCII or is longer than `place`, `None` is returned.
+/// Returns text as ASCII or UTF-8 bytes. UTF-8 is returned unchanged. Text in another encoding is
+/// copied to `place`. Returns `None` if that text is not ASCII or is longer than `place`.
 fn narrow_ascii<'a>(units: Units<'a>, place: &'a mut [u8; NARROW_BYTES]) -> Option<&'a [u8]> {
     let n = units.len_units();
     if let Units::Utf8(text) = units {

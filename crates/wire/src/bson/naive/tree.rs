@@ -1,10 +1,12 @@
-//! [`Tree`]: builds a tree from the events of the reader, and converts a tree back to bytes.
+//! [`Tree`]: an event handler that builds a tree from the events of the reader. [`write()`]
+//! converts a tree back to bytes.
 
 use super::{Document, Value};
 use crate::bson::read::{BsonEvents, EventResult, malformed};
 use crate::bson::{SUBTYPE_OLD, Tag};
 
-/// An event handler that collects the events of the reader. All texts must be UTF-8.
+/// An event handler that builds a document tree from the events of the reader. All texts must be
+/// UTF-8.
 #[derive(Debug, Default)]
 pub struct Tree {
     open: Vec<Open>,
@@ -14,15 +16,16 @@ pub struct Tree {
 
 #[derive(Debug)]
 struct Open {
-    /// The key that this document has in the document that encloses it.
+    /// The key of this document in the document that encloses it.
     key: String,
-    /// The code of a value of type code with scope, if this document is its scope.
+    /// If this document is the scope of a value of type code with scope, the code of this value;
+    /// otherwise `None`.
     code: Option<String>,
     items: Document,
 }
 
 impl Tree {
-    /// Returns the document that the events described; `None` if its end has not been received.
+    /// Returns the document that was built; `None` if the event for its end was not received.
     #[must_use]
     pub fn finish(self) -> Option<Document> {
         self.done
@@ -147,7 +150,8 @@ impl BsonEvents for Tree {
     }
 }
 
-/// Returns `true` if the keys of each array, at any depth, are the indices of its items.
+/// Returns `true` if the keys of each array, at any depth, are the indexes of its items (`0`, `1`,
+/// `2`…).
 #[must_use]
 pub fn has_index_keys(document: &Document) -> bool {
     document.iter().all(|(_, value)| match value {
@@ -160,7 +164,7 @@ pub fn has_index_keys(document: &Document) -> bool {
     })
 }
 
-/// Returns the document as BSON bytes, with its keys unchanged (also those of arrays).
+/// Returns the document as BSON bytes. All keys are written unchanged, including those of arrays.
 #[must_use]
 pub fn write(document: &Document) -> Vec<u8> {
     let mut bytes = vec![0; 4];
@@ -173,7 +177,7 @@ pub fn write(document: &Document) -> Vec<u8> {
     whole(bytes)
 }
 
-/// Writes the number of all bytes into the first four bytes, which must be reserved for it.
+/// Writes the total number of bytes into the first four bytes, which the caller must have reserved.
 fn whole(mut bytes: Vec<u8>) -> Vec<u8> {
     let length = (bytes.len() as u32).to_le_bytes();
     bytes[..4].copy_from_slice(&length);

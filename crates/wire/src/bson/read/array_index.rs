@@ -1,19 +1,20 @@
-//! [`Index`]: the expected keys of arrays, `0`, `1`, `2`…. A key in the input is compared with the
-//! expected key as text, and is not parsed.
+//! [`Index`]: the expected key of the next array item (`0`, `1`, `2`…). The reader compares the key
+//! in the input with the bytes of the expected key, which is faster than parsing it.
 
 /// The key that is expected next in an array.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Index {
     n: u32,
-    /// The bytes of the key and its zero byte, with the first digit in the lowest byte. Unused for
-    /// keys of more than [`MOST_DIGITS`] digits.
+    /// The bytes of the key and its zero byte, with the first digit in the lowest byte. Not used if
+    /// the key has more than [`MOST_DIGITS`] digits.
     word: u64,
-    /// A mask of the bytes of `word` that are used; 0 for keys of more than [`MOST_DIGITS`] digits.
+    /// A mask of the bytes of `word` that belong to the key and its zero byte. 0 if the key has
+    /// more than [`MOST_DIGITS`] digits.
     mask: u64,
     n_digits: u32,
 }
 
-/// The largest number of digits of a key that is compared as one word together with its zero byte.
+/// The largest number of digits for which a key and its zero byte are compared as one 64-bit word.
 const MOST_DIGITS: u32 = 6;
 
 impl Index {
@@ -25,7 +26,7 @@ impl Index {
         n_digits: 1,
     };
 
-    /// An index that is equal to no key, and that `step` does not change.
+    /// A value that matches no key. `step` does not change it.
     pub(super) const UNKNOWN: Index = Index {
         n: 0,
         word: u64::MAX,
@@ -33,7 +34,7 @@ impl Index {
         n_digits: 1,
     };
 
-    /// Returns the index with the number `n`.
+    /// Returns the expected key of the item with the index `n`.
     #[cold]
     #[inline(never)]
     pub(super) fn of(n: u32) -> Index {
@@ -55,8 +56,8 @@ impl Index {
         }
     }
 
-    /// Returns the index that follows the index of an array key in `bytes`. `end` is the position
-    /// of the key's zero byte.
+    /// Returns the expected key of the item after the item whose key ends in `bytes` before
+    /// position `end`. At `end` is the zero byte of that key.
     #[inline(never)]
     pub(super) fn following(bytes: &[u8], end: usize) -> Index {
         let digits = bytes.get(..end).unwrap_or_default();
@@ -71,7 +72,7 @@ impl Index {
         Index::of(n.wrapping_add(1))
     }
 
-    /// Returns the length of the expected key and its zero byte if `rest` starts with them;
+    /// Returns the length of the expected key, including its zero byte, if `rest` begins with it;
     /// otherwise `None`.
     #[inline(always)]
     pub(super) fn matches(&self, rest: &[u8]) -> Option<usize> {

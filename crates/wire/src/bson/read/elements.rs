@@ -1,5 +1,5 @@
-//! [`Elements`] iterates over the elements of one document and locates their values without parsing
-//! them, so that a caller can read single fields.
+//! [`Elements`] iterates over the elements of one document. It locates values without parsing them,
+//! so that a caller can read single fields.
 
 use super::error::{ReadError, Reason};
 use super::lengths::{LEAST_BYTES, LENGTH_BYTES, document_len, length_at};
@@ -7,23 +7,23 @@ use super::reader::{error, zero_at};
 use super::tags;
 use crate::bson::{MOST_BYTES, SUBTYPE_OLD};
 
-/// An element of a document.
+/// An element of a document: its tag, its key and its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Element<'a> {
-    /// The tag of the element, which is one of the known tags.
+    /// The tag of the element, which is a tag that BSON 1.1 defines.
     pub tag: u8,
-    /// The key, which was not validated as UTF-8.
+    /// The bytes of the key, which were not validated as UTF-8.
     pub key: &'a [u8],
-    /// The value, including its length prefix if it has one. The length and the terminator of the
-    /// value were validated, but those of values inside an embedded document were not.
+    /// The encoded bytes of the value, including a length prefix. The length and the terminator of
+    /// the value were validated. Values inside an embedded document were not validated.
     pub value: &'a [u8],
-    /// The position of the tag in the document, in bytes.
+    /// The index of the tag byte in the document.
     pub at: usize,
-    /// The position of the value in the document, in bytes.
+    /// The index of the first byte of the value in the document.
     pub value_at: usize,
 }
 
-/// Iterates over the elements of a document or array.
+/// An iterator over the elements of a document or array.
 #[derive(Clone, Copy, Debug)]
 pub struct Elements<'a> {
     /// The bytes of the document that precede its terminator.
@@ -32,7 +32,7 @@ pub struct Elements<'a> {
 }
 
 impl<'a> Elements<'a> {
-    /// Creates the iterator. `bytes` must be exactly one document.
+    /// Creates an iterator over the elements of `bytes`, which must be exactly one document.
     ///
     /// # Errors
     /// [`Reason::End`], [`Reason::DocumentLength`], [`Reason::TrailingData`], [`Reason::NoTerminator`].
@@ -50,11 +50,11 @@ impl<'a> Elements<'a> {
         }
     }
 
-    /// Returns the next element; `None` at the end of the document.
+    /// Returns the next element, or `None` at the end of the document.
     ///
     /// # Errors
-    /// As [`super::read`], for the bytes before the next element. Positions are relative to the
-    /// document.
+    /// The errors of [`super::read`] for the bytes before the end of the returned element.
+    /// Positions count from the start of the document.
     #[inline(always)]
     pub fn next_element(&mut self) -> Result<Option<Element<'a>>, ReadError> {
         let at = self.at;
@@ -89,10 +89,11 @@ impl<'a> Elements<'a> {
     }
 }
 
-/// The entry in [`FIXED`] of a tag whose values have no fixed size, and of an invalid tag.
+/// The entry in [`FIXED`] for a tag whose values have no fixed size, and for an invalid tag.
 const VARIABLE: u8 = 0xFF;
 
-/// For each tag, the size in bytes of its values; [`VARIABLE`] if they have no fixed size.
+/// The size in bytes of the values of each tag, indexed by the tag; [`VARIABLE`] if the values have
+/// no fixed size.
 static FIXED: [u8; 256] = {
     let mut all = [VARIABLE; 256];
     all[tags::DOUBLE as usize] = 8;
@@ -109,8 +110,9 @@ static FIXED: [u8; 256] = {
     all
 };
 
-/// Returns the size in bytes of the value at the start of `rest`. The type of the value is `tag`,
-/// whose values have no fixed size. `at` is the position of the value in the document.
+/// Returns the size in bytes of the value at the start of `rest`. The value has the type `tag`,
+/// whose values have no fixed size. For errors, `tag_at` and `at` are the positions of the tag and
+/// of the value in the document.
 fn variable_len(tag: u8, tag_at: usize, rest: &[u8], at: usize) -> Result<usize, ReadError> {
     let length = |from: usize| {
         let length = length_at(rest, from).ok_or(error(Reason::Value, at + from))?;
@@ -182,7 +184,7 @@ fn variable_len(tag: u8, tag_at: usize, rest: &[u8], at: usize) -> Result<usize,
 }
 
 /// Returns the size in bytes of the text at the start of `rest`, including its length prefix and
-/// NUL.
+/// its NUL. `at` is the position of the text, for errors.
 #[inline]
 fn text_len(rest: &[u8], at: usize) -> Result<usize, ReadError> {
     let length = length_at(rest, 0).ok_or(error(Reason::Value, at))? as usize;
@@ -197,7 +199,8 @@ fn text_len(rest: &[u8], at: usize) -> Result<usize, ReadError> {
     }
 }
 
-/// Returns the size in bytes of the embedded document at the start of `rest`.
+/// Returns the size in bytes of the embedded document at the start of `rest`. `at` is the position
+/// of the document, for errors.
 #[inline]
 fn document_inside(rest: &[u8], at: usize) -> Result<usize, ReadError> {
     let length = length_at(rest, 0).ok_or(error(Reason::Value, at))? as usize;

@@ -1,42 +1,47 @@
-//! [`ReadError`]: the reason why bytes are not valid BSON, and the position.
+//! [`ReadError`]: the reason for which bytes are not valid BSON, and the position of the error.
 
 use std::fmt;
 
 use onecopy_text::MalformedKind;
 
-/// The reason why [`super::read`] or its event handler rejects bytes: they are not valid BSON, or
-/// exceed a limit that the caller has set. The bytes must be corrected, unless the description of a
-/// variant says otherwise.
+/// The reason for which [`super::read`] or its event handler rejects bytes. The bytes are not valid
+/// BSON, or exceed a limit that the caller has set. Unless the description of a variant names
+/// another remedy, the bytes must be corrected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reason {
-    /// The bytes end inside the outermost document: it is truncated, or its length is wrong.
+    /// The bytes end inside the outermost document. The document is truncated, or its length prefix
+    /// is wrong.
     End,
-    /// The length of a document is below 5, which is the length of an empty document.
+    /// The length prefix of a document is below 5, the length of an empty document.
     DocumentLength,
-    /// The length of a value inside a document extends past the document's end.
+    /// According to its length prefix, a value extends past the end of the document that contains
+    /// it.
     Length,
     /// A value of a fixed size extends past the end of its document.
     Value,
-    /// A document has no zero byte at the end that its length gives.
+    /// The last byte of a document, according to its length prefix, is not zero.
     NoTerminator,
-    /// A zero byte ends a document before the end that its length gives.
+    /// A zero byte is at the position of a tag, where it would end the document before the end that
+    /// its length prefix gives.
     EarlyEnd,
-    /// The length of a text is below 1, which is the length of an empty text.
+    /// The length prefix of a text is below 1, the length of an empty text with its NUL.
     TextLength,
-    /// A text has no zero byte at the end that its length gives.
+    /// The last byte of a text, according to its length prefix, is not zero.
     TextEnd,
-    /// A key, or one of the texts of a regex, has no zero byte before the end of its document.
+    /// A key, or the pattern or the options of a regular expression, has no zero byte before the
+    /// end of its document.
     OpenText,
-    /// The byte before an element is not a known tag.
+    /// The tag byte of an element has this value, which BSON 1.1 does not define.
     Tag(u8),
-    /// A boolean has this value, which is neither 0 nor 1.
+    /// The byte of a boolean has this value, which is neither 0 nor 1.
     Boolean(u8),
     /// The length of a binary value is negative.
     BinaryLength,
-    /// In a binary value of subtype 2, the second length is not equal to the first length minus 4.
+    /// In a binary value of subtype 2, the inner length is not equal to the outer length minus 4.
     OldBinary,
-    /// The length of code with a scope contradicts the lengths of the code and the scope.
+    /// The length prefix of a value of type code with scope contradicts the lengths of its code and
+    /// its scope.
     ScopeLength,
     /// A key of an array is not the index of its item, and [`super::ArrayKeys::Strict`] is set.
     ArrayKey,
@@ -45,32 +50,34 @@ pub enum Reason {
     Depth,
     /// A document is longer than the limit that the caller has set. Raise the limit.
     Size,
-    /// Data follows the document. Use the function that reads several documents.
+    /// Bytes follow the document. To read several documents, use a function for sequences of
+    /// documents.
     TrailingData,
-    /// A text is malformed. Choose a policy that accepts malformed text.
+    /// A text is not valid UTF-8. A policy that accepts malformed text avoids this error.
     Malformed(MalformedKind),
     /// A binary value of subtype 3 or 4 does not have 16 bytes.
     Uuid,
-    /// The language of the caller has no value for the date. Choose a policy that accepts the date.
+    /// The caller's language has no value for the date. A policy that accepts such dates avoids
+    /// this error.
     DateRange,
     /// Another thread changed the bytes while they were read.
     Changed,
-    /// The event handler has failed; the handler itself keeps the error.
+    /// The event handler has failed, and has stored its own error.
     Events,
 }
 
-/// The reason why bytes were rejected, and the position in the bytes.
+/// The error of reading BSON: its reason, and its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadError {
     /// The reason why the bytes were rejected.
     pub reason: Reason,
-    /// The position in bytes from the start of the data.
+    /// The position of the error, as an index of a byte in the data.
     pub offset_bytes: usize,
 }
 
 impl ReadError {
-    /// Adds `n_bytes` to the position of the error. This corrects the position if only the data
-    /// after the first `n_bytes` bytes was examined.
+    /// Adds `n_bytes` to the position of the error. A caller that has passed only the data after
+    /// the first `n_bytes` bytes to the reader corrects the position in this way.
     #[must_use]
     pub fn later_by(self, n_bytes: usize) -> ReadError {
         ReadError {

@@ -1,26 +1,28 @@
-//! Reads the length prefix of a document ([`document_len`]) and of other values.
+//! Functions that read length prefixes: [`document_len`] for a document, `length_at` for any value.
 
 use super::error::{ReadError, Reason};
 
-/// The length in bytes of the shortest document, which has only a length prefix and a zero byte.
+/// The length in bytes of the shortest document, which consists of its length prefix and a zero
+/// byte.
 pub const LEAST_BYTES: usize = 5;
 
 /// The number of bytes of a length prefix.
 pub(super) const LENGTH_BYTES: usize = 4;
 
-/// Returns the length prefix at position `at`; a negative length is returned as a large number.
+/// Returns the length prefix at position `at`. A negative length becomes a number of at least 2^31.
 /// Returns `None` if fewer than four bytes are left.
 #[inline(always)]
 pub(super) fn length_at(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
-/// Returns the length in bytes of a document. `start` must begin with the first four bytes of the
-/// document, which contain the length.
+/// Returns the length of a document in bytes. `start` must contain at least the first four bytes of
+/// the document, which are its length prefix.
 ///
 /// # Errors
-/// [`Reason::End`] for fewer than four bytes, [`Reason::DocumentLength`], [`Reason::Size`]; all at
-/// byte 0.
+/// [`Reason::End`] if `start` has fewer than four bytes. [`Reason::DocumentLength`] if the length
+/// is too small for a document. [`Reason::Size`] if it exceeds `max_bytes`. The position of these
+/// errors is 0.
 #[inline]
 pub fn document_len(start: &[u8], max_bytes: usize) -> Result<usize, ReadError> {
     let no = |reason| ReadError {

@@ -1,4 +1,4 @@
-//! Methods of the reader that enter and leave documents, arrays and scopes.
+//! Methods of [`Reader`] that enter and leave documents, arrays and the scopes of code.
 
 use onecopy_text::convert::Kernels;
 
@@ -9,7 +9,8 @@ use super::lengths::{LEAST_BYTES, LENGTH_BYTES, length_at};
 use super::reader::{ArrayKeys, Reader, Scope, error, located, refused};
 
 impl<K: Kernels> Reader<'_, K> {
-    /// Enters the document or array that starts at the next byte.
+    /// Enters the document or array that starts at the next byte: validates its length prefix and
+    /// its terminator.
     #[inline(always)]
     pub(super) fn enter<E: BsonEvents>(
         &mut self,
@@ -62,8 +63,8 @@ impl<K: Kernels> Reader<'_, K> {
         Ok(())
     }
 
-    /// Makes the document from position `at` to `end` the innermost one. The reader must have read
-    /// its length prefix.
+    /// Makes the document from position `at` to `end` the innermost open document. The reader must
+    /// have read its length prefix.
     #[inline(always)]
     fn push(&mut self, at: usize, end: usize, is_array: bool) {
         self.outer.push(self.start << 1 | u32::from(self.is_array));
@@ -77,7 +78,7 @@ impl<K: Kernels> Reader<'_, K> {
         }
     }
 
-    /// Leaves the innermost document; returns `true` if it was the outermost document.
+    /// Leaves the innermost open document. Returns `true` if it was the outermost document.
     #[inline(always)]
     pub(super) fn leave<E: BsonEvents>(&mut self, events: &mut E) -> Result<bool, ReadError> {
         let end = self.at;
@@ -99,8 +100,8 @@ impl<K: Kernels> Reader<'_, K> {
         self.at = end + 1;
         self.start = outer >> 1;
         self.is_array = outer & 1 == 1;
-        // The length was valid when the document was entered. If the buffer is writable and event
-        // handlers run other code, the length may have changed since.
+        // The length was valid when the document was entered. If the buffer is writable, an event
+        // handler or another thread may have changed it since.
         let start = self.start as usize;
         let length = length_at(self.bytes, start).unwrap_or(0) as usize;
         match self.bytes.get(..(start + length).wrapping_sub(1)) {
@@ -108,7 +109,8 @@ impl<K: Kernels> Reader<'_, K> {
             _ => return Err(error(Reason::Changed, start)),
         }
         if self.is_array && self.index_of != self.start {
-            // The expected key of this array is unknown, because an array inside it used the field.
+            // The expected key of this array is not known any more, because an array inside it has
+            // used the field `index`.
             self.index = match self.rules.array_keys {
                 ArrayKeys::Any => Index::UNKNOWN,
                 ArrayKeys::Strict => Index::following(self.bytes, key_end),
@@ -160,8 +162,8 @@ impl<K: Kernels> Reader<'_, K> {
     }
 }
 
-/// Returns the error for an embedded document with the invalid length `length`. `is_inside` is
-/// `true` if the embedded document ends inside the enclosing document.
+/// Returns the error for an embedded document whose length prefix `length` is invalid. `is_inside`
+/// is `true` if a document of this length would end inside the enclosing document.
 #[cold]
 fn no_document(at: usize, length: usize, is_inside: bool) -> ReadError {
     match i32::try_from(length) {

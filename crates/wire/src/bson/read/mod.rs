@@ -11,9 +11,9 @@
 //! | `array_index`, `tags` | the expected keys of arrays, and the tags as constants |
 //! | [`error`] | [`ReadError`]: an error with its position |
 //!
-//! The memory used does not depend on the document, except for four bytes per open level. The
-//! reference implementation is [`super::naive`]; its [`super::naive::Tree`] builds a tree from
-//! events.
+//! The memory use does not depend on the size of the document: the reader needs only four bytes per
+//! open document or array. The reference implementation is [`super::naive`]. Its
+//! [`super::naive::Tree`] builds a tree from events.
 
 mod array_index;
 pub mod elements;

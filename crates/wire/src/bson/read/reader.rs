@@ -1,4 +1,4 @@
-//! [`read`] and [`Rules`]: the grammar of BSON, as one loop.
+//! [`read`] and [`Rules`]: the BSON reader, which is one loop over the elements without recursion.
 
 use onecopy_text::convert::Kernels;
 
@@ -10,22 +10,22 @@ use super::lengths::{LEAST_BYTES, LENGTH_BYTES, document_len};
 use super::tags;
 use crate::bson::{MOST_BYTES, SUBTYPE_OLD, SUBTYPE_OLD_UUID, SUBTYPE_UUID, UUID_BYTES};
 
-/// The requirement that the keys of arrays must meet.
+/// The requirement on the keys of array items.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ArrayKeys {
     /// Any key is accepted. The index of an item is its position, whatever its key is. All known
-    /// readers accept any keys, and some writers leave the keys empty.
+    /// readers accept any keys, because some writers leave the keys empty.
     #[default]
     Any,
-    /// Keys must be `0`, `1`, `2`…, as in the specification.
+    /// The keys must be `0`, `1`, `2`…, as the BSON specification requires.
     Strict,
 }
 
-/// The requirements that a document must meet in addition to the grammar.
+/// The limits and requirements that a document must meet in addition to the BSON grammar.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
-    /// The greatest nesting depth of documents and arrays; the outermost document is the first
-    /// level.
+    /// The largest permitted nesting depth of documents and arrays. The outermost document has the
+    /// depth 1.
     pub max_depth: usize,
     /// The largest size of the outermost document in bytes.
     pub max_bytes: usize,
@@ -43,12 +43,12 @@ impl Default for Rules {
     }
 }
 
-/// Reads the document at the start of `bytes` into events, and returns its length in bytes.
+/// Reads the document at the start of `bytes`, emits its events, and returns its length in bytes.
 ///
-/// Nothing is copied. Four bytes of memory are needed for each document or array that is open.
+/// Nothing is copied. The reader needs four bytes of memory for each open document or array.
 ///
 /// # Errors
-/// [`ReadError`]. All events before the error were valid.
+/// [`ReadError`]. The events before the error were emitted for valid data.
 #[inline(always)]
 pub fn read<K: Kernels, E: BsonEvents>(
     kernels: K,
@@ -64,8 +64,8 @@ pub fn read<K: Kernels, E: BsonEvents>(
     Ok(len)
 }
 
-/// Reads the value of an element that [`super::Elements`] returned, and emits its events, but no
-/// event for the key. Positions in errors are those in the whole document.
+/// Reads the value of an element that [`super::Elements`] returned, and emits its events without an
+/// event for the key. Error positions count from the start of `document`.
 ///
 /// # Errors
 /// As [`read`].
@@ -85,10 +85,10 @@ pub fn read_value<K: Kernels, E: BsonEvents>(
     reader.elements(true, events)
 }
 
-/// Reads bytes that must be exactly one document. Data after the document is an error.
+/// Reads `bytes`, which must be exactly one document. Bytes after the document are an error.
 ///
 /// # Errors
-/// As [`read`], and [`Reason::TrailingData`] with the position after the document.
+/// The errors of [`read`], and [`Reason::TrailingData`] with the position after the document.
 #[inline(always)]
 pub fn read_all<K: Kernels, E: BsonEvents>(
     kernels: K,
@@ -103,11 +103,11 @@ pub fn read_all<K: Kernels, E: BsonEvents>(
     Ok(())
 }
 
-/// The scope of a value of type code with scope, which is being read.
+/// The open scope of a value of type code with scope.
 pub(super) struct Scope {
-    /// The number of levels that enclose the scope.
+    /// The number of open documents and arrays that enclose the scope.
     pub(super) n_outer: usize,
-    /// The position at which the key of the code ends.
+    /// The position of the zero byte that ends the key of the value.
     pub(super) key_end: usize,
 }
 
@@ -115,19 +115,19 @@ pub(super) struct Reader<'a, K> {
     pub(super) kernels: K,
     /// All bytes of the outermost document.
     pub(super) bytes: &'a [u8],
-    /// The bytes that the elements of the innermost open document must not exceed: from the start
-    /// of the outermost document to the terminator of the innermost one, without this terminator.
+    /// The bytes from the start of the outermost document to the terminator of the innermost open
+    /// document, without this terminator. The reader reads no byte after them.
     pub(super) body: &'a [u8],
-    /// The position of the next byte to read, at most the end of `body`.
+    /// The position of the next byte to read, which is at most the length of `body`.
     pub(super) at: usize,
-    /// The start position of the innermost document.
+    /// The position at which the innermost open document starts.
     pub(super) start: u32,
     pub(super) is_array: bool,
-    /// The key that is expected next in the array that starts at `index_of`.
+    /// The expected key of the next item in the array that starts at position `index_of`.
     pub(super) index: Index,
     pub(super) index_of: u32,
-    /// The enclosing levels, the outermost first. Each number is twice the level's start position,
-    /// plus 1 for an array.
+    /// The open documents and arrays that enclose the innermost one, the outermost first. Each
+    /// number is twice the start position, plus 1 for an array.
     pub(super) outer: Vec<u32>,
     pub(super) scopes: Vec<Scope>,
     pub(super) rules: Rules,
@@ -166,8 +166,8 @@ impl<'a, K: Kernels> Reader<'a, K> {
         self.elements(false, events)
     }
 
-    /// Reads elements up to the end of the outermost document. If `is_inner` is `true`, reads only
-    /// up to the end of a document at the second level, which is the value of an element.
+    /// Reads elements to the end of the outermost document. If `is_inner` is `true`, reads elements
+    /// only to the end of the embedded document that was entered before.
     #[inline(always)]
     fn elements<E: BsonEvents>(&mut self, is_inner: bool, events: &mut E) -> Result<(), ReadError> {
         loop {
@@ -187,8 +187,8 @@ impl<'a, K: Kernels> Reader<'a, K> {
         }
     }
 
-    /// Reads a value of the type `tag`, which starts at the next byte. If the value is a document
-    /// or an array, enters it.
+    /// Reads the value of type `tag` that starts at the next byte. If the value is a document or an
+    /// array, only enters it.
     #[inline(always)]
     fn value<E: BsonEvents>(
         &mut self,
@@ -266,13 +266,14 @@ impl<'a, K: Kernels> Reader<'a, K> {
         Ok(())
     }
 
-    /// Returns the bytes of the innermost document that were not read yet, without its terminator.
+    /// Returns the bytes of the innermost open document that were not read yet, without its
+    /// terminator.
     #[inline(always)]
     pub(super) fn rest(&self) -> &'a [u8] {
         self.body.get(self.at..).unwrap_or_default()
     }
 
-    /// Reads the key at the next byte.
+    /// Reads the key that starts at the next byte, and emits its event.
     #[inline(always)]
     fn key<E: BsonEvents>(&mut self, events: &mut E) -> Result<(), ReadError> {
         let (rest, start) = (self.rest(), self.at);
@@ -296,8 +297,8 @@ impl<'a, K: Kernels> Reader<'a, K> {
         located(events.key(key), start)
     }
 
-    /// Reads an array key that differs from the expected key. Returns the length of the key,
-    /// including its zero byte.
+    /// Reads an array key that differs from the expected key. Returns the length of the key in
+    /// bytes, including its zero byte.
     #[inline(always)]
     fn other_array_key<E: BsonEvents>(&mut self, events: &mut E) -> Result<usize, ReadError> {
         let (rest, start) = (self.rest(), self.at);
@@ -309,7 +310,7 @@ impl<'a, K: Kernels> Reader<'a, K> {
         Ok(len + 1)
     }
 
-    /// Reads the bytes before the next zero byte, and skips that byte.
+    /// Returns the bytes before the next zero byte, and skips these bytes and the zero byte.
     #[inline(always)]
     fn cstring(&mut self) -> Result<&'a [u8], ReadError> {
         let rest = self.rest();
@@ -318,7 +319,7 @@ impl<'a, K: Kernels> Reader<'a, K> {
         Ok(&rest[..len])
     }
 
-    /// Reads a value of the fixed size of `N` bytes.
+    /// Reads `N` bytes, the size of the value.
     #[inline(always)]
     pub(super) fn fixed<const N: usize>(&mut self) -> Result<&'a [u8; N], ReadError> {
         let Some(value) = self.rest().first_chunk() else {
@@ -328,7 +329,7 @@ impl<'a, K: Kernels> Reader<'a, K> {
         Ok(value)
     }
 
-    /// Reads a length prefix and the text after it; returns the text without its NUL.
+    /// Reads a text with its length prefix, and returns it without its NUL.
     #[inline(always)]
     pub(super) fn text(&mut self) -> Result<&'a [u8], ReadError> {
         let at = self.at;
@@ -374,16 +375,16 @@ impl<'a, K: Kernels> Reader<'a, K> {
     }
 }
 
-/// Returns the position of the first zero byte; `None` if there is none. The search examines eight
-/// bytes at a time, because keys are short.
+/// Returns the position of the first zero byte; `None` if there is no zero byte. The search
+/// examines eight bytes at a time. Keys are too short for larger vectors.
 #[inline(always)]
 pub(super) fn zero_at(rest: &[u8]) -> Option<usize> {
     const ONES: u64 = u64::MAX / 255;
     let (words, tail) = rest.as_chunks::<8>();
     for (i, word) in words.iter().enumerate() {
         let word = u64::from_le_bytes(*word);
-        // The lowest bit that is set belongs to the first zero byte; the bits above it may be
-        // wrong.
+        // The lowest bit that is set belongs to the first zero byte. Higher bits may belong to
+        // bytes that are not zero.
         let zeros = word.wrapping_sub(ONES) & !word & (ONES << 7);
         if zeros != 0 {
             return Some(8 * i + zeros.trailing_zeros() as usize / 8);
@@ -401,7 +402,7 @@ pub(super) const fn error(reason: Reason, offset_bytes: usize) -> ReadError {
     }
 }
 
-/// Adds `start` to the position of an error that an event handler returned.
+/// Adds `start` to the position of an error that an event handler has returned.
 #[inline(always)]
 pub(super) fn located(result: EventResult, start: usize) -> Result<(), ReadError> {
     result.map_err(|refusal| refused(refusal, start))

@@ -1,4 +1,4 @@
-//! The tags as constants of type `u8`, for use in patterns.
+//! The tags of BSON elements as constants of type `u8`, so that `match` patterns can use them.
 
 use crate::bson::Tag;
 

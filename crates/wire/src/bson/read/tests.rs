@@ -1,5 +1,6 @@
-//! Compares the reader with its reference implementation, for documents with values of all types,
-//! and for these documents with one byte changed. Checks the position of each error.
+//! Comparisons of the reader with its reference implementation, for documents with values of all
+//! types, and for such documents with one changed byte. Other tests check the position of each
+//! error.
 
 use onecopy_text::convert::{Kernels, Work, with_kernels};
 use proptest::prelude::*;
@@ -79,12 +80,12 @@ fn refused(bytes: &[u8], reason: Reason, offset_bytes: usize) {
         offset_bytes,
     };
     assert_eq!(tree(bytes, Rules::default()), Err(expected), "{bytes:?}");
-    // An error in the outermost document is also found when its elements are read separately, at
-    // the same position; an error further inside is found when the element is read.
+    // Reading the elements separately finds the same error at the same position. An error inside an
+    // embedded document is found when the value of the element is read.
     assert_eq!(by_elements(bytes), Err(expected), "{bytes:?}");
 }
 
-/// Returns the bytes of a document with these elements.
+/// Returns the bytes of the document that consists of `elements`.
 fn document(elements: &[u8]) -> Vec<u8> {
     let length = elements.len() as u32 + 5;
     [&length.to_le_bytes(), elements, &[0]].concat()
@@ -104,8 +105,8 @@ fn key() -> impl Strategy<Value = String> + Clone {
     text().prop_map(|text| text.replace('\0', "")).boxed()
 }
 
-/// Returns a binary value of this subtype. For a subtype of UUIDs, `bytes` is truncated or extended
-/// to 16 bytes.
+/// Returns a binary value of the subtype `subtype`. For the UUID subtypes, `bytes` is truncated or
+/// extended to 16 bytes.
 fn binary(subtype: u8, mut bytes: Vec<u8>) -> Value {
     if matches!(subtype, SUBTYPE_OLD_UUID | SUBTYPE_UUID) {
         bytes.resize(UUID_BYTES, 0);
@@ -181,7 +182,7 @@ proptest! {
         let mut bytes = naive::write(&document);
         for (at, byte) in harm {
             let at = at.index(bytes.len());
-            // Small changes make lengths that are nearly correct.
+            // Small changes of a byte produce lengths that are nearly correct.
             bytes[at] = if is_small { bytes[at].wrapping_add(byte % 3).wrapping_sub(1) } else { byte };
         }
         let expected = naive::documents(&bytes).filter(|all| all.len() == 1);
@@ -310,7 +311,7 @@ fn a_key_of_an_array_is_text_whether_it_is_the_index_or_not() {
     let start = Reason::Malformed(onecopy_text::MalformedKind::InvalidStartByte);
     refused(&array(b"\x0A\xFF\0"), start, 12);
     refused(&array(b"\x0A0\0\x0Aab\xFF\0"), start, 17);
-    // After an array inside this array, the reader does not know the index of the next item.
+    // After an array inside this array, the reader has to find the index of the next item again.
     refused(&array(b"\x040\0\x05\0\0\0\0\x0A\xFF\0"), start, 20);
     refused(&array(b"\x040\0\x08\0\0\0\x0A0\0\0\x0A1\xFF\0"), start, 24);
     let error = |bytes: &[u8]| tree(bytes, STRICT).map_err(|e| e.reason);

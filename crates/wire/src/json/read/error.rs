@@ -1,31 +1,33 @@
-//! [`ReadError`]: the reason why a text is not valid JSON, with the position in the text.
+//! [`ReadError`]: the reason for which a text is not valid JSON, and the position of the error.
 
 use std::fmt;
 
 use onecopy_text::{MalformedKind, Units};
 
-/// The reason why [`super::read`] rejects a text: it is not valid JSON, or exceeds a limit that the
-/// caller has set. The text must be corrected, unless the description of a variant says otherwise.
+/// The reason for which [`super::read`] rejects a text. The text is not valid JSON, or exceeds a
+/// limit that the caller has set. Unless the description of a variant names another remedy, the
+/// text must be corrected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reason {
-    /// The text ends before a value or inside it.
+    /// The text ends where a value must begin, or inside a value.
     End,
-    /// A value was expected.
+    /// The text has no value at a position where the grammar requires one.
     NoValue,
-    /// A key, which begins with `"`, was expected.
+    /// The text has no key (which begins with `"`) at a position where the grammar requires one.
     NoKey,
-    /// A colon was expected after a key.
+    /// A key is not followed by a colon.
     NoColon,
-    /// A comma or the end of the array was expected.
+    /// An item of an array is followed neither by a comma nor by the end of the array.
     NoCommaInArray,
-    /// A comma or the end of the object was expected.
+    /// A member of an object is followed neither by a comma nor by the end of the object.
     NoCommaInObject,
-    /// A comma directly precedes the end of an array or object.
+    /// The last item of an array or object is followed by a comma.
     TrailingComma,
-    /// The text continues after the value, with more than white space.
+    /// The value is followed by more than white space.
     TrailingData,
-    /// The text starts with a byte order mark (RFC 8259, section 8.1). Decode it with `utf-8-sig`.
+    /// The text starts with a byte order mark, which RFC 8259, section 8.1, forbids. In Python,
+    /// decode the text with `utf-8-sig`.
     ByteOrderMark,
     /// The text ends before the closing quote of a string.
     OpenString,
@@ -33,10 +35,10 @@ pub enum Reason {
     Control,
     /// A backslash does not begin a valid escape.
     Escape,
-    /// `\u` is not followed by four hexadecimal digits.
+    /// The escape `\u` is not followed by four hexadecimal digits.
     HexEscape,
-    /// A string contains a lone surrogate, as an escape or, in a `str`, as a character. Select a
-    /// policy that accepts lone surrogates.
+    /// A string contains a lone surrogate, either as an escape or as a character of a Python `str`.
+    /// A policy that accepts lone surrogates avoids this error.
     Surrogate,
     /// The text contains a sequence that is invalid in its encoding.
     Malformed(MalformedKind),
@@ -44,35 +46,37 @@ pub enum Reason {
     NoDigit,
     /// A number has a leading zero.
     LeadingZero,
-    /// A number is too large for a float. Use the option `parse_float` to receive its digits.
+    /// A number is too large for a float. The option `parse_float` receives the number as text
+    /// instead.
     FloatRange,
     /// An integer has more than 64 bits, and the option `big_ints` rejects it.
     BigInt,
-    /// `NaN`, `Infinity` or `-Infinity` occurs, which is not valid JSON. Set the option that
+    /// The text contains `NaN`, `Infinity` or `-Infinity`, which is not valid JSON. An option
     /// accepts these values.
     NotFinite,
-    /// Arrays and objects are nested deeper than the limit. Raise the limit.
+    /// Arrays and objects are nested deeper than the limit permits. A higher limit avoids this
+    /// error.
     Depth,
-    /// An object has a key twice, and the option `duplicate_keys` rejects it.
+    /// An object has the same key twice, and the option `duplicate_keys` rejects this.
     DuplicateKey,
-    /// The event handler has failed; the handler itself keeps the error.
+    /// The event handler has failed, and has stored its own error.
     Events,
 }
 
-/// The reason why the reader rejected a text, with the position in the text.
+/// The error of reading JSON: its reason, and its position in the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadError {
     /// The reason why the text was rejected.
     pub reason: Reason,
-    /// The position of the error in units of the text, from 0.
+    /// The index of the unit of the text at which the error was found.
     pub at_units: usize,
 }
 
-/// The position of a unit in a text: its line and column, and its offsets in characters and in
-/// UTF-8 bytes.
+/// A position in a text, expressed as line and column, as an offset in characters, and as an offset
+/// in bytes of UTF-8.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TextPosition {
-    /// The line, from 1; line feeds separate lines.
+    /// The number of the line, from 1. Line feeds separate lines.
     pub line: usize,
     /// The number of the character in its line, from 1.
     pub column: usize,
@@ -83,8 +87,8 @@ pub struct TextPosition {
 }
 
 impl TextPosition {
-    /// Returns the position of unit `at_units` of a text. The text is read from its start up to
-    /// that unit.
+    /// Returns the position of the unit with the index `at_units`. The text is read from its start
+    /// to this unit.
     #[must_use]
     pub fn of(text: Units<'_>, at_units: usize) -> TextPosition {
         let before = text.take(at_units.min(text.len_units()));
@@ -95,7 +99,7 @@ impl TextPosition {
             byte_index: 0,
         };
         match before {
-            // In malformed text, each byte that is not a continuation byte counts as a character.
+            // In malformed UTF-8, each byte that is not a continuation byte counts as a character.
             Units::Utf8(u) => u.iter().for_each(|&b| {
                 place.byte_index += 1;
                 if b & 0xC0 != 0x80 {

@@ -1,9 +1,10 @@
-//! [`Escaped`]: the body of a JSON string with escapes, which can be decoded as a whole or in
+//! [`Escaped`]: the contents of a JSON string with escapes. They can be unescaped as a whole or in
 //! parts.
 //!
-//! Functions that unescape receive a [`Policy`] for lone surrogates, which may be escapes or
-//! characters of a `str`: [`Policy::Replace`] writes U+FFFD, and [`Policy::SurrogatePass`] accepts
-//! them, so that the result can be a `str`, but not UTF-8. Under any other policy they are errors.
+//! The functions that unescape have a [`Policy`] parameter for lone surrogates, which may be
+//! escapes or characters of a Python `str`. [`Policy::Replace`] writes U+FFFD.
+//! [`Policy::SurrogatePass`] accepts lone surrogates, and the result is then valid as a `str`, but
+//! not as UTF-8. Under any other policy, lone surrogates are errors.
 
 use onecopy_text::convert::Kernels;
 use onecopy_text::{Policy, Units};
@@ -11,35 +12,36 @@ use onecopy_text::{Policy, Units};
 use super::error::Reason;
 use super::events::Rejection;
 
-/// The body of a JSON string with escapes: the text between its quotes. Neither the escapes nor the
-/// characters were validated.
+/// The contents of a JSON string with escapes, which are the units between its quotes. Neither the
+/// escapes nor the characters were validated.
 #[derive(Clone, Copy, Debug)]
 pub struct Escaped<'a> {
     body: Units<'a>,
     n_plain: usize,
 }
 
-/// The result of unescaping a part of a string.
+/// The result of unescaping a part of a string's contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unescaped {
-    /// The number of units of the body that were read (bytes of UTF-8).
+    /// The number of units (bytes of UTF-8) of the string's contents that were read.
     pub n_read: usize,
-    /// The number of bytes that were written.
+    /// The number of bytes that were written to the output buffer.
     pub n_written: usize,
-    /// `true` if the text contains a lone surrogate, which UTF-8 cannot represent.
+    /// `true` if the output contains a lone surrogate, so that it is not valid UTF-8.
     pub has_surrogate: bool,
 }
 
-/// A part of the text of a string with escapes.
+/// A part of a string with escapes: unescaped text, or the character of one escape.
 #[derive(Clone, Copy, Debug)]
 pub enum EscapedPart<'a> {
-    /// Text without escapes, which is not validated, and its position in the body in units.
+    /// A part without escapes, which is not validated, and its position in the string's contents in
+    /// units.
     Run(Units<'a>, usize),
-    /// The character that an escape denotes.
+    /// The code point that an escape represents.
     Char(u32),
 }
 
-/// The smallest capacity in bytes that [`Escaped::unescape`] accepts for a part.
+/// The smallest size in bytes of an output buffer that [`Escaped::unescape`] accepts.
 pub const LEAST_PART_BYTES: usize = 64;
 
 impl<'a> Escaped<'a> {
@@ -47,38 +49,38 @@ impl<'a> Escaped<'a> {
         Escaped { body, n_plain }
     }
 
-    /// Creates an `Escaped` for a text that has no escapes. Its characters can then be iterated
-    /// over like those of a text with escapes.
+    /// Creates an `Escaped` from text without escapes. Its characters can then be iterated in the
+    /// same way as those of text with escapes.
     #[must_use]
     pub fn of(text: Units<'a>) -> Escaped<'a> {
         Escaped::new(text, text.len_units())
     }
 
-    /// Returns the units of the body, which are those between the quotes.
+    /// Returns the contents of the string, which are the units between its quotes.
     #[must_use]
     pub fn body(&self) -> Units<'a> {
         self.body
     }
 
-    /// Returns the number of code units before the first escape sequence.
+    /// Returns the number of units before the first escape.
     #[must_use]
     pub fn n_plain(&self) -> usize {
         self.n_plain
     }
 
-    /// Replaces the escapes in the body from byte `from` on, and writes as much of the result as
-    /// fits to `out`. The body must be UTF-8. The result is never longer than the body. A partial
-    /// result ends at a character boundary if the text is well-formed. The caller must validate the
+    /// Unescapes the contents from byte `from` on, and writes as much of the result to `out` as
+    /// fits. The contents must be UTF-8. The result is never longer than the contents. If the text
+    /// is well-formed, a partial result ends at a character boundary. The caller must validate the
     /// text.
     ///
-    /// The text is copied once, with its escapes replaced.
+    /// The text is copied once, in the pass that replaces the escapes.
     ///
     /// # Errors
-    /// [`Rejection`] of an escape, with its position in the body.
+    /// The [`Rejection`] of an invalid escape, with its position in the contents.
     ///
     /// # Panics
-    /// If the body is not UTF-8, or `out` is shorter than both the rest of the body and
-    /// [`LEAST_PART_BYTES`].
+    /// If the contents are not UTF-8. Also if `out` is shorter than the remaining contents and
+    /// shorter than [`LEAST_PART_BYTES`].
     #[inline(always)]
     pub fn unescape<K: Kernels>(
         &self,
@@ -94,7 +96,7 @@ impl<'a> Escaped<'a> {
         if end - from > out.len() {
             assert!(out.len() >= LEAST_PART_BYTES, "too little space for a part");
             end = from + out.len();
-            // The position is moved to a byte that starts a character.
+            // The end is moved back to a byte at which a character starts.
             let continues = |at: usize| body[at] & 0xC0 == 0x80;
             end -= (0..3).take_while(|&n| continues(end - n)).count();
         }
@@ -109,7 +111,7 @@ impl<'a> Escaped<'a> {
             part.n_read += piece.n_read;
             part.n_written += piece.n_written;
             let at = from + part.n_read;
-            // The escape has four digits, is divided by the end of the part, or is invalid.
+            // The next escape is a `\u` escape, is cut off by the end of this part, or is invalid.
             if at == end || (at + 1 == end && end < body.len() && body[at + 1] != b'u') {
                 break;
             }
@@ -120,8 +122,8 @@ impl<'a> Escaped<'a> {
         Ok(part)
     }
 
-    /// Returns the text in parts: runs of text without escapes, and the character of each escape
-    /// between them.
+    /// Returns the string in parts: text without escapes, and between such texts the character of
+    /// each escape.
     pub fn pieces<K: Kernels + 'a>(
         &self,
         kernels: K,
@@ -151,8 +153,8 @@ impl<'a> Escaped<'a> {
         })
     }
 
-    /// Returns the characters one by one, with escapes replaced. This is the reference
-    /// implementation, and is also used if the body is not UTF-8.
+    /// Returns the characters of the string one by one, with escapes replaced. This is the
+    /// reference implementation. It is also used if the contents are not UTF-8.
     pub fn chars(&self, surrogates: Policy) -> impl Iterator<Item = Result<u32, Rejection>> + 'a {
         Chars {
             body: self.body,
@@ -162,8 +164,7 @@ impl<'a> Escaped<'a> {
     }
 }
 
-/// Replaces consecutive escapes of the form `\uXXXX`. Returns `false` if a result does not fit into
-/// `out`.
+/// Replaces consecutive escapes `\uXXXX`. Returns `false` if a replacement does not fit into `out`.
 #[inline(never)]
 fn hex_escapes(
     body: &[u8],
@@ -200,9 +201,9 @@ fn hex_escapes(
     }
 }
 
-/// Returns the character that the `\u` escape at `at` denotes, and the number of units of the
-/// escape. If two such escapes are a surrogate pair, returns the character and the number of units
-/// of the pair.
+/// Returns the character that the `\u` escape at `at` represents, and the length of the escape in
+/// units. If the escape and the next one are a surrogate pair, returns the character of the pair
+/// and the length of both escapes.
 #[inline(always)]
 fn hex_escape(
     at: usize,
@@ -234,8 +235,8 @@ fn hex_escape(
         .ok_or(no(Reason::Surrogate))
 }
 
-/// Returns the character to use for the lone surrogate `c`; `None` if `surrogates` specifies that
-/// lone surrogates are errors.
+/// Returns the replacement for the lone surrogate `c` under the policy `surrogates`. Returns `None`
+/// if the policy treats lone surrogates as errors.
 fn lone(c: u32, surrogates: Policy) -> Option<u32> {
     match surrogates {
         Policy::Replace => Some(0xFFFD),
@@ -267,8 +268,8 @@ struct Chars<'a> {
 }
 
 impl Chars<'_> {
-    /// Returns the character at unit `at`, and the number of its units. Escapes are not
-    /// interpreted: a backslash is returned as a character. Returns `None` at the end of the body.
+    /// Returns the character at unit `at` and the number of its units, or `None` at the end of the
+    /// contents. Escapes are not interpreted, so a backslash is returned as a character.
     fn plain(&self, at: usize) -> Option<Result<(u32, usize), Rejection>> {
         let one = |c: Option<&u32>| c.map(|&c| Ok((c, 1)));
         let found = match self.body {
@@ -277,7 +278,8 @@ impl Chars<'_> {
             Units::Utf32(u) => one(u.get(at)),
             Units::Utf8(u) => {
                 let rest = u.get(at..).filter(|rest| !rest.is_empty())?;
-                // Determines the first character of the rest, or the malformed sequence.
+                // Finds the first character of `rest`. If no valid character is there, `rest`
+                // starts with a malformed sequence.
                 let valid = match std::str::from_utf8(&rest[..rest.len().min(4)]) {
                     Ok(text) => text,
                     Err(e) => std::str::from_utf8(&rest[..e.valid_up_to()]).unwrap_or_default(),
@@ -300,17 +302,18 @@ impl Chars<'_> {
     }
 }
 
-/// Returns the error for malformed text in the body of a string. `rest` is the body from position
-/// `at` on.
+/// Returns the error for malformed text in the contents of a string. `rest` is the contents from
+/// unit `at` on.
 ///
 /// # Panics
-/// If `rest` is well-formed: a bug in the caller.
+/// If `rest` is well-formed, which is a bug of the caller.
 #[must_use]
 pub fn malformed(rest: Units<'_>, at: usize) -> Rejection {
     let found = onecopy_text::find_malformed(rest).expect("a fast path has found malformed text");
     let reason = match found.kind {
         onecopy_text::MalformedKind::LoneSurrogate => Reason::Surrogate,
-        // The sequence is interrupted by a quote or an escape: the string ends here, not the text.
+        // A quote or an escape interrupts the sequence. The error is reported as an invalid
+        // continuation, because the text itself does not end here.
         onecopy_text::MalformedKind::UnexpectedEnd => {
             Reason::Malformed(onecopy_text::MalformedKind::InvalidContinuation)
         }

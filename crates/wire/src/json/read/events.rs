@@ -1,4 +1,4 @@
-//! [`JsonEvents`]: the event handler that receives a JSON value from the reader.
+//! [`JsonEvents`]: the trait of event handlers, which receive a JSON value from the reader.
 
 use onecopy_text::Units;
 use onecopy_text::convert::Ascii;
@@ -6,17 +6,18 @@ use onecopy_text::convert::Ascii;
 use super::error::Reason;
 use super::escape::Escaped;
 
-/// The text of a string without escapes.
+/// The text of a JSON string without escapes.
 #[derive(Clone, Copy, Debug)]
 pub enum Text<'a> {
     /// Text that is known to be ASCII.
     Ascii(Ascii<'a>),
-    /// Text in the units of the input, which may be non-ASCII and is not validated.
+    /// Text in the encoding of the input. It may contain characters other than ASCII, and is not
+    /// validated.
     Units(Units<'a>),
 }
 
 impl<'a> Text<'a> {
-    /// Returns the text as [`Units`].
+    /// Returns the text together with its encoding, as [`Units`].
     #[inline(always)]
     #[must_use]
     pub fn units(self) -> Units<'a> {
@@ -27,23 +28,24 @@ impl<'a> Text<'a> {
     }
 }
 
-/// The reason why an event handler rejects a value, and the position in the value.
+/// The reason for which an event handler rejects a value, and the position of the error in the
+/// value.
 ///
-/// If the handler keeps an error of its own, the reason is [`Reason::Events`].
+/// If the handler stores its own error, the reason is [`Reason::Events`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rejection {
     /// The reason why the value is rejected.
     pub reason: Reason,
-    /// The offset in units from the start of the text, number or bracket that the handler rejects.
+    /// The offset of the error in units, from the start of the rejected text, number or bracket.
     pub at_units: usize,
 }
 
 impl Rejection {
-    /// The rejection by a handler that keeps the error itself; the reader then ends with
+    /// The rejection by a handler that stores its own error. The reader then returns
     /// [`Reason::Events`].
     pub const OWN: Rejection = Rejection::here(Reason::Events);
 
-    /// Returns a rejection with this reason, at the start of the value.
+    /// Creates a rejection for `reason`, with the start of the value as its position.
     #[must_use]
     pub const fn here(reason: Reason) -> Rejection {
         Rejection {
@@ -53,13 +55,14 @@ impl Rejection {
     }
 }
 
-/// The result of a method of an event handler: an error stops the reader.
+/// The result of an event handler method. If it is an error, the reader stops.
 pub type EventResult = Result<(), Rejection>;
 
-/// Receives a JSON value as events, in the order of the text: keys precede their values.
+/// An event handler, which receives a JSON value as events in the order of the text. The event of a
+/// key precedes the events of its value.
 ///
-/// Short methods should be `#[inline(always)]`, because the reader's loop contains them. The loop is
-/// compiled once for each set of CPU instructions (AVX-512, AVX2, SSE2).
+/// Short methods should be `#[inline(always)]`, because the reader's loop contains them. The
+/// compiler generates this loop once for each set of CPU instructions (AVX-512, AVX2, SSE2).
 pub trait JsonEvents {
     /// Receives the value `null`.
     fn null(&mut self) -> EventResult;
@@ -67,13 +70,14 @@ pub trait JsonEvents {
     fn boolean(&mut self, value: bool) -> EventResult;
     /// Receives an integer that fits into 64 bits.
     fn int(&mut self, value: i64) -> EventResult;
-    /// Receives an integer that does not fit into 64 bits: its ASCII digits, with a leading `-` if
-    /// it is negative.
+    /// Receives an integer that does not fit into 64 bits, as ASCII digits with a leading `-` if it
+    /// is negative.
     fn big_int(&mut self, digits: &[u8]) -> EventResult;
-    /// Receives a number with a fraction or an exponent: its value, which is infinite if the number
-    /// is too large for a float, and its ASCII text.
+    /// Receives a number with a fraction or an exponent: its value as a float, and its ASCII text.
+    /// The value is infinite if the number is too large for a float.
     fn float(&mut self, value: f64, text: Units<'_>) -> EventResult;
-    /// Receives the value `NaN`, `Infinity` or `-Infinity`. By default, it is rejected.
+    /// Receives the value `NaN`, `Infinity` or `-Infinity`, which is not valid JSON. The default
+    /// implementation rejects it.
     fn not_finite(&mut self, _value: f64) -> EventResult {
         Err(Rejection::here(Reason::NotFinite))
     }
@@ -85,37 +89,40 @@ pub trait JsonEvents {
     fn key(&mut self, text: Text<'_>) -> EventResult;
     /// Receives a key with escapes.
     fn escaped_key(&mut self, text: Escaped<'_>) -> EventResult;
-    /// Called when an array begins.
+    /// Called at the start of an array.
     fn begin_array(&mut self) -> EventResult;
-    /// Called when the innermost array ends.
+    /// Called at the end of the innermost open array.
     fn end_array(&mut self) -> EventResult;
-    /// Called when an object begins.
+    /// Called at the start of an object.
     fn begin_object(&mut self) -> EventResult;
-    /// Called when the innermost object ends.
+    /// Called at the end of the innermost open object.
     fn end_object(&mut self) -> EventResult;
 
-    /// Called for an empty array, written as `[]` without white space.
+    /// Called for an empty array without white space (`[]`), instead of the events for its start
+    /// and end.
     #[inline(always)]
     fn empty_array(&mut self) -> EventResult {
         self.begin_array()?;
         self.end_array()
     }
-    /// Called for an empty object, written as `{}` without white space.
+    /// Called for an empty object without white space (`{}`), instead of the events for its start
+    /// and end.
     #[inline(always)]
     fn empty_object(&mut self) -> EventResult {
         self.begin_object()?;
         self.end_object()
     }
 
-    /// Returns the key that the handler expects next, without escapes; `None` if it expects no
-    /// particular key. The key must be ASCII if `_is_utf8` is `false`, and UTF-8 otherwise. If the
-    /// text has this key, the reader calls `likely_key` instead of `key`.
+    /// Returns the key that the handler expects next, or `None` if it expects no particular key.
+    /// The key must have no escapes. It must be UTF-8 if `_is_utf8` is `true`, and otherwise ASCII.
+    /// If the text has this key, the reader calls `likely_key` instead of `key`, which saves a
+    /// search for the key.
     #[inline(always)]
     fn guess(&self, _is_utf8: bool) -> Option<&[u8]> {
         None
     }
-    /// Called instead of [`JsonEvents::key`] if the next key is the one that [`JsonEvents::guess`]
-    /// returned.
+    /// Called instead of [`JsonEvents::key`] if the next key is equal to the key that
+    /// [`JsonEvents::guess`] returned.
     fn likely_key(&mut self) -> EventResult {
         unreachable!("no key was guessed")
     }

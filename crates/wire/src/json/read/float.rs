@@ -1,10 +1,10 @@
-//! [`of_decimal`] converts decimal digits to the nearest float (ties to even).
+//! [`of_decimal`]: the conversion of decimal digits to the nearest float (ties to even).
 //!
-//! If both the digits and the power of ten can be represented exactly as floats, their product or
-//! quotient is rounded only once, and is therefore the result (W. Clinger, 1990). Otherwise the
-//! digits are multiplied with 128 bits of the power of five (D. Lemire, "Number parsing at a
-//! gigabyte per second", 2021). In rare cases these two methods do not determine the result, and
-//! the standard library is used.
+//! If floats represent both the digits and the power of ten exactly, their product or quotient is
+//! rounded only once, and is therefore correct (W. Clinger, 1990). Otherwise the digits are
+//! multiplied by 128 bits of the power of five (D. Lemire, "Number parsing at a gigabyte per
+//! second", 2021). In rare cases neither method determines the result. The caller then uses the
+//! standard library.
 
 /// The exponent of the largest power of ten that an `f64` represents exactly.
 const EXACT: usize = 22;
@@ -14,14 +14,14 @@ static TENS: [f64; EXACT + 1] = [
     1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
 ];
 
-/// Returns the float nearest to `digits * 10^exponent`; `None` in the rare cases in which neither
-/// of the two fast methods determines it.
+/// Returns the float nearest to `digits * 10^exponent`. Returns `None` in the rare cases in which
+/// neither fast method determines the result.
 #[inline(always)]
 #[must_use]
 pub fn of_decimal(digits: u64, exponent: i32) -> Option<f64> {
-    // Both operands are exact, so the operation is rounded once. Integers from 10^15 to 2^53 would
-    // be exact too, but a comparison with 2^53 would often be mispredicted. A mispredicted branch
-    // costs more than the method with 128 bits.
+    // Both operands are exact, so the result is rounded only once. Integers from 10^15 to 2^53
+    // would be exact too. However, a comparison with 2^53 would often be mispredicted, and a
+    // mispredicted branch costs more than the multiplication with 128 bits.
     if digits < 1_000_000_000_000_000 {
         let value = digits as f64;
         let tens = TENS.get(exponent.unsigned_abs() as usize);
@@ -36,8 +36,8 @@ pub fn of_decimal(digits: u64, exponent: i32) -> Option<f64> {
     by_product(digits, exponent)
 }
 
-/// Converts the text of a number with the standard library. The result is infinite if the number is
-/// too large for a float.
+/// Converts the text of a JSON number with the standard library. The result is infinite if the
+/// number is too large for a float.
 #[must_use]
 pub fn of_text(text: &[u8]) -> f64 {
     let text = std::str::from_utf8(text).ok();
@@ -45,11 +45,11 @@ pub fn of_text(text: &[u8]) -> f64 {
     value.expect("the grammar of JSON's numbers is a part of that of Rust's floats")
 }
 
-/// The largest absolute value of an exponent in the table of powers of five.
+/// The largest absolute value of the exponents in [`FIVES`].
 const MOST_POWER: i32 = 55;
 
-/// The first 128 bits of each power of five from -55 to 55, shifted so that the highest bit is set.
-/// The powers from -27 to -1 are rounded up, and the powers below -27 are rounded down.
+/// The first 128 bits of each power of five from 5^-55 to 5^55, shifted so that the highest bit is
+/// set. The powers 5^-27 to 5^-1 are rounded up, and smaller powers are rounded down.
 static FIVES: [(u64, u64); 2 * MOST_POWER as usize + 1] = {
     let mut all = [(0, 0); 2 * MOST_POWER as usize + 1];
     let mut power: u128 = 1;
@@ -69,13 +69,13 @@ static FIVES: [(u64, u64); 2 * MOST_POWER as usize + 1] = {
     all
 };
 
-/// Returns the first 128 bits of `1 / power`, computed one bit at a time. They are rounded up if
-/// `up` is `true`, otherwise down.
+/// Returns the first 128 bits of `1 / power`, which are computed bit by bit. They are rounded up if
+/// `up` is `true`, and otherwise down.
 const fn inverse(power: u128, up: bool) -> u128 {
     let mut rest: u128 = 1;
     let mut quotient: u128 = 0;
-    // The loop ends when the highest bit of the quotient is set. The remainder stays below the
-    // power, so twice the remainder fits into 128 bits: 5^55 < 2^128.
+    // The loop ends when the highest bit of the quotient is set. The remainder is below `power`, so
+    // its double needs at most one bit more than 128. `over` is this bit.
     while quotient >> 127 == 0 {
         let over = rest >> 127 != 0;
         let double = rest << 1;
@@ -100,7 +100,7 @@ fn by_product(digits: u64, exponent: i32) -> Option<f64> {
     let n_zeros = digits.leading_zeros();
     let digits = digits << n_zeros;
     // The upper 128 bits of the product of `digits` and the power of five. The lower 64 bits of the
-    // power are used only if they can change the 55 bits that the result needs.
+    // power are multiplied only if they can change the 55 bits that the result needs.
     let product = u128::from(digits) * u128::from(five_high);
     let (mut low, mut high) = (product as u64, (product >> 64) as u64);
     if high & 0x1FF == 0x1FF {
@@ -112,13 +112,14 @@ fn by_product(digits: u64, exponent: i32) -> Option<f64> {
         return None;
     }
     let upper = high >> 63;
-    // The shift keeps 52 bits of the fraction, the hidden bit, and one bit for rounding.
+    // The shift keeps the 52 bits of the fraction, the hidden bit, and one bit for rounding.
     let shift = upper + 64 - 52 - 3;
     let mut fraction = high >> shift;
     let power_of_two = ((exponent * (152_170 + 65_536)) >> 16) + 63;
     let mut biased = power_of_two + upper as i32 - n_zeros as i32 + 1023;
     if low <= 1 && (-4..=23).contains(&exponent) && fraction & 3 == 1 && fraction << shift == high {
-        // The value is exactly half way between two floats, so it is rounded to the even one.
+        // The value is exactly half way between two floats, so it is rounded to the even one of
+        // them.
         fraction &= !1;
     }
     fraction += fraction & 1;

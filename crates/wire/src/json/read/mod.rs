@@ -11,7 +11,8 @@
 //! | [`error`] | [`ReadError`]: an error with its position |
 //! | [`naive`] | the reference implementation, which builds a tree, one character at a time |
 //!
-//! The memory used does not depend on the text, except for one bit per open level.
+//! The memory use does not depend on the length of the text: the reader needs only one bit per open
+//! array or object.
 
 pub mod error;
 pub mod escape;

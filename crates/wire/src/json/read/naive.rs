@@ -1,30 +1,30 @@
-//! The reference implementation of the JSON reader, for tests and fuzzing. It parses the text by
-//! recursion, one character at a time, and builds a tree.
+//! The reference implementation of the JSON reader, for tests and fuzzing. It is a recursive parser
+//! that reads one character at a time and builds a tree.
 
 use onecopy_text::{Policy, Units};
 
 use super::escape::{Escaped, malformed};
 use super::events::{EventResult, JsonEvents, Rejection, Text};
 
-/// A JSON value as a tree, without loss: numbers are digits, and the keys of an object keep their
-/// order and may occur several times.
+/// A JSON value as a tree. Integers are stored as digits. The keys of an object keep their order
+/// and may occur several times.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Value {
     Null,
     Bool(bool),
-    /// The digits of an integer, with a `-` before them if it is negative; `0` for `-0`.
+    /// An integer as its digits, with a leading `-` if it is negative. `-0` is stored as `0`.
     Int(String),
-    /// The bits of the number's value as an `f64`.
+    /// A number with a fraction or an exponent, as the bits of the nearest `f64`.
     Float(u64),
-    /// The code points of a string, some of which may be lone surrogates.
+    /// A string as its code points, some of which may be lone surrogates.
     Str(Vec<u32>),
     Array(Vec<Value>),
     Object(Vec<(Vec<u32>, Value)>),
 }
 
-/// Parses a text, given as its characters; returns `None` if it is not valid JSON, or is nested
-/// deeper than `max_depth`.
+/// Parses a text that is given as code points. Returns `None` if the text is not valid JSON, or if
+/// it is nested deeper than `max_depth`.
 #[must_use]
 pub fn parse(text: &[u32], surrogates: Policy, max_depth: usize) -> Option<Value> {
     let mut parser = Parser {
@@ -227,7 +227,7 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// Creates an event handler for which lone surrogates are treated as `surrogates` specifies.
+    /// Creates an event handler that treats lone surrogates by the policy `surrogates`.
     #[must_use]
     pub fn new(surrogates: Policy) -> Tree {
         Tree {
@@ -236,7 +236,7 @@ impl Tree {
         }
     }
 
-    /// Returns the value that the events described; `None` if its end has not been received.
+    /// Returns the value that was built; `None` if the event for its end was not received.
     #[must_use]
     pub fn finish(self) -> Option<Value> {
         self.done
@@ -264,7 +264,7 @@ impl Tree {
             let text = std::str::from_utf8(bytes).map_err(|_| malformed(units, 0))?;
             return Ok(text.chars().map(u32::from).collect());
         }
-        // Text without escapes contains no backslash, so no character of it is interpreted as an
+        // The text has no escapes and therefore no backslash, so no character is interpreted as an
         // escape.
         Escaped::of(units).chars(self.surrogates).collect()
     }

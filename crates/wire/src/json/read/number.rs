@@ -1,16 +1,16 @@
-//! Reads the numbers that the vector kernels do not handle. Numbers of any form and length are read
-//! digit by digit.
+//! The slow path for numbers, which reads numbers of any length digit by digit. The vector kernels
+//! read most numbers; they leave the others to this module.
 
 use super::error::{ReadError, Reason};
 use super::events::JsonEvents;
 use super::float;
 use super::source_form::SourceForm;
 
-/// The largest number of decimal digits whose value always fits into 64 bits.
+/// The largest number of decimal digits for which every value fits into 64 bits.
 const SHORT_DIGITS: usize = 19;
 
-/// Reads the number that starts at unit `start`, emits its event, and returns the position after
-/// the number.
+/// Reads the number that starts at unit `start` and emits its event. Returns the position after the
+/// number.
 #[inline(never)]
 pub(super) fn read<F: SourceForm, E: JsonEvents>(
     text: &[F::Unit],
@@ -23,7 +23,7 @@ pub(super) fn read<F: SourceForm, E: JsonEvents>(
     let mut at = start + usize::from(unit(start) == 0x2D);
     let is_negative = at > start;
     let mut digits = Digits::default();
-    // Reads a sequence of at least one digit.
+    // Reads one or more digits, and returns the position after them. No digit is an error.
     let run = |from: usize, digits: &mut Digits| {
         let mut at = from;
         while is_digit(at) {
@@ -84,11 +84,11 @@ pub(super) fn read<F: SourceForm, E: JsonEvents>(
     Ok(at)
 }
 
-/// The value of the digits of a number that were read so far. Leading zeros are ignored.
+/// The value of the digits of a number that were read so far, without leading zeros.
 #[derive(Default)]
 struct Digits {
     value: u64,
-    /// The number of digits that were read, from the first digit that is not 0 on.
+    /// The number of digits that were read, not counting leading zeros.
     n: usize,
 }
 
@@ -102,8 +102,8 @@ impl Digits {
         }
     }
 
-    /// Returns the value of the digits; returns `other` if there are more than [`SHORT_DIGITS`]
-    /// digits.
+    /// Returns the value of the digits. If there are more than [`SHORT_DIGITS`] digits, returns
+    /// `other`.
     fn value_or(&self, other: u64) -> u64 {
         if self.n <= SHORT_DIGITS {
             self.value
@@ -113,7 +113,7 @@ impl Digits {
     }
 }
 
-/// Returns `true` if `word` is in the text at position `at`.
+/// Returns `true` if the ASCII text `word` is in `text` at position `at`.
 #[inline(always)]
 pub(super) fn has_word<F: SourceForm>(text: &[F::Unit], at: usize, word: &[u8]) -> bool {
     let rest = text.get(at..).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! [`read`] and [`Limits`]: the grammar of JSON (RFC 8259), as one loop without recursion.
+//! [`read`] and [`Limits`]: the JSON reader (RFC 8259), which is one loop without recursion.
 
 use onecopy_text::convert::Kernels;
 
@@ -9,10 +9,10 @@ use super::float;
 use super::number;
 use super::source_form::{Scanner, SourceForm};
 
-/// The limits of the reader for input that the grammar permits.
+/// The limits on input that the JSON grammar permits.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// The greatest nesting depth of arrays and objects; with 0, arrays and objects are errors.
+    /// The largest permitted nesting depth of arrays and objects. With 0, each one is an error.
     pub max_depth: usize,
 }
 
@@ -22,16 +22,16 @@ impl Default for Limits {
     }
 }
 
-/// The value that is read after the end of the text instead of a unit; no real unit is equal to it.
+/// The value that represents the end of the text. No unit has this value.
 const END: u32 = u32::MAX;
 
-/// Reads one value, emits its events, and returns the position after it. `start` is the position of
-/// the value or of white space before it.
+/// Reads one value, emits its events, and returns the position after the value. The value, or white
+/// space before it, must start at position `start`.
 ///
 /// Nothing is copied.
 ///
 /// # Errors
-/// [`ReadError`]. All events before the error were valid.
+/// [`ReadError`]. The events before the error were emitted for valid JSON.
 #[inline(always)]
 pub fn read<F: SourceForm, K: Kernels, E: JsonEvents>(
     kernels: K,
@@ -54,10 +54,10 @@ pub fn read<F: SourceForm, K: Kernels, E: JsonEvents>(
     Ok(reader.at)
 }
 
-/// Reads a text that must be exactly one value, with or without white space around it.
+/// Reads a text that consists of exactly one value, with optional white space around it.
 ///
 /// # Errors
-/// As [`read`].
+/// The errors of [`read`], and [`Reason::TrailingData`] if more text follows the value.
 #[inline(always)]
 pub fn read_all<F: SourceForm, K: Kernels, E: JsonEvents>(
     kernels: K,
@@ -76,7 +76,7 @@ pub fn read_all<F: SourceForm, K: Kernels, E: JsonEvents>(
     })
 }
 
-/// Returns the number of white-space units with which `rest` starts.
+/// Returns the number of units of white space at the start of `rest`.
 #[inline(always)]
 pub fn blank<F: SourceForm, K: Kernels>(kernels: K, rest: &[F::Unit]) -> usize {
     match rest.first() {
@@ -85,7 +85,7 @@ pub fn blank<F: SourceForm, K: Kernels>(kernels: K, rest: &[F::Unit]) -> usize {
     }
 }
 
-/// The kind of a value, which its first unit determines.
+/// The type of a JSON value, as its first unit determines it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Start {
     Other,
@@ -99,8 +99,8 @@ enum Start {
 }
 
 impl Start {
-    /// Returns the kind of the value that starts with `unit`, by a table lookup. A branch between
-    /// `-` and digits would often be mispredicted if numbers have mixed signs.
+    /// Returns the type of the value that starts with `unit`, by a table lookup. If a branch
+    /// distinguished `-` from digits, it would often be mispredicted for numbers with mixed signs.
     #[inline(always)]
     fn of(unit: u32) -> Start {
         static STARTS: [Start; 128] = {
@@ -130,9 +130,9 @@ struct Reader<'a, F: SourceForm, K: Kernels> {
     /// The position of the next unit to read.
     at: usize,
     depth: usize,
-    /// Bits for the 64 innermost levels: 0 for an array, 1 for an object. Bit 0 is the innermost.
+    /// Bits of the 64 innermost levels: 0 for an array, 1 for an object. Bit 0 is the innermost.
     levels: u64,
-    /// The kinds of the arrays and objects that enclose those in `levels`, 64 in each word.
+    /// The bits of the levels outside of those in `levels`, 64 in each word, the outermost first.
     outer: Vec<u64>,
     limits: Limits,
 }
@@ -192,7 +192,7 @@ impl<'a, F: SourceForm, K: Kernels> Reader<'a, F, K> {
                 }
                 Start::Other => self.rare(events)?,
             }
-            // This loop handles the units that follow a value.
+            // This loop reads the units after a value: a comma, or closing brackets.
             loop {
                 if self.depth == 0 {
                     return Ok(());
@@ -224,19 +224,19 @@ impl<'a, F: SourceForm, K: Kernels> Reader<'a, F, K> {
         }
     }
 
-    /// Returns the unit at `at`; [`END`] after the end of the text.
+    /// Returns the unit with the index `at`, or [`END`] after the end of the text.
     #[inline(always)]
     fn unit(&self, at: usize) -> u32 {
         self.text.get(at).map_or(END, |&unit| unit.into())
     }
 
-    /// Returns the text from unit `at` on; empty if `at` is after the end.
+    /// Returns the text from unit `at` on. It is empty if `at` is after the end of the text.
     #[inline(always)]
     fn rest(&self, at: usize) -> &'a [F::Unit] {
         self.text.get(at..).unwrap_or_default()
     }
 
-    /// Skips white space, and returns the unit after it without skipping that unit.
+    /// Skips white space. Returns the first unit after it, which is not skipped.
     #[inline(always)]
     fn skip_blank(&mut self) -> u32 {
         let unit = self.unit(self.at);
@@ -272,7 +272,7 @@ impl<'a, F: SourceForm, K: Kernels> Reader<'a, F, K> {
         self.levels = self.levels << 1 | u64::from(is_object);
     }
 
-    /// Leaves an array or object, and skips its closing bracket, which must be the next unit.
+    /// Leaves the innermost array or object. Its closing bracket, the next unit, is skipped.
     #[inline(always)]
     fn leave(&mut self) {
         self.at += 1;
@@ -295,7 +295,7 @@ impl<'a, F: SourceForm, K: Kernels> Reader<'a, F, K> {
         located(events.escaped_string(text), start)
     }
 
-    /// Reads the key that starts at the next unit, and skips the colon after it.
+    /// Reads the key that starts at the next unit, and skips the key and its colon.
     #[inline(always)]
     fn key<E: JsonEvents>(&mut self, events: &mut E) -> Result<(), ReadError> {
         if self.unit(self.at) != 0x22 {
@@ -325,7 +325,7 @@ impl<'a, F: SourceForm, K: Kernels> Reader<'a, F, K> {
         Ok(())
     }
 
-    /// Reads a string that starts at `start`, and has an escape or an invalid unit after `n` units.
+    /// Reads a string from `start` on. An escape or an invalid unit follows its first `n` units.
     #[inline(always)]
     fn escaped(&mut self, start: usize, n: usize) -> Result<Escaped<'a>, ReadError> {
         match F::closing_quote(self.kernels, self.rest(start + n)) {
@@ -345,7 +345,7 @@ impl<'a, F: SourceForm, K: Kernels> Reader<'a, F, K> {
         events: &mut E,
     ) -> Result<(), ReadError> {
         let start = self.at;
-        // No branch depends on the sign, because the processor could not predict it.
+        // No branch depends on the sign, because such a branch would often be mispredicted.
         let first = start + usize::from(is_negative);
         if let Some(short) = self.scanner.short_number(first) {
             self.at = first + short.len;
@@ -364,7 +364,7 @@ impl<'a, F: SourceForm, K: Kernels> Reader<'a, F, K> {
         Ok(())
     }
 
-    /// Skips a word such as `true` and returns its start; an error if the text has another word.
+    /// Skips `word`, such as `true`, and returns its start. Any other text here is an error.
     #[inline(always)]
     fn word(&mut self, word: &[u8]) -> Result<usize, ReadError> {
         let start = self.at;
@@ -375,7 +375,7 @@ impl<'a, F: SourceForm, K: Kernels> Reader<'a, F, K> {
         Ok(start)
     }
 
-    /// Returns the error for a text whose next units begin like `word`, but are not `word`.
+    /// Returns the error for a text whose next units begin like `word` but differ from it.
     #[cold]
     #[inline(never)]
     fn no_word(&mut self, word: &[u8]) -> ReadError {
@@ -387,7 +387,7 @@ impl<'a, F: SourceForm, K: Kernels> Reader<'a, F, K> {
         self.no_value()
     }
 
-    /// Reads and emits `NaN` or an infinity (not valid JSON); the event handler may reject it.
+    /// Reads `NaN` or `Infinity` (not valid JSON). The event handler may reject it.
     #[cold]
     #[inline(never)]
     fn rare<E: JsonEvents>(&mut self, events: &mut E) -> Result<(), ReadError> {
@@ -422,7 +422,7 @@ impl<'a, F: SourceForm, K: Kernels> Reader<'a, F, K> {
         }
     }
 
-    /// Returns the error for the next unit, at which a value was expected, but does not start.
+    /// Returns the error for a position at which a value was expected, and no value starts.
     #[cold]
     #[inline(never)]
     fn no_value(&self) -> ReadError {
@@ -449,14 +449,14 @@ impl<'a, F: SourceForm, K: Kernels> Reader<'a, F, K> {
         })
     }
 
-    /// Returns `true` if the last unit before `self.at`, except for white space, is a comma.
+    /// Returns `true` if a comma precedes `self.at`, apart from white space.
     fn is_behind_comma(&self) -> bool {
         let before = self.text[..self.at].iter().rev().map(|&unit| unit.into());
         let mut before = before.skip_while(|unit: &u32| matches!(unit, 0x20 | 0x0A | 0x0D | 0x09));
         before.next() == Some(0x2C)
     }
 
-    /// Returns the error for a string without a closing quote. The string is valid up to `at`.
+    /// Returns the error for a string without end, or with a control character, after `at`.
     #[cold]
     #[inline(never)]
     fn no_string(&self, mut at: usize) -> ReadError {
@@ -485,7 +485,7 @@ impl<'a, F: SourceForm, K: Kernels> Reader<'a, F, K> {
     }
 }
 
-/// Adds `start` to the position of an error that an event handler returned.
+/// Adds `start` to the position of an error that an event handler has returned.
 #[inline(always)]
 pub(super) fn located(result: EventResult, start: usize) -> Result<(), ReadError> {
     result.map_err(|refusal| refused(refusal, start))

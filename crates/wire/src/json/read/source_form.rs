@@ -1,4 +1,4 @@
-//! [`SourceForm`]: the forms of input text, which differ in the type of their units.
+//! [`SourceForm`]: the encodings of the input text, which differ in the type of their units.
 
 use std::marker::PhantomData;
 
@@ -7,62 +7,64 @@ use onecopy_text::convert::{Kernels, Plain, Scan, ShortNumber};
 
 use super::events::Text;
 
-/// Finds the ends of strings, white space and numbers in a text, for the reader. A scanner may keep
-/// the results of its last scan of the text.
+/// A scanner, which finds the ends of strings, white space and numbers in a text. A scanner may
+/// keep the results of its last scan, so that it need not examine the same units again.
 pub trait Scanner<'a> {
-    /// Returns the part of the text from `at` up to the first `"`, `\` or unit below U+0020, and
-    /// the number of its units.
+    /// Returns the text from `at` to the first `"`, `\` or unit below U+0020, and the number of
+    /// units of this text.
     fn plain(&mut self, at: usize) -> (Text<'a>, usize);
-    /// Returns the number of white-space units from position `at` on.
+    /// Returns the number of units of white space from position `at` on.
     fn blank(&mut self, at: usize) -> usize;
-    /// Returns the number at `at`, without its sign; `None` if [`Scan::short_number`] does not
-    /// parse it.
+    /// Returns the number that starts at `at`, which must not have a sign. Returns `None` if
+    /// [`Scan::short_number`] cannot parse the number.
     fn short_number(&mut self, at: usize) -> Option<ShortNumber>;
 }
 
-/// A form of input text, which determines the type of its units and the kernels that scan it.
+/// An encoding of input text. It determines the type of the units and the kernels that scan the
+/// text.
 pub trait SourceForm {
     /// `true` if the input is UTF-8.
     const IS_UTF8: bool = false;
     /// The type of the text's units: `u8`, `u16` or `u32`.
     type Unit: Copy + Into<u32>;
-    /// The type that scans a text of this form.
+    /// The type of the scanner for text in this encoding.
     type Scanner<'a, K: Kernels>: Scanner<'a>;
 
-    /// Creates a scanner for a text.
+    /// Creates a scanner for `text`.
     fn scanner<K: Kernels>(kernels: K, text: &[Self::Unit]) -> Self::Scanner<'_, K>;
 
-    /// Returns the text as [`Units`] of this form.
+    /// Returns `text` as the variant of [`Units`] for this encoding.
     fn units(text: &[Self::Unit]) -> Units<'_>;
-    /// Returns the offset of a string's closing quote in `rest`, which must start inside the string
-    /// and outside of an escape; `None` if there is no closing quote.
+    /// Returns the offset of the closing quote of a string in `rest`; `None` if there is no closing
+    /// quote. `rest` must start inside the string and not inside an escape.
     fn closing_quote<K: Kernels>(kernels: K, rest: &[Self::Unit]) -> Option<usize>;
-    /// Returns `true` if `rest` starts with `key` and a closing quote. If the form is not UTF-8,
-    /// `key` must be ASCII.
+    /// Returns `true` if `rest` starts with `key` and a closing quote. Unless the encoding is
+    /// UTF-8, `key` must be ASCII.
     fn has_key<K: Kernels>(kernels: K, rest: &[Self::Unit], key: &[u8]) -> bool;
-    /// Returns a text that is known to be ASCII as bytes: borrowed, or copied to `place` if its
-    /// units are wider than a byte.
+    /// Returns `text`, which must be ASCII, as bytes. If its units are wider than a byte, the bytes
+    /// are copied to `place`.
     fn ascii<'a>(text: &'a [Self::Unit], place: &'a mut Vec<u8>) -> &'a [u8];
 }
 
-/// The form of text in UTF-8 that was not validated.
+/// UTF-8 that was not validated.
 #[derive(Debug)]
 pub enum Utf8 {}
-/// The form whose units are bytes, each of which is a character (kind 1 of PEP 393).
+/// Units of 8 bits, each of which is one character (kind 1 of PEP 393).
 #[derive(Debug)]
 pub enum Latin1 {}
-/// The form whose units have 16 bits, each of which is a character (kind 2 of PEP 393).
+/// Units of 16 bits, each of which is one character (kind 2 of PEP 393).
 #[derive(Debug)]
 pub enum Ucs2 {}
-/// The form whose units have 32 bits, each of which is a character (kind 4 of PEP 393).
+/// Units of 32 bits, each of which is one character (kind 4 of PEP 393).
 #[derive(Debug)]
 pub enum Ucs4 {}
 
-/// The scanner of a text whose units are bytes; it keeps the results of the last scan.
+/// The scanner of text whose units are bytes. It keeps the results of its last scan.
 #[derive(Debug)]
 pub struct Bytes<'a, K, F>(Scan<'a, K>, PhantomData<F>);
 
-/// The scanner of a text whose units are wider than a byte. It does not keep the results of a scan.
+/// The scanner of text whose units are wider than a byte. It does not keep the results of its
+/// scans.
 #[derive(Debug)]
 pub struct Wide<'a, K, U>(K, &'a [U]);
 
@@ -130,7 +132,8 @@ macro_rules! wide {
             #[inline(always)]
             fn plain(&mut self, at: usize) -> (Text<'a>, usize) {
                 let rest = &self.1[at..];
-                // ASCII in wide units is not a slice of bytes, so it is measured like other text.
+                // Wide units are not a slice of bytes, even if they are ASCII, so they are returned
+                // as [`Text::Units`].
                 let (n, _) = self.0.$plain(rest);
                 (Text::Units(Units::$variant(&rest[..n])), n)
             }
@@ -147,8 +150,8 @@ macro_rules! wide {
                 let mut bytes = [0; 24];
                 let n = rest.len().min(bytes.len());
                 for (to, &from) in bytes.iter_mut().zip(&rest[..n]) {
-                    // A unit above 0xFF is not part of a number. It is replaced by 0, which is not
-                    // part of a number either.
+                    // A unit above 0xFF does not belong to a number. It is replaced by 0, which
+                    // does not belong to a number either.
                     *to = u8::try_from(from).unwrap_or(0);
                 }
                 Scan::new(self.0, &bytes[..n]).short_number(0)

@@ -15,8 +15,9 @@ use crate::raw::ndarray::{self, Bits, Item, ItemType, NOT_A_TIME, Scalar, Subarr
 
 /// The number of array items for which space is reserved at once.
 const BLOCK: usize = 32;
-/// The largest size in bytes of a number with its tag, its key and spare space. The key is an index
-/// of up to 20 digits and a NUL. The spare space allows a write of a whole word at the end.
+/// The space in bytes that is reserved for an item of fixed size, with its tag and key. The key is
+/// an index of up to 20 digits and a NUL. Eight more bytes allow that a shorter number is written
+/// as a whole word.
 const ITEM_BYTES: usize = 1 + 21 + 8 + 8;
 
 /// A BSON value of at most eight bytes, with its tag.
@@ -55,7 +56,8 @@ impl FixedValue {
 }
 
 impl<'py> BsonEncoder<'_, 'py> {
-    /// Writes a NumPy scalar. The byte for its tag is `n_from_tag` bytes before the write position.
+    /// Writes a NumPy scalar with its tag. The byte for the tag is `n_from_tag` bytes before the
+    /// write position.
     fn scalar(
         &mut self,
         scalar: Scalar,
@@ -86,7 +88,8 @@ impl<'py> BsonEncoder<'_, 'py> {
         })
     }
 
-    /// Converts a `datetime64` to a BSON datetime, rounded down to milliseconds; `NaT` to null.
+    /// Converts a `datetime64` to a BSON datetime, rounded down to milliseconds. `NaT` (not a time)
+    /// is converted to null.
     #[inline]
     fn moment(&self, count: i64, step: Option<Step>) -> Result<FixedValue, BsonStop> {
         if count == NOT_A_TIME {
@@ -176,7 +179,8 @@ impl<'py> BsonEncoder<'_, 'py> {
         true
     }
 
-    /// Writes an array of one or more dimensions.
+    /// Writes a NumPy array, or a part of it, as a BSON array. A multidimensional array becomes
+    /// nested arrays.
     fn part<'s, K: Kernels>(
         &mut self,
         kernels: K,
@@ -204,7 +208,8 @@ impl<'py> BsonEncoder<'_, 'py> {
         Ok(pen)
     }
 
-    /// Writes `n` values of variable length and the same tag, each after its key.
+    /// Writes `n` values of variable length and the same tag, each after its key. `put` writes the
+    /// value at an index.
     #[inline(always)]
     fn keyed<'s>(
         &mut self,
@@ -228,15 +233,16 @@ impl<'py> BsonEncoder<'_, 'py> {
         Ok(pen)
     }
 
-    /// Adds an index to the path of the array item that cannot be written. The innermost index is
-    /// added first.
+    /// Prepends an index to the path of the array item that cannot be written, and returns `stop`.
+    /// It is called first for the index in the innermost subarray.
     #[cold]
     fn at_index(&mut self, index: usize, stop: BsonStop) -> BsonStop {
         self.within.insert_str(0, &format!("[{index}]"));
         stop
     }
 
-    /// Writes items of fixed size, each after its key.
+    /// Writes the items of a one-dimensional array whose items have a fixed size, each after its
+    /// key. `value` converts an item to a BSON value.
     #[inline(always)]
     fn each<'s, T: Bits>(
         &mut self,
@@ -266,7 +272,7 @@ impl<'py> BsonEncoder<'_, 'py> {
         Ok(pen)
     }
 
-    /// Writes the items of a one-dimensional array.
+    /// Writes the items of a one-dimensional array, each with its tag and key.
     fn row<'s, K: Kernels>(
         &mut self,
         kernels: K,
@@ -321,7 +327,7 @@ impl<'py> BsonEncoder<'_, 'py> {
         }
     }
 
-    /// Writes an item that is text or binary.
+    /// Writes an array item that is a text or a binary value.
     fn text_item<'s, K: Kernels>(
         &mut self,
         kernels: K,

@@ -1,5 +1,5 @@
-//! Implements `MemberEncoder` for BSON. `MemberEncoder` is the interface between the loop over a
-//! container's members and an output format.
+//! Implements the trait `MemberEncoder` for BSON. The trait is the interface between the loop over
+//! a container's members and an output format.
 
 use onecopy_text::convert::Kernels;
 use onecopy_text::{Pen, Put};
@@ -17,7 +17,7 @@ use super::step::{self, LENGTH_BYTES};
 use super::value::EMPTY;
 use super::{BsonEncoder, BsonStop, ROOM};
 
-/// Returns the BSON tag of a container.
+/// Returns the BSON tag of a container: an array, or a document.
 pub(super) fn tag_of_form(form: ContainerForm) -> Tag {
     match form {
         ContainerForm::List | ContainerForm::Tuple => Tag::Array,

@@ -6,7 +6,7 @@ use onecopy_wire::json;
 /// The largest number of digits of an index that is stored as text in one 64-bit word.
 const MOST: usize = 7;
 
-/// The key of the next item of an array.
+/// The key of the next item of an array: its index, as decimal digits.
 #[derive(Clone, Copy)]
 pub(super) struct Index {
     /// The ASCII digits of the index: the first digit is in the lowest byte, and the unused high
@@ -41,8 +41,8 @@ impl Index {
         }
     }
 
-    /// Writes the key of item `at`, followed by NUL. The key is preceded by one byte, which is
-    /// reserved for the tag. Advances `self` to the next index.
+    /// Writes one byte that is reserved for the tag, then the key of item `at` (the current index)
+    /// and a NUL. Advances `self` to the next index.
     ///
     /// # Panics
     /// If the pen has less than about 32 bytes of space.
@@ -63,7 +63,7 @@ impl Index {
         }
     }
 
-    /// Carries to the next digit after the last digit has become larger than nine.
+    /// Carries to the digits before the last digit, after the last digit was incremented from nine.
     #[cold]
     fn carry(&mut self) {
         let mut place = self.n_digits;

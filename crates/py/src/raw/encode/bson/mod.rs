@@ -1,5 +1,5 @@
-//! `BsonEncoder`: writes values with their tags, and writes the length of a document when the
-//! document ends.
+//! `BsonEncoder`: writes Python objects as BSON. The length at the start of a document is written
+//! when the document ends.
 //!
 //! | module | contents |
 //! |---|---|
@@ -11,7 +11,7 @@
 //! | `texts` | texts and keys of any length and form |
 //! | `value` | values of any kind |
 //!
-//! No Python code runs while the chunk grows. A document is contiguous in the chunk.
+//! No Python code runs while the sink grows.
 
 mod array;
 mod format;
@@ -36,12 +36,12 @@ pub(crate) use options::{BsonStop, EncodeFailure, ObjectForm, ObjectForms, Sink,
 pub(crate) use texts::class_name;
 pub(crate) use value::{FIRST_MS, LAST_MS};
 
-/// The space in bytes that is available before a key and a short value are written. One half is for
-/// the key with its tag, the other half for the value. A short text needs at most half of the
-/// value's half. The remaining space is sufficient for the ends of containers.
+/// The space in bytes that must be available before a key and a short value are written. One half
+/// is for the key with its tag, the other half for the value. A short text needs at most a quarter
+/// of this space. The rest is sufficient for the bytes that end containers.
 const ROOM: usize = 512;
 
-/// The destination of a document, and the memory to which the encoder writes.
+/// The destination of the document, and the address of the memory to which the encoder writes.
 struct BsonTarget<'a> {
     sink: &'a mut dyn Sink,
     /// The address that the first byte of the output would have if all of the output were in the
@@ -53,7 +53,7 @@ struct BsonTarget<'a> {
     before: usize,
 }
 
-/// The state of the BSON encoder during one call.
+/// The state of the BSON encoder during one call of [`write()`].
 struct BsonEncoder<'a, 'py> {
     shared: EncoderState<'py>,
     style: Style,
@@ -66,15 +66,15 @@ struct BsonEncoder<'a, 'py> {
     is_nested: bool,
     /// The value or key that the encoder could not write.
     culprit: Option<Bound<'py, PyAny>>,
-    /// The path from the object of the innermost frame to the array item that cannot be written,
-    /// such as `[3][5]`.
+    /// The path from the NumPy array that is being written to its item that cannot be written, such
+    /// as `[3][5]`; empty for other errors.
     within: String,
     /// `true` if the caller needs counts of the converted text, for `onecopy.ledger()`.
     is_counted: bool,
     tally: Tally,
 }
 
-/// Appends the document of `object` to the contents of the sink.
+/// Appends `object`, as a BSON document, to the contents of the sink.
 ///
 /// # Errors
 /// The reason for which the document cannot be written; the contents of the sink are then
@@ -148,7 +148,7 @@ impl DerefMut for BsonEncoder<'_, '_> {
 }
 
 impl<'py> BsonEncoder<'_, 'py> {
-    /// Writes the root object and all objects in it.
+    /// Writes the root object (the argument of the call) and all objects in it.
     ///
     /// # Safety
     /// The GIL must be held while this runs, and the caller must hold a reference to `root`.
@@ -180,7 +180,7 @@ impl<'py> BsonEncoder<'_, 'py> {
         Ok(())
     }
 
-    /// Stores the value or key that cannot be written, for the exception.
+    /// Stores the value or key that cannot be written, for the exception, and returns `stop`.
     ///
     /// # Safety
     /// `object` must be alive.
@@ -192,8 +192,8 @@ impl<'py> BsonEncoder<'_, 'py> {
         stop
     }
 
-    /// Returns a [`Pen`], which writes to the spare capacity of the sink. This capacity is at least
-    /// `n_bytes`.
+    /// Returns a [`Pen`] that writes to the unused capacity of the sink. The sink grows if this
+    /// capacity is less than `n_bytes`.
     fn open<'s>(&mut self, n_bytes: usize) -> Result<Pen<'s>, BsonStop> {
         let target = &mut self.target;
         let (at, len) = {
@@ -211,7 +211,7 @@ impl<'py> BsonEncoder<'_, 'py> {
         Ok(Pen::new(unsafe { std::slice::from_raw_parts_mut(at, len) }))
     }
 
-    /// Commits the bytes that were written with the `Pen` to the sink.
+    /// Adds the bytes that were written with the `Pen` to the contents of the sink.
     fn close(&mut self, pen: &Pen<'_>) {
         let target = &mut self.target;
         let n_before = target.before + target.sink.committed().len();
@@ -230,7 +230,8 @@ impl<'py> BsonEncoder<'_, 'py> {
         pen.at().addr().wrapping_sub(self.target.base.addr())
     }
 
-    /// Writes the length of a document into the bytes that were reserved for it at offset `at`.
+    /// Writes `n_bytes`, the length of a document or text, into the bytes that were reserved for it
+    /// at offset `at` of the output.
     #[inline(always)]
     fn patch(&mut self, at: usize, n_bytes: usize, pen: &Pen<'_>) -> Result<(), BsonStop> {
         let Some(length) = i32::try_from(n_bytes).ok() else {
@@ -262,7 +263,7 @@ impl<'py> BsonEncoder<'_, 'py> {
         }
     }
 
-    /// Writes a tag into the byte that was reserved for it at offset `at`.
+    /// Writes a tag into the byte that was reserved for it at offset `at` of the output.
     fn tag_at(&mut self, tag: u8, at: usize) {
         if at < self.target.before {
             self.target.sink.patch_at(at, &[tag]);
@@ -272,7 +273,8 @@ impl<'py> BsonEncoder<'_, 'py> {
         }
     }
 
-    /// Commits the written bytes, and makes the sink grow by at least `n_bytes`.
+    /// Adds the written bytes to the contents of the sink, and makes the sink grow by at least
+    /// `n_bytes`.
     #[cold]
     #[inline(never)]
     fn reserve<'s>(&mut self, pen: Pen<'s>, n_bytes: usize) -> Result<Pen<'s>, BsonStop> {
@@ -285,8 +287,8 @@ impl<'py> BsonEncoder<'_, 'py> {
         self.open(n_bytes)
     }
 
-    /// Estimates the final size of the output from the progress in the open containers. `n_bytes`
-    /// is the number of bytes written so far.
+    /// Estimates the final size of the output. For each open container, it extrapolates from the
+    /// written members to all members. `n_bytes` is the number of bytes written so far.
     fn expected_bytes(&self, n_bytes: usize) -> usize {
         let of_frame = |frame: &ContainerFrame| {
             let n = match frame.form {

@@ -1,5 +1,5 @@
-//! The interface of the BSON encoder: its options, the trait for code that it calls, its sinks, and
-//! the reasons for which it fails.
+//! The interface of the BSON encoder: its options, the trait by which it calls Python code, its
+//! sinks, and the reasons for which it fails.
 
 use onecopy_text::{ByteSink, Policy};
 use onecopy_wire::bson::{SUBTYPE_OLD_UUID, SUBTYPE_UUID, Tag};
@@ -16,16 +16,17 @@ use crate::raw::ndarray::Memory;
 pub(crate) enum BsonStop {
     /// Python code that was called, or an allocation, has raised this exception.
     Python(PyErr),
-    /// The sink cannot grow.
+    /// The sink cannot grow: no memory is left, or the destination buffer is full.
     Full,
     /// Containers are nested more deeply than allowed; `is_circular` is `true` if one contains
     /// itself.
     TooDeep { is_circular: bool },
-    /// The document is larger than allowed.
+    /// The document is larger than [`Style::max_bytes`], or too large for the lengths in BSON,
+    /// which have 32 bits.
     TooLong,
     /// A text contains the lone surrogate `unit`, at position `at` in its code units.
     Surrogate { at: usize, unit: u32 },
-    /// An `int` has more than 64 bits.
+    /// An integer does not fit in 64 bits with a sign.
     Int,
     /// A key contains NUL.
     NulInKey,
@@ -37,9 +38,11 @@ pub(crate) enum BsonStop {
     Changed,
     /// BSON cannot represent an object of this class, and `default` is not set.
     Unknown { class: String },
-    /// The root is an object of this class, which is not written as a document.
+    /// The root (the argument of the call) is an object of this class, which is not written as a
+    /// document.
     NotADocument { class: String },
-    /// A value of a supported type cannot be represented. `kind` is the kind of value.
+    /// BSON cannot represent a value, although it supports the value's type. `kind` is the name of
+    /// the type for the error message, such as `datetime`.
     Value { kind: &'static str, reason: String },
 }
 
@@ -61,7 +64,8 @@ impl From<TooDeep> for BsonStop {
     }
 }
 
-/// A failure of the encoder, with the path of the value, such as `$.rows[3].price`.
+/// A failure of the encoder, with the path of the value that it could not write, such as
+/// `$.rows[3].price`.
 #[derive(Debug)]
 pub(crate) struct EncodeFailure {
     pub(crate) stop: BsonStop,
@@ -72,16 +76,16 @@ pub(crate) struct EncodeFailure {
 
 /// The form in which an object that is not of a built-in type is written.
 pub(crate) enum ObjectForm<'py> {
-    /// The value was written, and has this tag.
+    /// [`ObjectForms::other`] has written the value. The encoder must write this tag.
     Put(Tag),
-    /// A text, to be written with this tag.
+    /// The text that the encoder writes instead of the object, and the tag for it.
     Text(Tag, Bound<'py, PyString>),
-    /// A text followed by a document: the value "code with scope".
+    /// A text and an object that is written as a document: the BSON type "code with scope".
     Code(Bound<'py, PyString>, Bound<'py, PyAny>),
     /// The encoder writes this object instead of the original object.
     Instead(Bound<'py, PyAny>),
-    /// The object is replaced with this object. Keys inside it are not checked, because those of a
-    /// `DBRef` begin with a dollar.
+    /// The encoder writes this object instead of the original object. The option `check_keys` does
+    /// not apply to keys inside it, because those of a `DBRef` begin with a dollar.
     Unchecked(Bound<'py, PyAny>),
     /// A NumPy array or scalar, which is read from its memory.
     Memory(Memory<'py>),
@@ -91,7 +95,8 @@ pub(crate) enum ObjectForm<'py> {
     Pairs(Bound<'py, PyList>),
 }
 
-/// Writes objects of types that the encoder itself does not support. Any Python code may run.
+/// Writes objects of types that the encoder itself does not support, or determines their form. Any
+/// Python code may run.
 pub(crate) trait ObjectForms<'py> {
     /// Writes the value of an object, without its tag and key, or returns the [`ObjectForm`] in
     /// which it is to be written.
@@ -101,7 +106,8 @@ pub(crate) trait ObjectForms<'py> {
         out: &mut dyn ByteSink,
     ) -> Result<Option<ObjectForm<'py>>, BsonStop>;
 
-    /// Returns the milliseconds to write for a datetime outside of the years 1 to 9999.
+    /// Returns the milliseconds since 1970 to write for a datetime outside of the years 1 to 9999,
+    /// or an error, as the option `datetime_range` requires.
     fn ranged(&self, ms: i64) -> Result<i64, BsonStop>;
 
     /// Calls the caller's function `default` for an object for which [`ObjectForms::other`]
@@ -137,7 +143,8 @@ pub(crate) enum UuidForm {
 }
 
 impl UuidForm {
-    /// Returns the subtype and the bytes of a UUID; `None` if it cannot be represented.
+    /// Returns the BSON binary subtype and the bytes with which a UUID is written; `None` for
+    /// `Unspecified`, which does not define how a UUID is written.
     pub(crate) fn binary(self, mut bytes: [u8; 16]) -> Option<(u8, [u8; 16])> {
         match self {
             UuidForm::Standard => return Some((SUBTYPE_UUID, bytes)),
@@ -161,16 +168,17 @@ impl UuidForm {
 /// ends. Therefore a document that has not ended is contiguous in the sink's memory, or its start
 /// can be overwritten by [`Sink::patch_at`].
 pub(crate) trait Sink: ByteSink {
-    /// Returns the number of committed bytes that were passed on, and are not in the sink's memory
-    /// any more.
+    /// Returns the number of bytes of the output that were already copied to the destination, so
+    /// that they are no longer in the memory to which the encoder writes.
     fn before(&self) -> usize {
         0
     }
 
-    /// Overwrites committed bytes at offset `at` of the output.
+    /// Overwrites the bytes at offset `at` of the output, which must have been written before.
     fn patch_at(&mut self, at: usize, bytes: &[u8]);
 
-    /// Is called before the sink grows, with the estimated size of the document in bytes.
+    /// Receives the estimated final size of the output, in bytes. It is called before the sink
+    /// grows.
     fn expect(&mut self, _n_bytes: usize) {}
 }
 

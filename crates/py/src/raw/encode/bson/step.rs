@@ -1,4 +1,4 @@
-//! The fast path of the BSON encoder: short values and keys, and values that are read in place.
+//! The fast path of the BSON encoder. It writes short values and keys without running Python code.
 
 use onecopy_text::convert::{JSON_PLAIN_BYTES, Kernels, UTF8_SHORT_BYTES, utf8_capacity};
 use onecopy_text::{Pen, Put, Units};
@@ -17,11 +17,11 @@ use crate::bson::ObjectId;
 /// The size in bytes of the length field with which a document or a text begins.
 pub(super) const LENGTH_BYTES: usize = 4;
 
-/// Writes a value with its tag if the value is short or can be read in place; see [`Step`].
+/// Writes a value with its tag if that needs no Python code and little space; see [`Step`].
 ///
 /// # Safety
 /// `value` must be alive and of this kind; `tag` must be the byte that was reserved for its tag;
-/// the pen must have half of [`ROOM`].
+/// the pen must have space for `ROOM / 2` bytes.
 #[inline(always)]
 pub(super) unsafe fn step<K: Kernels>(
     kernels: K,
@@ -51,7 +51,7 @@ pub(super) unsafe fn step<K: Kernels>(
 /// Implements [`step`] for an object of a built-in type, or of a class derived from that type.
 ///
 /// # Safety
-/// As [`step`].
+/// The requirements of [`step`].
 #[inline(always)]
 unsafe fn scalar<K: Kernels>(
     kernels: K,
@@ -121,13 +121,12 @@ unsafe fn put_eight(bytes: [u8; 8], n_bytes: usize, pen: &mut Pen<'_>) {
 }
 
 /// Implements [`step`] for a `bytes` or an object that is not of a built-in type. Returns the end
-/// of the written bytes. Returns null if the object is a container or requires code to run;
-/// `encoder.unwritten` then distinguishes these cases.
+/// of the written bytes; null if nothing was written. The reason is then in `encoder.unwritten`.
 ///
 /// The parameters are addresses, because a `Pen` passed by reference would not remain in registers.
 ///
 /// # Safety
-/// As [`step`]; at least half of [`ROOM`] must be writable from `at` on.
+/// The requirements of [`step`]; at least `ROOM / 2` bytes must be writable from `at` on.
 #[inline(never)]
 unsafe fn other<K: Kernels>(
     kernels: K,
@@ -199,10 +198,10 @@ unsafe fn simple(
     Some(Tag::DateTime)
 }
 
-/// Writes an object that [`simple`] does not write, if its value can be read in place.
+/// Writes an object that [`simple`] does not write, if no Python code must run to read its value.
 ///
 /// # Safety
-/// As [`step`].
+/// The requirements of [`step`].
 #[inline(always)]
 unsafe fn derived<K: Kernels>(
     kernels: K,
@@ -262,7 +261,7 @@ unsafe fn derived<K: Kernels>(
 /// written unchanged.
 ///
 /// # Safety
-/// `value` must be a live `str`, and the pen must have half of [`ROOM`].
+/// `value` must be a live `str`, and the pen must have space for `ROOM / 2` bytes.
 #[inline(always)]
 unsafe fn short_text<K: Kernels>(
     kernels: K,
@@ -334,7 +333,7 @@ unsafe fn end_text(at: *mut u8, end: *mut u8, pen: &mut Pen<'_>) {
 /// Implements [`short_text`] for a text of up to [`BLOCK_UNITS`] code units, if space is available.
 ///
 /// # Safety
-/// As [`short_text`].
+/// The requirements of [`short_text`].
 #[inline(always)]
 unsafe fn longer_text<K: Kernels>(
     kernels: K,
@@ -361,7 +360,7 @@ unsafe fn longer_text<K: Kernels>(
     true
 }
 
-/// Writes a text for which `pen` has space. Returns `false` if the text contains surrogates.
+/// Writes a text as UTF-8. `pen` must have space. Returns `false` if the text has surrogates.
 #[inline(always)]
 fn put_utf8<K: Kernels>(kernels: K, units: Units<'_>, pen: &mut Pen<'_>) -> bool {
     match units {
@@ -373,11 +372,11 @@ fn put_utf8<K: Kernels>(kernels: K, units: Units<'_>, pen: &mut Pen<'_>) -> bool
     true
 }
 
-/// Skips a byte for the tag, and writes a short key with its NUL, if possible from the key cache.
-/// Returns `false`, and writes nothing, if the key is not short.
+/// Reserves a byte for the tag, and writes a short key with its NUL, if possible from the key
+/// cache. Returns `false`, and writes nothing, if the key is not short.
 ///
 /// # Safety
-/// `key` must be alive, and the pen must have half of [`ROOM`].
+/// `key` must be alive, and the pen must have space for `ROOM / 2` bytes.
 #[inline(always)]
 pub(super) unsafe fn short_key<K: Kernels>(
     kernels: K,
@@ -414,10 +413,10 @@ pub(super) unsafe fn short_key<K: Kernels>(
     true
 }
 
-/// Writes a byte for the tag at `at`, then a short key without NUL. Returns the key's end.
+/// Reserves the byte at `at` for the tag, and writes a short key without NUL. Returns its end.
 ///
 /// # Safety
-/// `key` must be a live `str`; half of [`ROOM`] must be writable at `at`.
+/// `key` must be a live `str`; at least `ROOM / 2` bytes must be writable at `at`.
 #[inline(always)]
 unsafe fn put_key<'k, K: Kernels>(
     kernels: K,
@@ -455,7 +454,7 @@ unsafe fn put_key<'k, K: Kernels>(
 }
 
 /// Returns the milliseconds since 1970 of a `datetime` in the years 1 to 9999 whose UTC offset is
-/// known without running code; `None` for any other object.
+/// known without running Python code; `None` for any other object.
 ///
 /// # Safety
 /// `object` must be alive.

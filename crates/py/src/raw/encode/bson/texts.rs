@@ -11,11 +11,12 @@ use super::{BsonEncoder, BsonStop, ROOM};
 use crate::raw::ndarray::{self, Class};
 use crate::raw::text;
 
-/// The number of code units of a long text for which space is reserved at once.
+/// The number of code units in a block of a long text. Space is reserved for one block at a time.
 pub(super) const BLOCK_UNITS: usize = 4096;
 
 impl BsonEncoder<'_, '_> {
-    /// Returns the text of a `str`, or of an instance of a class derived from `str`.
+    /// Returns the text of a `str`, or of an instance of a class derived from `str`. ASCII is
+    /// returned as UTF-8.
     ///
     /// # Safety
     /// `object` must be a `str` that is alive as long as the text is used.
@@ -34,7 +35,7 @@ impl BsonEncoder<'_, '_> {
         }
     }
 
-    /// Writes a text of any length with its length and NUL.
+    /// Writes a text of any length as a BSON string: its length in bytes, its UTF-8 and a NUL.
     ///
     /// # Safety
     /// `object` must be a live `str`.
@@ -60,8 +61,9 @@ impl BsonEncoder<'_, '_> {
         Ok(pen)
     }
 
-    /// Skips a byte for the tag, and writes any key. Also returns the number of bytes written:
-    /// those of the tag, the key and its NUL. Any Python code may run.
+    /// Reserves a byte for the tag, and writes a key of any length with its NUL. Also returns the
+    /// number of bytes written: those of the tag, the key and the NUL. If the key is not a `str`,
+    /// returns an error; any Python code may run before that.
     ///
     /// # Safety
     /// `key` must be alive.
@@ -103,7 +105,7 @@ impl BsonEncoder<'_, '_> {
         Ok((pen, n_bytes))
     }
 
-    /// Writes the characters of a text as UTF-8, block by block.
+    /// Writes the characters of a text as UTF-8, in blocks of [`BLOCK_UNITS`] code units.
     ///
     /// # Safety
     /// `object`, which contains the text, must be alive.
@@ -163,7 +165,9 @@ impl BsonEncoder<'_, '_> {
         Ok(pen)
     }
 
-    /// Writes a block of code units that contain surrogates: replaces them, or returns an error.
+    /// Writes a block of code units that contain surrogates. Each surrogate is replaced, or an
+    /// error is returned, as the option for surrogates requires. `before` is the number of code
+    /// units of the text before this block.
     #[cold]
     #[inline(never)]
     fn surrogates<'s>(

@@ -1,4 +1,4 @@
-//! Writes any kind of value as BSON, also values for which Python code must run.
+//! Writes values of any type as BSON, also values for which Python code must run.
 
 use onecopy_text::convert::Kernels;
 use onecopy_text::{ByteSink, Pen, Put};
@@ -24,19 +24,22 @@ pub(crate) const LAST_MS: i64 = 253_402_300_799_999;
 /// The bytes of an empty document or array.
 pub(super) const EMPTY: [u8; LENGTH_BYTES + 1] = [5, 0, 0, 0, 0];
 
-/// The next action of the encoder after Python code has run for an object.
+/// The next action of the encoder after [`ObjectForms`](super::ObjectForms) was called for an
+/// object.
 enum BsonNext<'s> {
-    /// Nothing is left to do: the object was written, or a frame was pushed for it, from which its
-    /// members will be written.
+    /// No action: the object was written, or a frame was pushed for it, from which its members will
+    /// be written.
     Done(Pen<'s>),
-    /// This object must be written next. Its tag is this number of bytes before the write position.
+    /// The object in the first field must be written next. The second field is the number of bytes
+    /// from the byte for its tag to the write position.
     Value(*mut ffi::PyObject, usize, Pen<'s>),
 }
 
 impl<'py> BsonEncoder<'_, 'py> {
-    /// Writes a value of any kind, or pushes a frame for its members. The byte for the tag of the
-    /// value is `n_from_tag` bytes before the write position. If `n_from_tag` is 0, the value is
-    /// the root, which has no tag and must be a document. Any Python code may run.
+    /// Writes a value of any type, or pushes a frame from which its members are written later. The
+    /// byte for the tag of the value is `n_from_tag` bytes before the write position. If
+    /// `n_from_tag` is 0, the value is the root, which has no tag and must be a document. Any
+    /// Python code may run.
     ///
     /// # Safety
     /// `value` must be alive and of this kind.
@@ -109,11 +112,11 @@ impl<'py> BsonEncoder<'_, 'py> {
         }
     }
 
-    /// Calls [`step`] for a value whose tag byte may already have been committed to the sink, and
-    /// then writes the tag.
+    /// Calls [`step`], and then writes the tag. The byte for the tag may no longer be in the memory
+    /// to which the encoder writes, so [`step`] itself cannot write it.
     ///
     /// # Safety
-    /// As [`BsonEncoder::value`].
+    /// The requirements of [`BsonEncoder::value`].
     unsafe fn in_place<'s, K: Kernels>(
         &mut self,
         kernels: K,
@@ -141,11 +144,11 @@ impl<'py> BsonEncoder<'_, 'py> {
         Ok((pen, step))
     }
 
-    /// Enters a container: writes its length and members, or pushes a frame from which they are
-    /// written later.
+    /// Enters a container: writes its length and members. If the loop over the members is
+    /// interrupted, a frame is pushed, from which the remaining members are written later.
     ///
     /// # Safety
-    /// As [`BsonEncoder::value`].
+    /// The requirements of [`BsonEncoder::value`].
     unsafe fn enter<'s, K: Kernels>(
         &mut self,
         kernels: K,
@@ -176,7 +179,7 @@ impl<'py> BsonEncoder<'_, 'py> {
     /// written instead of it.
     ///
     /// # Safety
-    /// As [`BsonEncoder::value`].
+    /// The requirements of [`BsonEncoder::value`].
     unsafe fn by_code<'s, K: Kernels>(
         &mut self,
         kernels: K,
@@ -264,8 +267,9 @@ impl<'py> BsonEncoder<'_, 'py> {
         Ok(BsonNext::Done(pen))
     }
 
-    /// Stores the offset of the innermost container, and reserves the bytes of its length. If the
-    /// container has no members, writes an empty container.
+    /// Begins the container for which a frame was pushed: stores its offset in the output in the
+    /// frame, and reserves the bytes of its length. If `has_members` is `false`, no frame was
+    /// pushed, and an empty container is written.
     fn begin_frame(&mut self, has_members: bool, pen: &mut Pen<'_>) {
         if !has_members {
             return pen.put_short(&EMPTY, EMPTY.len());
@@ -277,8 +281,9 @@ impl<'py> BsonEncoder<'_, 'py> {
         pen.put_short(&[0; LENGTH_BYTES], LENGTH_BYTES);
     }
 
-    /// Keeps `object` alive until it was written. It is written instead of another object. If
-    /// `is_unchecked` is `true`, the keys inside `object` are not checked.
+    /// Keeps `object`, which is written instead of another object, alive until it was written. If
+    /// `is_unchecked` is `true`, the option `check_keys` does not apply to the keys inside
+    /// `object`.
     fn hold(&mut self, object: Bound<'py, PyAny>, is_unchecked: bool) -> *mut ffi::PyObject {
         let n = isize::from(is_unchecked && self.style.check_keys);
         self.style.check_keys &= !is_unchecked;
@@ -304,7 +309,7 @@ impl<'py> BsonEncoder<'_, 'py> {
         Ok(pen)
     }
 
-    /// Returns an error if the value is the root and is not a document.
+    /// Returns an error if the value is the root (the argument of the call) and is not a document.
     fn check_tag(
         &mut self,
         tag: u8,
@@ -322,7 +327,8 @@ impl<'py> BsonEncoder<'_, 'py> {
         }
     }
 
-    /// Writes the tag of a value; an error if the value is the root and not a document.
+    /// Writes the tag of a value. Returns an error if the value is the root (the argument of the
+    /// call) and not a document.
     pub(super) fn tag_of(
         &mut self,
         tag: Tag,

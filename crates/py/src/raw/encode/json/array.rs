@@ -20,13 +20,14 @@ pub(super) const ITEM_BYTES: usize = json::SCALAR_BYTES + 8;
 /// The NumPy array that is being written.
 pub(super) struct ArrayInput<'v> {
     view: &'v View,
-    /// The array object, which is compared with the view after code has run; null if no code can
-    /// run.
+    /// The array object, which is compared with the view after Python code has run; null if no
+    /// Python code can run.
     object: *mut ffi::PyObject,
-    /// `true` if the encoder is allowed to reserve more space for the array. This may run code.
+    /// `true` if the encoder is allowed to reserve more space for the array. This may run Python
+    /// code.
     grows: bool,
-    /// A line break with the indent of the items of the innermost arrays; empty if the output has
-    /// no line breaks.
+    /// A line break with the indent of the items of the innermost subarrays; empty if the output
+    /// has no line breaks.
     line: Vec<u8>,
     /// The size of the indent of one level, in bytes.
     indent_bytes: usize,
@@ -34,7 +35,8 @@ pub(super) struct ArrayInput<'v> {
 
 impl ArrayInput<'_> {
     /// Returns the line break and the indent before an item of a subarray with `n_dims` dimensions.
-    /// The closing bracket is indented less: its line break is that for `n_dims + 1`.
+    /// The closing bracket of the subarray is indented one level less, so the caller passes `n_dims
+    /// + 1` for it.
     fn line(&self, n_dims: usize) -> &[u8] {
         let n_left = (n_dims - 1) * self.indent_bytes;
         &self.line[..self.line.len().saturating_sub(n_left)]
@@ -42,7 +44,7 @@ impl ArrayInput<'_> {
 }
 
 impl<'py> JsonEncoder<'_, 'py> {
-    /// Writes a NumPy array; for any other object, does the same as [`JsonEncoder::other`].
+    /// Writes a NumPy array from its memory. Any other object is passed to [`JsonEncoder::other`].
     ///
     /// # Safety
     /// `object` must be alive and of this kind.
@@ -73,8 +75,9 @@ impl<'py> JsonEncoder<'_, 'py> {
         }
     }
 
-    /// Writes the NumPy array that the view describes. No code must have run since the view was
-    /// created.
+    /// Writes the NumPy array that the view describes. `is_fresh` must be `true` only if no Python
+    /// code has run since the view was created; otherwise the view is compared with the array
+    /// first.
     ///
     /// # Safety
     /// `object` must be alive, and the view must be its view.
@@ -129,9 +132,9 @@ impl<'py> JsonEncoder<'_, 'py> {
         self.ensure_space(pen, ROOM)
     }
 
-    /// Writes an array and a comma. Returns `false`, and leaves the output unchanged, if there is
-    /// not enough space, if the array has more than `n_dims` dimensions, or if JSON cannot
-    /// represent one of its items.
+    /// Writes an array and a comma. Returns `false`, and leaves the output unchanged, if the pen
+    /// has too little space, if the array has no dimensions or more than `n_dims`, or if JSON
+    /// cannot represent one of its items.
     ///
     /// # Safety
     /// `object` must be alive and of a NumPy array class.
@@ -176,7 +179,8 @@ impl<'py> JsonEncoder<'_, 'py> {
         }
     }
 
-    /// Reserves space for `n_items` items, with `n_after` bytes after each item.
+    /// Reserves space for `n_items` items, each of which is followed by `n_after` bytes, such as a
+    /// line break.
     #[inline(always)]
     pub(super) fn reserve<'s>(
         &mut self,
@@ -208,7 +212,7 @@ impl<'py> JsonEncoder<'_, 'py> {
         Ok(pen)
     }
 
-    /// Returns an error if code has run and has changed the memory of the array.
+    /// Returns an error if Python code has replaced the memory of the array.
     pub(super) fn check_array(&self, array: &ArrayInput<'_>) -> Result<(), JsonStop> {
         if array.object.is_null() {
             return Ok(());
@@ -221,7 +225,7 @@ impl<'py> JsonEncoder<'_, 'py> {
         }
     }
 
-    /// Writes a subarray of one or more dimensions.
+    /// Writes a subarray of one or more dimensions, as nested JSON arrays.
     fn part<'s, K: Kernels>(
         &mut self,
         kernels: K,
@@ -260,8 +264,8 @@ impl<'py> JsonEncoder<'_, 'py> {
         Ok(pen)
     }
 
-    /// Adds an index to the path of the array item that cannot be written. The innermost index is
-    /// added first.
+    /// Prepends an index to the path of the array item that cannot be written, and returns `stop`.
+    /// It is called first for the index in the innermost subarray.
     #[cold]
     pub(super) fn at_index(&mut self, index: usize, stop: JsonStop) -> JsonStop {
         self.within.insert_str(0, &format!("[{index}]"));
@@ -269,8 +273,8 @@ impl<'py> JsonEncoder<'_, 'py> {
     }
 }
 
-/// Writes a line break with its indent. An empty `line` is checked first, because a copy of zero
-/// bytes would still be a function call.
+/// Writes `line`, a line break with its indent, unless it is empty. A copy of zero bytes would
+/// still be a function call.
 #[inline(always)]
 pub(super) fn put_line(line: &[u8], pen: &mut Pen<'_>) {
     if !line.is_empty() {

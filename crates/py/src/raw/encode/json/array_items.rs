@@ -13,7 +13,8 @@ use crate::raw::ndarray::{Bits, Choice, Item, ItemType, Subarray};
 const BLOCK: usize = 32;
 
 impl JsonEncoder<'_, '_> {
-    /// Writes the items of an array of one dimension, each followed by a comma and a line break.
+    /// Writes the items of a one-dimensional array, each followed by a comma and by the line break
+    /// `line`, which may be empty.
     pub(super) fn row<'s, K: Kernels>(
         &mut self,
         kernels: K,
@@ -35,7 +36,8 @@ impl JsonEncoder<'_, '_> {
         }
     }
 
-    /// Writes items of fixed size; `put` writes one item and a comma.
+    /// Writes the items of a one-dimensional array whose items have a fixed size. `put` writes one
+    /// item and a comma.
     #[inline(always)]
     fn each<'s, T: Bits>(
         &mut self,
@@ -108,8 +110,8 @@ impl JsonEncoder<'_, '_> {
         }
     }
 
-    /// Writes booleans, four at a time if there are no line breaks. No branch depends on their
-    /// values.
+    /// Writes the items of an array of booleans, four at a time if the output has no line breaks.
+    /// No branch depends on their values, because such a branch could not be predicted.
     #[inline(always)]
     fn booleans<'s>(
         &mut self,
@@ -139,7 +141,7 @@ impl JsonEncoder<'_, '_> {
         Ok(pen)
     }
 
-    /// Writes an array of texts.
+    /// Writes the items of an array of texts, each followed by a comma and a line break.
     fn texts<'s, K: Kernels>(
         &mut self,
         kernels: K,
@@ -153,7 +155,7 @@ impl JsonEncoder<'_, '_> {
                 Ok(pen) => pen,
                 Err(stop) => return Err(self.at_index(i, stop)),
             };
-            // Reserving space for the text may have run code.
+            // Reserving space for the text may have run Python code.
             self.check_array(array)?;
             pen = self.reserve(array, 1, line.len(), pen)?;
             pen.put_byte(b',');
@@ -218,7 +220,7 @@ impl<'s> Work for Floats<'_, '_, '_, '_, 's> {
     }
 }
 
-/// Writes an `f64` and a comma.
+/// Writes an `f64` and a comma. NaN and the infinities are written as the option `nan` requires.
 ///
 /// # Panics
 /// If the pen has less than [`ITEM_BYTES`].
@@ -243,10 +245,10 @@ fn put_double<K: Kernels>(
     Ok(())
 }
 
-/// Writes an `f32` and a comma.
+/// Writes an `f32` and a comma. NaN and the infinities are written as the option `nan` requires.
 ///
 /// # Panics
-/// As [`put_double`].
+/// Under the same conditions as [`put_double`].
 #[inline(always)]
 fn put_float<K: Kernels>(
     kernels: K,

@@ -12,8 +12,9 @@ use crate::raw::encode::{builtin_types, classes};
 use crate::raw::gil;
 
 impl<'py> JsonEncoder<'_, 'py> {
-    /// Writes an object that is not of a built-in type, or an `int` of more than two internal
-    /// digits (60 bits). Any Python code may run.
+    /// Writes an object that is not of a built-in type, or an `int` that the fast path does not
+    /// write because of its size. If it was not written yet, the returned [`JsonNext`] is the
+    /// action by which the caller writes it. Any Python code may run.
     ///
     /// # Safety
     /// `object` must be alive.
@@ -66,8 +67,8 @@ impl<'py> JsonEncoder<'_, 'py> {
                 }
                 ObjectForm::Items => {
                     self.check_depth(object.as_ptr())?;
-                    // Reserving space may run code that changes the list, so the number of items is
-                    // read afterwards.
+                    // Reserving space may run Python code that changes the list, so the number of
+                    // items is read afterwards.
                     let mut pen = self.open(ROOM)?;
                     if !self.push_items(object) {
                         pen.put_short(b"[]", 2);

@@ -1,5 +1,5 @@
-//! Implements `MemberEncoder` for JSON. `MemberEncoder` is the interface between the loop over a
-//! container's members and an output format.
+//! Implements the trait `MemberEncoder` for JSON. The trait is the interface between the loop over
+//! a container's members and an output format.
 
 use std::ops::{Deref, DerefMut};
 
@@ -19,8 +19,9 @@ use crate::raw::encode::standard_types::{self, Native};
 use crate::raw::encode::state::EncoderState;
 use crate::raw::encode::{containers, dict};
 
-/// The JSON encoder, as an implementation of [`MemberEncoder`]. It is compiled twice: for default
-/// options, and for any options (`STYLED`).
+/// The JSON encoder, as an implementation of [`MemberEncoder`]. It is compiled twice. With `STYLED`
+/// it supports all options; without, it is faster, and supports only those of
+/// [`Style::is_plain`](super::Style::is_plain).
 #[repr(transparent)]
 pub(super) struct JsonFormat<'a, 'py, const STYLED: bool>(JsonEncoder<'a, 'py>);
 
@@ -48,7 +49,7 @@ impl<const STYLED: bool> DerefMut for JsonFormat<'_, '_, STYLED> {
     }
 }
 
-/// Returns the brackets or braces around the members of a container.
+/// Returns the opening and closing bracket (or brace) of a container.
 fn ends(form: ContainerForm) -> [u8; 2] {
     match form {
         ContainerForm::List
@@ -248,8 +249,8 @@ impl<'py, const STYLED: bool> MemberEncoder<'py> for JsonFormat<'_, 'py, STYLED>
         // SAFETY: alive; a name of a field as long as its class is.
         pen = unsafe { self.0.key(kernels, key, pen)? };
         pen = self.colon(pen);
-        // Code that ran since the key was read may have changed the container.
-        // SAFETY: the innermost frame, whose key was read.
+        // Python code that ran since the key was read may have changed the container. SAFETY: the
+        // innermost frame, whose key was read.
         let value = match unsafe { self.shared.value_of_key(frame) } {
             Some(value) => value,
             None if form == ContainerForm::Fields => {
@@ -384,11 +385,11 @@ impl<'py, const STYLED: bool> MemberEncoder<'py> for JsonFormat<'_, 'py, STYLED>
 }
 
 impl<'py, const STYLED: bool> JsonFormat<'_, 'py, STYLED> {
-    /// Writes a value that is not of a built-in type, or returns the [`JsonNext`] action with which
-    /// it is written. Any Python code may run.
+    /// Writes a value that is not of a built-in type. If it was not written yet, the returned
+    /// [`JsonNext`] is the action by which the caller writes it. Any Python code may run.
     ///
     /// # Errors
-    /// As [`MemberEncoder::any_value`].
+    /// The errors of [`MemberEncoder::any_value`].
     ///
     /// # Safety
     /// `value` must be alive.
@@ -431,13 +432,15 @@ impl<'py, const STYLED: bool> JsonFormat<'_, 'py, STYLED> {
         unsafe { self.large(kernels, &native, value, pen) }
     }
 
-    /// Enters a list, tuple, `dict` or dataclass, unless it would exceed the largest depth.
+    /// Enters a list, tuple, `dict` or dataclass: writes its members, or pushes frames for the
+    /// members that remain after an interruption.
     ///
     /// # Errors
-    /// The largest depth would be exceeded; exceptions of code that runs.
+    /// [`JsonStop::TooDeep`] if the container would exceed the largest depth; the exceptions of
+    /// Python code that runs.
     ///
     /// # Safety
-    /// As [`MemberEncoder::any_value`].
+    /// The requirements of [`MemberEncoder::any_value`].
     #[inline(always)]
     pub(super) unsafe fn enter<'s, K: Kernels>(
         &mut self,

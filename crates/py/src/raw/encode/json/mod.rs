@@ -50,7 +50,7 @@ pub(crate) use options::{
 use styled::LineBreaks;
 pub(crate) use ucs2_text::Ucs2Text;
 
-/// Appends an object to the chunk as JSON.
+/// Appends the JSON text of an object to the chunk of `target`.
 ///
 /// The function is inlined. Otherwise its arguments would be stored in memory, and read back in
 /// larger words than those in which they were stored. Such a read stalls the processor for 4 ns.
@@ -115,14 +115,15 @@ impl Work for EncodeWork<'_, '_, '_> {
     }
 }
 
-/// The next action of the encoder after it has passed an object to [`ObjectForms`].
+/// The next action of the encoder for an object that the fast path has not written.
 enum JsonNext<'py> {
-    /// Nothing is left to do: the object was written.
+    /// No action: the object was written.
     Done,
-    /// The members of the object must be written: it is a container, and was pushed to the stack of
-    /// open containers.
+    /// The loop over the open containers writes the remaining members of the object, which is a
+    /// container.
     Members,
-    /// The object must be written as this built-in type, from which its class derives.
+    /// The object must be written like an object of this built-in type, from which its class
+    /// derives.
     Contents(ObjectKind),
     /// This object must be written instead of the original object.
     Instead(*mut ffi::PyObject),
@@ -130,7 +131,7 @@ enum JsonNext<'py> {
     Memory(Memory<'py>),
 }
 
-/// The state of the JSON encoder during one call.
+/// The state of the JSON encoder during one call of [`write()`].
 struct JsonEncoder<'a, 'py> {
     shared: EncoderState<'py>,
     style: &'a Style,
@@ -140,8 +141,8 @@ struct JsonEncoder<'a, 'py> {
     /// `true` while the chunk contains Latin-1; `false` if it contains UTF-8.
     is_latin1: bool,
     lines: LineBreaks,
-    /// The path from the object of the innermost frame to the array item that cannot be written,
-    /// such as `[3][5]`.
+    /// The path from the NumPy array that is being written to its item that cannot be written, such
+    /// as `[3][5]`; empty for other errors.
     within: String,
     /// `true` if the caller needs counts of the converted text, for `onecopy.ledger()`. Counting
     /// takes about 1 ns per text.
@@ -171,7 +172,8 @@ impl DerefMut for JsonEncoder<'_, '_> {
 /// number.
 const ROOM: usize = 2 * (json_room_of_short() + 8);
 
-/// The largest number of code units of a text that is written in one step.
+/// The largest number of code units of a short text. Space for such a text is reserved before each
+/// value, so it is written without a further check.
 const SHORT_UNITS: usize = JSON_PLAIN_BYTES;
 
 const fn json_room_of_short() -> usize {
@@ -179,7 +181,7 @@ const fn json_room_of_short() -> usize {
 }
 
 impl<'py> JsonEncoder<'_, 'py> {
-    /// Writes the root object and all objects in it.
+    /// Writes the root object (the argument of the call) and all objects in it.
     ///
     /// # Safety
     /// The GIL must be held while this runs, and the caller must hold a reference to `root`.
@@ -215,8 +217,8 @@ impl<'py> JsonEncoder<'_, 'py> {
         Ok(())
     }
 
-    /// Returns a [`Pen`], which writes to the spare capacity of the chunk. This capacity is at
-    /// least `n_bytes`.
+    /// Returns a [`Pen`] that writes to the unused capacity of the chunk. The chunk grows if this
+    /// capacity is less than `n_bytes`.
     #[inline(always)]
     fn open<'s>(&mut self, n_bytes: usize) -> Result<Pen<'s>, JsonStop> {
         let spare = self
@@ -231,7 +233,7 @@ impl<'py> JsonEncoder<'_, 'py> {
         }))
     }
 
-    /// Commits the bytes that were written with the [`Pen`] to the chunk.
+    /// Adds the bytes that were written with the [`Pen`] to the contents of the chunk.
     #[inline(always)]
     fn close(&mut self, pen: &Pen<'_>) {
         let start = self.target.chunk.committed().as_ptr_range().end;
@@ -240,8 +242,8 @@ impl<'py> JsonEncoder<'_, 'py> {
         unsafe { self.target.chunk.commit(pen.at() as usize - start as usize) };
     }
 
-    /// Commits the written bytes, and makes the chunk grow by at least `n_bytes`. Any Python code
-    /// may run.
+    /// Adds the written bytes to the contents of the chunk, and makes the chunk grow by at least
+    /// `n_bytes`. Any Python code may run.
     #[cold]
     #[inline(never)]
     fn grow<'s>(&mut self, pen: Pen<'s>, n_bytes: usize) -> Result<Pen<'s>, JsonStop> {
@@ -252,7 +254,7 @@ impl<'py> JsonEncoder<'_, 'py> {
         self.open(n_bytes)
     }
 
-    /// Converts the contents of the chunk from Latin-1 to UTF-8; later text is written as UTF-8.
+    /// Converts the contents of the chunk from Latin-1 to UTF-8. Later text is written as UTF-8.
     #[cold]
     #[inline(never)]
     fn leave_latin1(&mut self) -> Result<(), JsonStop> {

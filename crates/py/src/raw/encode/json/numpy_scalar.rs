@@ -35,7 +35,8 @@ pub(super) fn is_exact(style: &Style) -> bool {
     style.exact_ints || style.natives.numpy == Choice::Orjson
 }
 
-/// Writes an integer. The option `big_ints` determines the form of an integer of more than 53 bits.
+/// Writes an integer. An integer of more than 53 bits is written as a string, or is an error, as
+/// the option `big_ints` requires.
 #[inline(never)]
 pub(super) fn put_limited<P: Put>(value: i128, style: &Style, pen: &mut P) -> Result<(), JsonStop> {
     let is_past_double = value.unsigned_abs() >= 1 << 53;

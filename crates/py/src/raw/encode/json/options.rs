@@ -1,5 +1,5 @@
-//! The interface of the JSON encoder: its options, the trait for code that it calls, its target,
-//! and the reasons for which it fails.
+//! The interface of the JSON encoder: its options, the trait by which it calls Python code, its
+//! target, and the reasons for which it fails.
 
 use std::cell::Cell;
 
@@ -19,7 +19,8 @@ use crate::raw::ndarray::Memory;
 pub(crate) enum JsonStop {
     /// Python code that was called, or an allocation, has raised this exception.
     Python(PyErr),
-    /// The chunk cannot grow.
+    /// The chunk cannot grow: no memory is left, the target buffer is full, or writing a full chunk
+    /// to the target has failed.
     Full,
     /// Containers are nested more deeply than allowed; `is_circular` is `true` if one contains
     /// itself.
@@ -28,7 +29,7 @@ pub(crate) enum JsonStop {
     Surrogate { at: usize, unit: u32 },
     /// A float is NaN or an infinity, and the options do not allow it.
     NonFinite,
-    /// An `int` is larger than the option `big_ints` allows.
+    /// An integer needs more bits than the option `big_ints` allows.
     BigInt,
     /// Python code has changed a `dict` while the encoder iterated over it.
     Changed,
@@ -53,7 +54,8 @@ impl From<TooDeep> for JsonStop {
     }
 }
 
-/// A failure of the encoder, with the path of the value, such as `$.rows[3].price`.
+/// A failure of the encoder, with the path of the value that it could not write, such as
+/// `$.rows[3].price`.
 #[derive(Debug)]
 pub(crate) struct EncodeFailure {
     pub(crate) stop: JsonStop,
@@ -74,8 +76,8 @@ pub(crate) enum ObjectForm<'py> {
     Pairs(Bound<'py, PyList>),
 }
 
-/// Determines the form of objects of types that the encoder itself does not support. Any Python
-/// code may run.
+/// The functions that determine the form of objects of types that the encoder itself does not
+/// support. They may run any Python code.
 pub(crate) trait ObjectForms<'py> {
     /// Returns the form in which an object is to be written; `None` for a type that JSON cannot
     /// represent.
@@ -87,13 +89,16 @@ pub(crate) trait ObjectForms<'py> {
     /// another encoder.
     fn default(&self, object: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>, JsonStop>;
 
-    /// Returns the text of an `int` of more than 64 bits: usually its digits.
+    /// Returns the JSON text of an `int` that the encoder does not write as a number itself:
+    /// usually its digits.
     fn big_int(&self, object: &Bound<'py, PyAny>) -> Result<Vec<u8>, JsonStop>;
 
-    /// Converts a key that is not a `str` to a `str`.
+    /// Converts a key that is not a `str` to a `str`, or returns an error if the options do not
+    /// allow such a key.
     fn key(&self, object: &Bound<'py, PyAny>) -> Result<Bound<'py, PyString>, JsonStop>;
 
-    /// Returns the keys and values of a `dict`, alternately, sorted by key.
+    /// Returns a list of the keys and values of a `dict`, alternately, sorted by key. It is called
+    /// if a key is not of exactly the class `str`.
     fn sorted(&self, dict: &Bound<'py, PyAny>) -> Result<Bound<'py, PyList>, JsonStop>;
 }
 
@@ -101,13 +106,14 @@ pub(crate) trait ObjectForms<'py> {
 #[derive(Clone, Debug)]
 pub(crate) struct Style {
     pub(crate) sort_keys: bool,
-    /// The indent of one level; `None` for output without line breaks.
+    /// The characters that indent one level of nesting; `None` for output without line breaks.
     pub(crate) indent: Option<Vec<u8>>,
     pub(crate) ensure_ascii: bool,
     /// The handling of lone surrogates; [`Policy::BackslashReplace`] writes the escape `\uXXXX`.
     pub(crate) surrogates: Policy,
     pub(crate) nan: NonFinite,
-    /// `true` if all integers of up to 64 bits are written as numbers.
+    /// `true` if all integers of up to 64 bits are written as numbers; `false` if that applies only
+    /// up to 53 bits, which a JavaScript number represents exactly.
     pub(crate) exact_ints: bool,
     /// `true` if integers of more than 53 bits are written as strings of their digits; `false` if
     /// they are an error. The field is not used if `exact_ints` is set.
@@ -133,9 +139,9 @@ pub(crate) struct JsonTarget<'a> {
     /// `true` if any Python code may run when the chunk grows.
     pub(crate) runs_python: bool,
     /// `None` for a chunk that contains UTF-8 from the start. Otherwise the value is `true` while
-    /// the chunk contains Latin-1. When the encoder finds a character outside of Latin-1, or JSON
-    /// that is already encoded, it converts the committed bytes to UTF-8 and sets the value to
-    /// `false`.
+    /// the chunk contains Latin-1. Before the encoder writes a character outside of Latin-1 to the
+    /// chunk, or JSON that is already encoded and not ASCII, it converts the contents of the chunk
+    /// to UTF-8 and sets the value to `false`.
     pub(crate) latin1: Option<&'a Cell<bool>>,
     /// Receives UCS-2 text, which is written directly into the resulting `str` instead of the
     /// Latin-1 chunk; `None` if the result is not a `str`.
@@ -154,10 +160,10 @@ impl<'a> JsonTarget<'a> {
     }
 }
 
-/// The layout of the object that is written.
+/// The way in which the object is written: as one value, or as a table with rows or columns.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum JsonShape<'k> {
-    /// Any object, which is written as it is.
+    /// One value of any supported type.
     Value,
     /// A row: a list or tuple of values, which is written as an object with these keys.
     Row(&'k KeySegments),

@@ -1,5 +1,5 @@
-//! Writes values of the standard library's types as JSON. The values are read in place, so no code
-//! runs.
+//! Writes values of the standard library's types as JSON. The values are read directly from the
+//! memory of the objects, so no Python code runs.
 
 use onecopy_text::{Pen, Put};
 use onecopy_wire::datetime::{Time, Timestamp};
@@ -10,11 +10,11 @@ use super::{Style, numpy_scalar};
 use crate::raw::encode::standard_types::{Native, Natives, RecentObjects, Zone, date};
 
 /// Writes a `date`, `time` or `datetime` as JSON. Returns `false` if the object is of another type,
-/// or cannot be read in place.
+/// if the options exclude these types, or if Python code would have to run to find its UTC offset.
 ///
 /// # Safety
-/// As [`standard_types::read`](crate::raw::encode::standard_types::read); the pen must have space
-/// for a scalar.
+/// The requirements of [`standard_types::read`](crate::raw::encode::standard_types::read); the pen
+/// must have space for a scalar.
 #[inline(always)]
 pub(super) unsafe fn put_temporal(
     object: *mut ffi::PyObject,
@@ -92,15 +92,16 @@ fn clock(hour: i32, minute: i32, second: i32, microsecond: i32, natives: &Native
     }
 }
 
-/// Returns the number of digits with which the fraction of a Python time is written.
+/// Returns the number of digits with which the fraction of a second is written: 0 if the fraction
+/// is 0, otherwise 6, because Python's times have microseconds.
 #[inline(always)]
 fn digits(time: Time) -> u8 {
     if time.nanosecond == 0 { 0 } else { 6 }
 }
 
-/// Returns the timestamp of a `datetime` that has no zone, or whose UTC offset is a number of whole
-/// minutes that is known without running code. For any other `datetime` returns `None`:
-/// [`ObjectForms`](super::ObjectForms) rounds offsets with seconds.
+/// Returns the timestamp of a `datetime`. Its UTC offset must be a whole number of minutes that is
+/// known without running Python code, or it must have no zone. Returns `None` for any other
+/// `datetime`. Offsets with seconds are rounded by [`ObjectForms`](super::ObjectForms).
 ///
 /// # Safety
 /// `at` must be exactly of the class `datetime`.

@@ -1,4 +1,5 @@
-//! Writes a table, given by rows or by columns, as an array of JSON objects with the same keys.
+//! Writes a table as a JSON array with an object for each row. All objects have the same keys. The
+//! table is passed as a list of rows, or as a tuple of columns.
 
 use onecopy_text::convert::Kernels;
 use onecopy_text::{Pen, Put};
@@ -16,7 +17,7 @@ use crate::raw::encode::prefetch;
 /// The JSON encoder for default options, which is the only one that supports rows.
 type Compact<'a, 'py> = JsonFormat<'a, 'py, false>;
 
-/// The values of one row; `value` returns the value at an index.
+/// The values of one row, as members of a container. `value` returns the value at an index.
 #[derive(Clone, Copy)]
 struct Cells<'k, V> {
     keys: &'k KeySegments,
@@ -68,10 +69,11 @@ impl<'a> JsonEncoder<'a, '_> {
         self.row_keys().map_or(0, KeySegments::room_bytes)
     }
 
-    /// Pushes a frame for the rows, the row or the columns of `root`.
+    /// Writes the opening bracket of the table `root`, and pushes a frame for its rows or columns.
+    /// If `root` is a single row, only pushes a frame for this row.
     ///
     /// # Safety
-    /// `root` must be alive and of this shape.
+    /// `root` must be alive, and have the type that the encoder's [`JsonShape`] requires.
     pub(super) unsafe fn enter_rows(&mut self, root: *mut ffi::PyObject, pen: &mut Pen<'_>) {
         // SAFETY: a list or tuple where the shape says so, held by the caller.
         unsafe {
@@ -93,13 +95,14 @@ impl<'a> JsonEncoder<'a, '_> {
         }
     }
 
-    /// Returns `true` if all values of the row, or all rows, were written.
+    /// Returns `true` if all values of the container in `frame` were written: of the row, or of all
+    /// rows.
     ///
     /// # Errors
     /// The number of values in a row has changed, and is no longer the number of keys.
     ///
     /// # Safety
-    /// `frame` must be the innermost one, of a form for rows.
+    /// `frame` must be the innermost frame, and its form must be `Row`, `Rows` or `Columns`.
     pub(super) unsafe fn are_rows_written(
         &self,
         frame: *const ContainerFrame,
@@ -119,14 +122,15 @@ impl<'a> JsonEncoder<'a, '_> {
 }
 
 impl Compact<'_, '_> {
-    /// Writes the next values of the innermost frame, which is for rows, for one row, or for
-    /// columns.
+    /// Writes the next values of the table or row in the innermost frame, up to its end or an
+    /// interruption.
     ///
     /// # Errors
-    /// A row or column is not a list or tuple; exceptions of code that runs.
+    /// A row or column is not a list or tuple; the exceptions of Python code that runs.
     ///
     /// # Safety
-    /// `frame` must be the innermost one, of a form for rows, and not at its end.
+    /// `frame` must be the innermost frame. Its form must be `Row`, `Rows` or `Columns`, and not
+    /// all of its values may be written.
     pub(super) unsafe fn write_rows<'s, K: Kernels>(
         &mut self,
         kernels: K,
@@ -160,7 +164,7 @@ impl Compact<'_, '_> {
     /// Writes the remaining rows of a list or tuple, without a frame for each row.
     ///
     /// # Safety
-    /// The rows must be alive, no code must run before the end, and their frame must be the
+    /// The rows must be alive, no Python code may run before the end, and their frame must be the
     /// innermost one.
     #[inline(always)]
     unsafe fn list_of_rows<'s, K: Kernels>(
@@ -211,7 +215,7 @@ impl Compact<'_, '_> {
     /// next cell, counted row by row.
     ///
     /// # Safety
-    /// The caller must hold references to the columns, whatever code runs.
+    /// The caller must hold references to the columns, whatever Python code runs.
     #[inline(always)]
     #[expect(clippy::too_many_arguments)]
     unsafe fn columns<'s, K: Kernels>(
@@ -256,7 +260,7 @@ impl Compact<'_, '_> {
     }
 }
 
-/// Replaces the last comma with `},`: the end of an object and a comma.
+/// Writes the end of an object and a comma. These replace the comma after the last member.
 #[inline(always)]
 pub(super) fn end_object(pen: &mut Pen<'_>) {
     // SAFETY: a comma was put after each member, and no space was made since.

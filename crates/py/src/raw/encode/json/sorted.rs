@@ -10,8 +10,9 @@ use pyo3::types::PyList;
 use crate::raw::encode::builtin_types::{self, ObjectKind};
 use crate::raw::encode::dict;
 
-/// Returns a list of the keys and values of a `dict`, alternately, in the order of the keys' code
-/// points. `None` if a key is not exactly a `str`, or the `dict` was changed.
+/// Returns a list of the keys and values of a `dict`, alternately, sorted by the code points of the
+/// keys. Returns `None` if a key is not of exactly the class `str`, or if creating the list ran
+/// Python code that has changed the number of entries.
 ///
 /// # Errors
 /// The `MemoryError` of a failed allocation.
@@ -41,11 +42,11 @@ pub(super) unsafe fn pairs<'py>(
     }
 }
 
-/// Returns the `n` pairs of key and value of a `dict`, sorted by key; `None` if a key is not
-/// exactly a `str`.
+/// Returns the `n` pairs of key and value of a `dict`, sorted by key. Returns `None` if a key is
+/// not of exactly the class `str`, or if the `dict` does not have `n` entries.
 ///
 /// # Safety
-/// `dict` must be a live `dict`, and no code must run while the members are used.
+/// `dict` must be a live `dict`, and no Python code may run while the members are used.
 unsafe fn members(
     dict: *mut ffi::PyObject,
     n: usize,

@@ -1,4 +1,4 @@
-//! The fast path of the JSON encoder: short values and keys.
+//! The fast path of the JSON encoder. It writes short values and keys without Python code.
 
 use onecopy_text::convert::{JSON_PLAIN_BYTES, Kernels, json_capacity};
 use onecopy_text::{Pen, Put, Units};
@@ -14,10 +14,10 @@ use crate::raw::encode::format::Step;
 use crate::raw::encode::standard_types::{self, Native};
 use crate::raw::ndarray::Scalar;
 
-/// Writes a value by the fast path if that is possible; see [`Step`].
+/// Writes a value and a comma if that needs no Python code and little space; see [`Step`].
 ///
 /// # Safety
-/// `value` must be alive, and the pen must have half of [`ROOM`].
+/// `value` must be alive, and the pen must have space for `ROOM / 2` bytes.
 #[inline(always)]
 pub(super) unsafe fn step<K: Kernels, const STYLED: bool>(
     kernels: K,
@@ -44,7 +44,7 @@ pub(super) unsafe fn step<K: Kernels, const STYLED: bool>(
 /// type.
 ///
 /// # Safety
-/// As [`step`].
+/// The requirements of [`step`].
 #[inline(always)]
 pub(super) unsafe fn scalar<K: Kernels, const STYLED: bool>(
     kernels: K,
@@ -135,13 +135,12 @@ pub(super) unsafe fn constants(items: &[*mut ffi::PyObject], pen: &mut Pen<'_>) 
 }
 
 /// Implements [`step`] for an object that is not of a built-in type. Returns the end of the written
-/// bytes. Returns null if the object is a container or requires Python code to run;
-/// [`JsonEncoder::unwritten`] then distinguishes these cases.
+/// bytes; null if nothing was written. The reason is then in the field `unwritten` of the encoder.
 ///
-/// Its parameters are addresses, for the same reason as those of [`float`].
+/// The parameters are addresses, because a `Pen` would not remain in registers (see [`float`]).
 ///
 /// # Safety
-/// `value` must be alive, and half of [`ROOM`] must be writable from `at` on.
+/// `value` must be alive, and at least `ROOM / 2` bytes must be writable from `at` on.
 #[inline(never)]
 unsafe fn other<K: Kernels, const STYLED: bool>(
     kernels: K,
@@ -212,7 +211,7 @@ unsafe fn other<K: Kernels, const STYLED: bool>(
 /// text is not short ASCII, or cannot be written unchanged.
 ///
 /// # Safety
-/// `value` must be a live `str`, and the pen must have half of [`ROOM`].
+/// `value` must be a live `str`, and the pen must have space for `ROOM / 2` bytes.
 #[inline(always)]
 unsafe fn derived_text<K: Kernels, const STYLED: bool>(
     kernels: K,
@@ -239,10 +238,10 @@ unsafe fn derived_text<K: Kernels, const STYLED: bool>(
     true
 }
 
-/// Writes a number, boolean or datetime of NumPy, and a comma.
+/// Writes the value of a NumPy scalar, and a comma.
 ///
 /// # Safety
-/// The pen must have half of [`ROOM`].
+/// The pen must have space for `ROOM / 2` bytes.
 #[inline(always)]
 unsafe fn number<K: Kernels>(kernels: K, value: Scalar, style: &Style, pen: &mut Pen<'_>) -> Step {
     if let Scalar::Double(value) = value {
@@ -266,7 +265,7 @@ unsafe fn number<K: Kernels>(kernels: K, value: Scalar, style: &Style, pen: &mut
 /// cannot be written unchanged.
 ///
 /// # Safety
-/// `value` must be a live `str`, and the pen must have half of [`ROOM`].
+/// `value` must be a live `str`, and the pen must have space for `ROOM / 2` bytes.
 #[inline(always)]
 unsafe fn short_text<K: Kernels, const STYLED: bool>(
     kernels: K,
@@ -332,7 +331,7 @@ unsafe fn short_text<K: Kernels, const STYLED: bool>(
 /// Implements [`short_text`] for text that is not ASCII while the chunk contains Latin-1.
 ///
 /// # Safety
-/// As [`short_text`]; a quote must be written already.
+/// The requirements of [`short_text`]; a quote must be written already.
 #[inline(always)]
 unsafe fn latin1_text<K: Kernels, const STYLED: bool>(
     kernels: K,
@@ -384,7 +383,7 @@ unsafe fn latin1_text<K: Kernels, const STYLED: bool>(
 /// requires escapes.
 ///
 /// # Safety
-/// As [`short_text`].
+/// The requirements of [`short_text`].
 #[inline(always)]
 unsafe fn any_short_text<K: Kernels, const STYLED: bool>(
     kernels: K,
@@ -427,10 +426,10 @@ unsafe fn any_short_text<K: Kernels, const STYLED: bool>(
     true
 }
 
-/// Writes the text of a short key and the colon after it, if possible from the key cache.
+/// Writes a short key and a colon, if possible from the key cache. Returns `false` for other keys.
 ///
 /// # Safety
-/// `key` must be alive, and the pen must have half of [`ROOM`].
+/// `key` must be alive, and the pen must have space for `ROOM / 2` bytes.
 #[inline(always)]
 pub(super) unsafe fn short_key<K: Kernels, const STYLED: bool>(
     kernels: K,
@@ -469,7 +468,7 @@ pub(super) unsafe fn short_key<K: Kernels, const STYLED: bool>(
 /// The parameters are addresses, because a `Pen` passed by reference would not remain in registers.
 ///
 /// # Safety
-/// Half of [`ROOM`] must be writable from `at` on.
+/// At least `ROOM / 2` bytes must be writable from `at` on.
 #[inline(always)]
 unsafe fn float<K: Kernels>(kernels: K, value: f64, at: *mut u8) -> *mut u8 {
     // SAFETY: writable, as the caller guarantees.
@@ -482,10 +481,10 @@ unsafe fn float<K: Kernels>(kernels: K, value: f64, at: *mut u8) -> *mut u8 {
     }
 }
 
-/// Writes any float and a comma as [`float`] does, for values that the kernel does not write.
+/// Implements [`float`] for a value that the kernel does not write.
 ///
 /// # Safety
-/// As [`float`].
+/// The requirements of [`float`].
 #[inline(never)]
 unsafe fn other_float(value: f64, at: *mut u8) -> *mut u8 {
     const HALF: usize = ROOM / 2;

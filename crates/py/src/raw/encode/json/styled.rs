@@ -10,7 +10,7 @@ use crate::raw::encode::frames::ContainerForm;
 use crate::raw::gil;
 
 /// The number of spare bytes after the longest line break. With them, a short line break can be
-/// copied in one step of fixed size.
+/// written by a copy of fixed size, which is faster.
 const SPARE_BYTES: usize = 32;
 
 /// A line break, followed by the indent of the deepest members that can be written next. The line
@@ -35,7 +35,7 @@ impl LineBreaks {
 }
 
 impl JsonEncoder<'_, '_> {
-    /// Creates the line breaks before members at depths up to `deepest`.
+    /// Creates the line breaks before members at depths up to `deepest`, unless they exist.
     #[inline(always)]
     pub(super) fn make_lines(&mut self, deepest: usize) {
         self.lines.deepest = deepest;
@@ -87,7 +87,7 @@ impl JsonEncoder<'_, '_> {
         }
     }
 
-    /// Enters a `dict`, whose keys are sorted first.
+    /// Pushes a frame for the sorted keys and values of a `dict`.
     ///
     /// # Safety
     /// The object must be a live `dict`.

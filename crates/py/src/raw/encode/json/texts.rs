@@ -9,11 +9,11 @@ use super::{JsonEncoder, JsonStop, ROOM, Ucs2Text};
 use crate::raw::encode::builtin_types;
 use crate::raw::text;
 
-/// The number of code units of a long text for which space is reserved at once.
+/// The number of code units in a block of a long text. Space is reserved for one block at a time.
 pub(super) const BLOCK_UNITS: usize = 4096;
 
 impl JsonEncoder<'_, '_> {
-    /// Writes a text of any length: a short one in one step, a long one block by block.
+    /// Writes a text of any length between quotes, in blocks of [`BLOCK_UNITS`] code units.
     ///
     /// # Safety
     /// `object` must be a live `str`.
@@ -24,8 +24,8 @@ impl JsonEncoder<'_, '_> {
         object: *mut ffi::PyObject,
         mut pen: Pen<'s>,
     ) -> Result<Pen<'s>, JsonStop> {
-        // Reserving space may run code, which could release the caller's reference.
-        // SAFETY: alive, by the contract of this function; attached.
+        // Reserving space may run Python code, which could release the caller's reference. SAFETY:
+        // alive, by the contract of this function; attached.
         let _held = unsafe { Bound::from_borrowed_ptr(self.py(), object) };
         // SAFETY: a `str`, as the caller guarantees; `units` brings it into the form of PEP 393
         // where it is not.
@@ -75,7 +75,8 @@ impl JsonEncoder<'_, '_> {
         Ok(pen)
     }
 
-    /// Writes UCS-2 text directly into the resulting `str`, not into the chunk.
+    /// Writes UCS-2 text directly into the resulting `str`. Only the quotes are written to the
+    /// chunk.
     #[inline(never)]
     fn wide_text<'s, K: Kernels>(
         &mut self,
@@ -108,7 +109,8 @@ impl JsonEncoder<'_, '_> {
         Ok(pen)
     }
 
-    /// Writes one code unit into the resulting `str`, as an escape if JSON requires that.
+    /// Writes one code unit into the resulting `str`. If JSON requires an escape for the code unit,
+    /// writes the escape. `at` is the index of the code unit in its text, for the error.
     fn wide_unit(&self, unit: u16, at: usize, ucs2: &Ucs2Text) -> Result<(), JsonStop> {
         let mut place = [std::mem::MaybeUninit::uninit(); 8];
         let mut pen = Pen::new(&mut place);
@@ -131,7 +133,9 @@ impl JsonEncoder<'_, '_> {
         Ok(())
     }
 
-    /// Writes code units that contain surrogates, as the option `errors` requires.
+    /// Writes code units that contain surrogates: replaces or escapes each surrogate, or returns an
+    /// error, as the option `errors` requires. `at` is the index of the first code unit in its
+    /// text.
     #[cold]
     fn surrogates<'s, U: Copy + Into<u32>>(
         &mut self,
@@ -155,7 +159,7 @@ impl JsonEncoder<'_, '_> {
         Ok(pen)
     }
 
-    /// Writes a text character by character.
+    /// Writes a text character by character, for the option `ensure_ascii`.
     fn by_characters<'s>(
         &mut self,
         units: Units<'_>,
@@ -180,7 +184,8 @@ impl JsonEncoder<'_, '_> {
         Ok(pen)
     }
 
-    /// Writes a character, as an escape if JSON or the option `ensure_ascii` requires that.
+    /// Writes a character. If JSON or the option `ensure_ascii` requires an escape for the
+    /// character, writes the escape.
     fn put_char(&self, c: char, pen: &mut Pen<'_>) {
         match c {
             '"' => pen.put(b"\\\""),
@@ -216,8 +221,8 @@ fn put_escape(unit: u32, pen: &mut Pen<'_>) {
     pen.put(&[b'\\', b'u', digit(12), digit(8), digit(4), digit(0)]);
 }
 
-/// The arguments for writing a text of more than one block. The struct implements [`Work`], so its
-/// method `run` is compiled once for each instruction set.
+/// The arguments for writing a text block by block. The struct implements [`Work`], so its method
+/// `run` is compiled once for each instruction set.
 struct LongText<'l, 'w, 'a, 'py, 's> {
     units: Units<'l>,
     is_ascii: bool,

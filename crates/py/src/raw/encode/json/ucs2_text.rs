@@ -1,5 +1,5 @@
-//! `Ucs2Text`: the memory in the resulting `str` to which the encoder writes 16-bit text directly,
-//! while all other text is written to the chunk of bytes.
+//! `Ucs2Text`: the memory in the resulting `str` to which the JSON encoder writes 16-bit text
+//! directly. All other output is written to a chunk of Latin-1 bytes, which is copied to the `str`.
 //!
 //! ```text
 //!  chunk, Latin-1    … "id":7,"name":"  ",  …   widened and copied before the text is written
@@ -14,8 +14,8 @@ use std::ptr::null_mut;
 use onecopy_text::Pen;
 use onecopy_text::convert::{JSON_PLAIN_UNITS, Kernels};
 
-/// The memory in the resulting `str` to which 16-bit text is written, and the position up to which
-/// the chunk was copied to the `str`.
+/// The memory in the resulting `str` to which 16-bit text is written directly, and the position up
+/// to which the chunk (the encoder's byte buffer) was copied to the `str`.
 pub(crate) struct Ucs2Text {
     /// The address of the first byte of the chunk that was not copied to the `str` yet.
     from: Cell<*const u8>,
@@ -32,7 +32,7 @@ pub(crate) struct Ucs2Text {
 }
 
 impl Ucs2Text {
-    /// Creates a `Ucs2Text` that has no memory in a `str` yet.
+    /// Creates a `Ucs2Text` without memory in a `str`. [`Ucs2Text::place`] sets the memory.
     pub(crate) const fn new() -> Ucs2Text {
         Ucs2Text {
             from: Cell::new(null()),
@@ -50,7 +50,8 @@ impl Ucs2Text {
         self.from.get()
     }
 
-    /// Returns the address of the next code unit in the `str`; null if there is no `str`.
+    /// Returns the address in the `str` to which the next code unit is written; null if there is no
+    /// `str`.
     pub(crate) fn at(&self) -> *mut u16 {
         self.at.get()
     }
@@ -71,8 +72,8 @@ impl Ucs2Text {
         self.wanted.set(n_units);
     }
 
-    /// Sets the address of the bytes in the chunk that were not copied yet, and the memory in the
-    /// `str`.
+    /// Sets the address of the first byte of the chunk that was not copied to the `str` yet, and
+    /// the unused memory of the `str`, which is from `at` to `end`.
     ///
     /// # Safety
     /// The bytes of the chunk that are not in the `str` must begin at `from`. `at` to `end` must be
@@ -88,12 +89,12 @@ impl Ucs2Text {
         (self.end.get().addr() - self.at.get().addr()) / 2
     }
 
-    /// Copies to the `str` the bytes of the chunk, up to the write position, that were not copied
-    /// yet. Returns `false`, and copies nothing, if the `str` has no space for these bytes and
-    /// `n_units` more code units.
+    /// Copies the bytes of the chunk that were not copied yet, up to the write position of `pen`,
+    /// to the `str`. Returns `false`, and copies nothing, if the `str` has no space for these bytes
+    /// and `n_units` more code units.
     ///
     /// # Safety
-    /// The pen must be that of the chunk.
+    /// `pen` must be the pen that writes to the chunk.
     pub(super) unsafe fn put_before(&self, n_units: usize, pen: &Pen<'_>) -> bool {
         let from = self.from.get();
         let n_before = pen.at().addr() - from.addr();
@@ -105,7 +106,7 @@ impl Ucs2Text {
         true
     }
 
-    /// Copies the `n` bytes of the chunk at `from` to the `str`, as 16-bit code units.
+    /// Copies the `n` Latin-1 bytes of the chunk at `from` to the `str`, as 16-bit code units.
     ///
     /// # Safety
     /// The bytes must be initialised, and there must be space for them.
@@ -122,13 +123,14 @@ impl Ucs2Text {
         }
     }
 
-    /// Copies to the `str` the bytes of the chunk that were not copied yet, up to one byte after
-    /// the write position. Then writes a short text to the `str`. Returns `false`, and writes
-    /// nothing, if the text is not short or needs escapes, or if there is no space.
+    /// Copies the bytes of the chunk that were not copied yet to the `str`, including the byte
+    /// after the write position (the opening quote). Then writes the short text `u` to the `str`.
+    /// Returns `false`, and copies nothing, if the text is not short or needs escapes, or if the
+    /// `str` has no space.
     ///
     /// # Safety
-    /// The pen must be that of the chunk, whose bytes up to the pen and one after it must be
-    /// initialised.
+    /// `pen` must be the pen that writes to the chunk. The bytes of the chunk up to the write
+    /// position, and one byte after it, must be initialised.
     #[inline(always)]
     pub(super) unsafe fn put_short<K: Kernels>(
         &self,
@@ -167,7 +169,7 @@ impl Ucs2Text {
     /// Writes one code unit to the `str`.
     ///
     /// # Panics
-    /// If there is no space; the caller must have requested it.
+    /// If the `str` has no space for the code unit; the caller must have requested it.
     pub(super) fn put(&self, unit: u16) {
         assert!(self.remaining() > 0);
         let at = self.at.get();
@@ -179,11 +181,11 @@ impl Ucs2Text {
         self.see(&[unit]);
     }
 
-    /// Writes at most [`JSON_PLAIN_UNITS`] code units. Returns `false`, and writes nothing, if one
-    /// of them needs an escape or is a surrogate.
+    /// Writes at most [`JSON_PLAIN_UNITS`] code units to the `str`. Returns `false`, and writes
+    /// nothing, if one of them needs an escape or is a surrogate.
     ///
     /// # Panics
-    /// If there is no space for that many units.
+    /// If `u` has more than [`JSON_PLAIN_UNITS`] code units, or the `str` has no space for as many.
     pub(super) fn put_plain<K: Kernels>(&self, kernels: K, u: &[u16]) -> bool {
         assert!(u.len() <= JSON_PLAIN_UNITS && self.remaining() >= JSON_PLAIN_UNITS);
         // SAFETY: space for as many units as the kernel may write, as checked above.

@@ -21,7 +21,7 @@ fn splat32(u: u32) -> __m256i {
     _mm256_set1_epi32(u as i32)
 }
 
-/// Returns ones for each unit to escape; without `ESCAPES`, zero. All units are below U+0800.
+/// Marks each unit to escape with ones (no unit without `ESCAPES`). All must be below U+0800.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn escapes16<const ESCAPES: bool>(v: __m256i) -> __m256i {
@@ -33,7 +33,7 @@ fn escapes16<const ESCAPES: bool>(v: __m256i) -> __m256i {
     _mm256_or_si256(low, _mm256_cmpeq_epi16(v, splat16(0x5C)))
 }
 
-/// Returns ones for each unit to escape; without `ESCAPES`, zero. All units are below U+110000.
+/// Marks each unit to escape with ones (no unit without `ESCAPES`). All must be below U+110000.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn escapes32<const ESCAPES: bool>(v: __m256i) -> __m256i {
@@ -138,7 +138,7 @@ fn two(units: __m256i) -> (__m256i, __m256i) {
 #[target_feature(enable = "avx2,bmi2,popcnt")]
 unsafe fn put_two(lanes: __m256i, high: __m256i, n: usize, out: *mut u8) -> *mut u8 {
     let high = mask(_mm256_packs_epi16(high, high));
-    // SAFETY: this function's contract.
+    // SAFETY: guaranteed by the caller of this function.
     unsafe {
         let out = put_lanes(_mm256_castsi256_si128(lanes), high, n, out);
         let upper = _mm256_extracti128_si256::<1>(lanes);
@@ -164,15 +164,15 @@ unsafe fn put_three(units: __m256i, n: usize, out: *mut u8) -> *mut u8 {
     }
 }
 
-/// Writes `u` as UTF-8 and returns the address after it; or returns null if `u` is neither at most
-/// 32 units below U+0800 without one to escape, nor at most 21 from U+0800 on without surrogates.
+/// Writes `u` as UTF-8; returns the address after it. `u` must have at most 32 units below U+0800,
+/// none to escape, or at most 21 from U+0800 on, none a surrogate. Otherwise returns null.
 ///
 /// # Safety
 /// `out` must be writable for 64 bytes, and must not overlap `u`.
 #[inline]
 #[target_feature(enable = "avx2,bmi2,popcnt")]
 pub(in crate::arch) unsafe fn short_wide<const ESCAPES: bool>(u: &[u16], out: *mut u8) -> *mut u8 {
-    // The first unit shows the script, and a script is predicted well.
+    // The first unit shows the script, so this branch is predicted well for texts of one script.
     // SAFETY: the space is guaranteed by this function's contract.
     unsafe {
         match u.first() {
@@ -196,7 +196,7 @@ fn used(n: usize, from: i16) -> __m256i {
 /// Implements [`short_wide`] for units below U+0800, without a branch on their number.
 ///
 /// # Safety
-/// As [`short_wide`].
+/// The requirements of [`short_wide`] must be met.
 #[inline]
 #[target_feature(enable = "avx2,bmi2,popcnt")]
 unsafe fn short_two<const ESCAPES: bool>(u: &[u16], out: *mut u8) -> *mut u8 {
@@ -234,7 +234,7 @@ unsafe fn short_two<const ESCAPES: bool>(u: &[u16], out: *mut u8) -> *mut u8 {
 /// Implements [`short_wide`] for units from U+0800 on.
 ///
 /// # Safety
-/// As [`short_wide`].
+/// The requirements of [`short_wide`] must be met.
 #[inline]
 #[target_feature(enable = "avx2")]
 unsafe fn short_three(u: &[u16], out: *mut u8) -> *mut u8 {
@@ -268,10 +268,10 @@ unsafe fn short_three(u: &[u16], out: *mut u8) -> *mut u8 {
     }
 }
 
-/// The largest number of three-byte characters in 64 bytes of output: 16 and 5, in two steps.
+/// The largest number of three-byte characters in 64 bytes of output: one vector of 16, and 5.
 const MOST_OF_THREE: usize = 21;
 
-/// Writes 16-bit units as the body of a JSON string; returns null if one is a surrogate, and the
+/// Writes 16-bit units as the body of a JSON string. Returns null if one is a surrogate; the
 /// contents of `out` are then unspecified.
 ///
 /// # Safety
@@ -286,7 +286,7 @@ pub(in crate::arch) unsafe fn ucs2<const ESCAPES: bool>(u: &[u16], mut out: *mut
         while at + UNITS <= len {
             let v = _mm256_loadu_si256(p.add(at).cast());
             if at + 2 * UNITS <= len {
-                // Two vectors of three-byte units are written per step, with one branch.
+                // Two vectors of three-byte units are written per iteration, with one branch.
                 let b = _mm256_loadu_si256(p.add(at + UNITS).cast());
                 let least = _mm256_and_si256(_mm256_min_epu16(v, b), splat16(0xF800));
                 let low = _mm256_cmpeq_epi16(least, _mm256_setzero_si256());
@@ -316,12 +316,12 @@ pub(in crate::arch) unsafe fn ucs2<const ESCAPES: bool>(u: &[u16], mut out: *mut
 /// `v` must be zero. Returns null if a unit is a surrogate.
 ///
 /// # Safety
-/// As [`ucs2`].
+/// The requirements of [`ucs2`] must be met.
 #[inline]
 #[target_feature(enable = "avx2,bmi2,popcnt")]
 unsafe fn part16<const ESCAPES: bool>(v: __m256i, u: &[u16], out: *mut u8) -> *mut u8 {
     let n = u.len();
-    // SAFETY: this function's contract.
+    // SAFETY: guaranteed by the caller of this function.
     unsafe {
         if _mm256_testz_si256(v, splat16(0xF800)) != 0 {
             let stop = escapes16::<ESCAPES>(v);
@@ -365,7 +365,7 @@ unsafe fn part16<const ESCAPES: bool>(v: __m256i, u: &[u16], out: *mut u8) -> *m
 #[target_feature(enable = "avx2,bmi2,popcnt")]
 unsafe fn part32<const ESCAPES: bool>(chars: __m256i, n: usize, out: *mut u8) -> *mut u8 {
     let (mut lanes, two, three, four) = any(chars);
-    // The numbers of bytes beyond the first of each lane: their low bits, then their high bits.
+    // The low bit of the number of bytes after the first of each lane; `three` is the high bit.
     let mut low = _mm256_xor_si256(_mm256_xor_si256(two, three), four);
     let indices = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
     let used = _mm256_cmpgt_epi32(splat32(n as u32), indices);
@@ -402,7 +402,7 @@ unsafe fn part32<const ESCAPES: bool>(chars: __m256i, n: usize, out: *mut u8) ->
     }
 }
 
-/// Writes 32-bit units as the body of a JSON string; returns null if one is a surrogate or past
+/// Writes 32-bit units as the body of a JSON string. Returns null if one is a surrogate or past
 /// U+10FFFF.
 ///
 /// # Safety
@@ -412,8 +412,8 @@ unsafe fn part32<const ESCAPES: bool>(chars: __m256i, n: usize, out: *mut u8) ->
 pub(in crate::arch) unsafe fn ucs4<const ESCAPES: bool>(u: &[u32], mut out: *mut u8) -> *mut u8 {
     // SAFETY: the space is guaranteed by this function's contract.
     unsafe {
-        // This first step avoids the loop, which loads all constants into registers and spills them
-        // to the stack: most texts take one or two steps.
+        // Most texts have at most 16 units. They are written without the loop below, which loads
+        // all constants into registers and spills them to the stack.
         let Some((start, mut rest)) = u.split_first_chunk() else {
             return few::<ESCAPES>(u, out);
         };
@@ -437,20 +437,20 @@ pub(in crate::arch) unsafe fn ucs4<const ESCAPES: bool>(u: &[u32], mut out: *mut
 #[inline]
 #[target_feature(enable = "avx2")]
 fn load_eight(u: &[u32; 8]) -> __m256i {
-    // SAFETY: 32 bytes.
+    // SAFETY: the array has 32 bytes.
     unsafe { _mm256_loadu_si256(u.as_ptr().cast()) }
 }
 
 /// Writes at most 8 units as JSON text; returns null if one is a surrogate or past U+10FFFF.
 ///
 /// # Safety
-/// As [`ucs4`].
+/// The requirements of [`ucs4`] must be met.
 #[inline]
 #[target_feature(enable = "avx2,bmi2,popcnt")]
 unsafe fn few<const ESCAPES: bool>(u: &[u32], out: *mut u8) -> *mut u8 {
     let indices = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
     let used = _mm256_cmpgt_epi32(splat32(u.len() as u32), indices);
-    // A masked load takes 34 clock cycles on the first Zen. The padding is not escaped.
+    // No masked load, which takes 34 clock cycles on the first Zen. The padding needs no escape.
     let letter = splat32(u32::from(b'a'));
     let chars = _mm256_blendv_epi8(letter, load_half(bytes(u)), used);
     // SAFETY: the space is guaranteed by this function's contract.
@@ -461,11 +461,11 @@ unsafe fn few<const ESCAPES: bool>(u: &[u32], out: *mut u8) -> *mut u8 {
 /// a surrogate or past U+10FFFF.
 ///
 /// # Safety
-/// As [`ucs4`].
+/// The requirements of [`ucs4`] must be met.
 #[inline]
 #[target_feature(enable = "avx2,bmi2,popcnt")]
 unsafe fn eight<const ESCAPES: bool>(chars: __m256i, n: usize, out: *mut u8) -> *mut u8 {
-    // Signed: surrogates become the lowest values, and values past U+10FFFF stay the highest.
+    // XOR makes the surrogates the lowest values; the addition makes them the highest, signed.
     let moved = _mm256_xor_si256(chars, splat32(0xD800));
     let moved = _mm256_add_epi32(moved, splat32(0x8000_0000 - 0x800));
     let bad = _mm256_cmpgt_epi32(moved, splat32(0x8000_0000 + (0x11_0000 - 0x800 - 1)));

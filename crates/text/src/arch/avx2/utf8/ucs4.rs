@@ -13,8 +13,8 @@ use crate::arch::sse2::load_padded;
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(in crate::arch::avx2) fn chars_of_lanes(bytes: __m256i) -> __m256i {
-    // Indexed by the high half of the first byte: the number of bits to the right of the character
-    // in the lane.
+    // For each value of the upper four bits of the first byte, the number of bits of the lane below
+    // the bytes of the character.
     let shifts = _mm256_broadcastsi128_si256(_mm_setr_epi8(
         24, 24, 24, 24, 24, 24, 24, 24, 16, 16, 16, 16, 16, 16, 8, 0,
     ));
@@ -27,9 +27,9 @@ pub(in crate::arch::avx2) fn chars_of_lanes(bytes: __m256i) -> __m256i {
     let six = _mm256_and_si256(_mm256_srlv_epi32(bytes, shift), bits);
     let halves = _mm256_maddubs_epi16(six, _mm256_set1_epi32(0x4001_4001));
     let chars = _mm256_madd_epi16(halves, _mm256_set1_epi32(0x1000_0001));
-    // The lead of a four-byte character has a prefix bit among those bits.
+    // In a four-byte character, a prefix bit of the lead byte is among the bits that were kept.
     let chars = _mm256_and_si256(chars, _mm256_set1_epi32(0x1F_FFFF));
-    // The highest bit of ASCII is zero, and ASCII has seven bits instead of those that were kept.
+    // A lane of ASCII has a zero in its highest bit; its character is the highest byte, unchanged.
     let ascii = _mm256_srli_epi32::<24>(bytes);
     _mm256_castps_si256(_mm256_blendv_ps(
         _mm256_castsi256_ps(ascii),
@@ -165,7 +165,7 @@ pub(in crate::arch) unsafe fn to_ucs4(src: &[u8], out: &mut [MaybeUninit<u32>]) 
             at += 8;
         }
         let v = load(len - 16);
-        // The characters that were decoded in the previous step are excluded.
+        // The characters that were already decoded are excluded.
         let mask = starts(v) & (0xFFFF << (16 - (len - at)));
         step_four(v, mask as u8, &mut out);
         step_four(_mm_srli_si128::<8>(v), (mask >> 8) as u8, &mut out);

@@ -30,9 +30,9 @@ fn escapes32<const ESCAPES: bool>(v: __m512i) -> u16 {
     low | _mm512_cmpeq_epi32_mask(v, splat32(0x22)) | _mm512_cmpeq_epi32_mask(v, splat32(0x5C))
 }
 
-/// Writes a short text, in one of two cases: at most 32 units, all below U+0800, of which none must
-/// be escaped; or at most 21 units, all from U+0800 on, of which none is a surrogate. Otherwise
-/// returns null.
+/// Writes a short text as UTF-8 in one of two cases. In the first case, it has at most 32 units,
+/// all below U+0800, none of which must be escaped. In the second case, it has at most 21 units,
+/// all from U+0800 on, none of which is a surrogate. For any other text, returns null.
 ///
 /// # Safety
 /// `out` must be writable for a vector, and must not overlap `u`.
@@ -63,8 +63,7 @@ pub(in crate::arch) unsafe fn short_wide<const ESCAPES: bool>(u: &[u16], out: *m
     }
 }
 
-/// Copies at most 32 units if none of them must be escaped or is a surrogate; otherwise returns
-/// `false`.
+/// Copies at most 32 units. Returns `false` if one of them must be escaped or is a surrogate.
 ///
 /// # Safety
 /// `out` must be writable for 32 units, and must not overlap `u`.
@@ -81,8 +80,8 @@ pub(in crate::arch) unsafe fn copy_ucs2(u: &[u16], out: *mut u16) -> bool {
     }
 }
 
-/// Writes 16-bit units as the body of a JSON string; returns null if one is a surrogate, and the
-/// contents of `out` are then unspecified.
+/// Writes 16-bit units as the body of a JSON string. Returns null if one of them is a surrogate;
+/// the contents of `out` are then unspecified.
 ///
 /// # Safety
 /// `out` must have space for 6 bytes for each unit and a vector more, and must not overlap the
@@ -124,9 +123,10 @@ pub(in crate::arch) unsafe fn ucs2<const ESCAPES: bool>(u: &[u16], mut out: *mut
     out
 }
 
-/// Writes the 64 units at `p`, which are also in the vectors `a` and `b`, in one of two cases: all
-/// units are ASCII and none must be escaped; or all are from U+0800 on and none is a surrogate.
-/// Otherwise returns `None`; the bytes at `out` are then unspecified.
+/// Writes the 64 units at `p`, which are also in the vectors `a` and `b`, in one of two cases. In
+/// the first case, all units are ASCII and none must be escaped. In the second case, all units are
+/// from U+0800 on and none is a surrogate. For any other units, returns `None`; the bytes at `out`
+/// are then unspecified.
 ///
 /// # Safety
 /// `p` must be readable for 64 units. `out` must be writable for 6 bytes for each unit and for a
@@ -161,8 +161,8 @@ unsafe fn alike<const ESCAPES: bool>(
     }
 }
 
-/// Writes the units of `u`, which are also the first units of the vector `v`; returns null if one
-/// is a surrogate.
+/// Writes the units of `u`, which are also the first units of the vector `v`. Returns null if one
+/// of the units is a surrogate.
 ///
 /// # Safety
 /// `out` must have space for 6 bytes for each unit and a vector more, and must not overlap the
@@ -172,7 +172,7 @@ unsafe fn alike<const ESCAPES: bool>(
 unsafe fn ucs2_part<const ESCAPES: bool>(v: __m512i, u: &[u16], mut out: *mut u8) -> *mut u8 {
     let n = u.len();
     let stop = escapes16::<ESCAPES>(v) & first(n) as u32;
-    // SAFETY: this function's contract.
+    // SAFETY: guaranteed by the caller of this function.
     unsafe {
         if _mm512_test_epi16_mask(v, splat16(0xF800)) == 0 {
             let (mut bytes, mut needed) = two(v);
@@ -240,12 +240,12 @@ unsafe fn any_part(
         bytes = _mm512_mask_mov_epi32(bytes, stop, escape);
         needed |= _pdep_u64(u64::from(stop), 0x4444_4444_4444_4444);
     }
-    // SAFETY: this function's contract.
+    // SAFETY: guaranteed by the caller of this function.
     unsafe { squeeze(out, bytes, needed) }
 }
 
-/// Writes 32-bit units as the body of a JSON string; returns null if one is a surrogate or past
-/// U+10FFFF.
+/// Writes 32-bit units as the body of a JSON string. Returns null if one of them is a surrogate or
+/// past U+10FFFF.
 ///
 /// # Safety
 /// `out` must have space for 6 bytes for each unit and a vector more, and must not overlap the

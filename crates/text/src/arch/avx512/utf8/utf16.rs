@@ -2,7 +2,7 @@
 //!
 //! The low and the high bytes of the units are assembled separately, each at the position at which
 //! the character starts. A character of four bytes yields two units: the first surrogate half at
-//! its first byte, and the second half at its third byte; each half is assembled from the byte at
+//! its first byte, and the second half at its third byte. Each half is assembled from the byte at
 //! that position and the bytes after it.
 
 use std::arch::x86_64::*;
@@ -12,8 +12,8 @@ use super::super::utf8_second_bytes::wrong_seconds;
 use super::super::{BYTES, Out, first, load, load_first, select, splat8, store, three_byte_runs};
 use super::{VectorCheck, bytes_of};
 
-/// The difference between the lead byte `0xF0 + k` of a four-byte character and `0xD7 + k`. The
-/// carry of an addition makes `0xD8 + k` of that, the high byte of the character's first surrogate
+/// The difference between the lead byte `0xF0 + k` of a four-byte character and `0xD7 + k`. A carry
+/// then makes `0xD8 + k` of this result, which is the high byte of the character's first surrogate
 /// half.
 const HIGH_HALF: u8 = 0xD7_u8.wrapping_sub(0xF0);
 
@@ -87,7 +87,7 @@ pub(in crate::arch) unsafe fn to_utf16<const CHECK: bool, const PAIRS: bool>(
                     && owed_lows == 0
                     && len - at - begun >= BYTES
                 {
-                    // The next step starts at the end of the run, not one vector later.
+                    // The next iteration starts at the end of the run, not one vector later.
                     let run =
                         three_byte_runs::decode(p.add(at + begun), len - at - begun, &mut out);
                     if run.n_bytes > 0 {
@@ -123,8 +123,8 @@ pub(in crate::arch) unsafe fn to_utf16<const CHECK: bool, const PAIRS: bool>(
                     if CHECK {
                         check.bad |= wrong_seconds(b.four, v, second);
                     }
-                    // First surrogate halves: the first 14 bits of the character less 0x40 (which
-                    // is U+10000), with the prefix 0xD800.
+                    // First surrogate halves: the upper 11 bits of the character less 0x40 (which
+                    // is U+10000 without its lower ten bits), with the prefix 0xD800.
                     let bits = select(
                         splat8(0xFC),
                         _mm512_slli_epi16::<2>(second),
@@ -159,7 +159,7 @@ fn wide_leads(v: __m512i) -> u64 {
     _mm512_cmpge_epu8_mask(v, splat8(0xE0))
 }
 
-/// Writes the units of the first `n` bytes of the vector `v`, all of whose characters are of one or
+/// Writes the units of the first `n` bytes of the vector `v`. All its characters must be of one or
 /// two bytes. `high` is a mask of the bytes that are not ASCII; `second` has the byte after each
 /// byte.
 ///
@@ -222,7 +222,7 @@ unsafe fn put_units<const ALWAYS: bool>(out: &mut Out, low: __m512i, high: __m51
     let low = _mm512_permutexvar_epi64(order, low);
     let high = _mm512_permutexvar_epi64(order, high);
     let first = _mm512_unpacklo_epi8(low, high);
-    // SAFETY: n units in total, by this function's contract; whole vectors only if both fit.
+    // SAFETY: whole vectors are stored only if both fit; `Out::put` checks the space itself.
     unsafe {
         if (ALWAYS || n > BYTES / 2) && out.left() >= 2 * BYTES as isize {
             store(out.at, first);

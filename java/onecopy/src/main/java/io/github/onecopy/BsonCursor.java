@@ -25,7 +25,10 @@ abstract class BsonCursor {
     /** The outermost document, little-endian. */
     ByteBuffer bytes;
 
-    /** The array of {@link #bytes}, and its offset; null if it is direct or read-only. */
+    /**
+     * The array that contains {@link #bytes}, from the index {@code offset} on; null if the buffer
+     * is direct or read-only.
+     */
     private byte[] array;
 
     private int offset;
@@ -38,12 +41,12 @@ abstract class BsonCursor {
     /** The position of the final NUL of the innermost document. */
     private int end;
 
-    /** The start of the current element's name. */
+    /** The index of the first byte of the current element's name. */
     int nameAt;
 
     int valueAt;
 
-    /** The index after the current element, or of the first one. */
+    /** The index of the next element: the one after the current element, or the first one. */
     int next;
 
     /** The type of the current element; null if there is none. */
@@ -54,12 +57,12 @@ abstract class BsonCursor {
     }
 
     /**
-     * Starts to read another document.
+     * Begins to read another document, with the same policy for malformed text.
      *
      * @param document a heap or direct buffer, of either byte order, with the document between its
      * position and its limit, which are not changed
-     * @throws BsonException if the length of the document is not the number of bytes, or the last
-     * byte is not a NUL
+     * @throws BsonException if the length at the start of the document differs from the number of
+     * bytes in the buffer, or if the last byte is not a NUL
      */
     public final void reset(ByteBuffer document) {
         type = null;
@@ -67,7 +70,7 @@ abstract class BsonCursor {
         bytes = document.slice().order(ByteOrder.LITTLE_ENDIAN);
         array = bytes.hasArray() ? bytes.array() : null;
         offset = array == null ? 0 : bytes.arrayOffset();
-        // Empty until everything is checked.
+        // If a check below fails, the reader has no elements.
         next = 0;
         end = 0;
         int n = BsonReader.documentBytes(bytes);
@@ -129,12 +132,13 @@ abstract class BsonCursor {
     }
 
     /**
-     * Returns the name of the current element. The name of an item of an array is the text in the
-     * document, usually its index. Copies: as for {@link Utf8#decode(ByteBuffer, Malformed)}.
+     * Decodes the name of the current element. The name of an item of an array is the text in the
+     * document, usually its index. The bytes are copied as by {@link Utf8#decode(ByteBuffer,
+     * Malformed)}.
      *
      * @return the name
      * @throws IllegalStateException if there is no current element
-     * @throws BsonException if it is not UTF-8 and the reader's policy is THROW
+     * @throws BsonException if the name is not UTF-8 and the reader's policy is THROW
      */
     public final String name() {
         checkElement();
@@ -142,7 +146,7 @@ abstract class BsonCursor {
     }
 
     /**
-     * Returns true if the current element has a given name. The bytes are compared, not decoded.
+     * Returns true if the current element has this name. The bytes are compared, not decoded.
      *
      * @param name a name
      * @return true if it has this name
@@ -167,8 +171,8 @@ abstract class BsonCursor {
     }
 
     /**
-     * Returns the bytes of the current value. For a text they include its length and its NUL, for a
-     * document its length and its terminator. Copies: none.
+     * Returns the bytes of the current value without copying them. A text includes its length and
+     * its NUL, and a document its length and its terminator.
      *
      * @return a read-only view of the buffer, little-endian
      * @throws IllegalStateException if there is no current element
@@ -199,8 +203,8 @@ abstract class BsonCursor {
     }
 
     /**
-     * Enters the document, array or scope that is the current value. {@link #next()} then moves to
-     * its first element.
+     * Enters the current value, which must be a document, an array or code with a scope. {@link
+     * #next()} then moves to its first element.
      *
      * @throws IllegalStateException if the current value has another type, or there is none
      */
@@ -222,7 +226,7 @@ abstract class BsonCursor {
     }
 
     /**
-     * Leaves the innermost document. Its elements that were not read are not checked.
+     * Leaves the innermost document. Those of its elements that were not read are not checked.
      *
      * @throws IllegalStateException in the outermost document
      */
@@ -249,7 +253,7 @@ abstract class BsonCursor {
         }
     }
 
-    /** True if the current value has elements. */
+    /** Returns true if the current value is one that {@link #enter} can enter. */
     final boolean holdsElements() {
         return type == BsonType.DOCUMENT || type == BsonType.ARRAY
                 || type == BsonType.CODE_WITH_SCOPE;
@@ -259,7 +263,10 @@ abstract class BsonCursor {
         return bytes.slice(from, to - from).asReadOnlyBuffer().order(ByteOrder.LITTLE_ENDIAN);
     }
 
-    /** Decodes a text, with the policy of the reader. */
+    /**
+     * Decodes {@code n} bytes at the index {@code at} of {@link #bytes}, with the policy of the
+     * reader.
+     */
     final String decoded(int at, int n) {
         Objects.checkFromIndexSize(at, n, bytes.limit());
         try {
@@ -281,13 +288,16 @@ abstract class BsonCursor {
         }
     }
 
-    /** The position of the first zero byte; -1 if there is none before {@code to}. */
+    /**
+     * Returns the index of the first zero byte at or after {@code from}; -1 if there is none before
+     * {@code to}.
+     */
     final int zeroAt(int from, int to) {
         int at = from;
         for (; at + 8 <= to; at += 8) {
             long word = bytes.getLong(at);
-            // The lowest bit that is set is that of the first zero byte; those above it may be
-            // wrong.
+            // The lowest set bit is the high bit of the first zero byte. Higher bits may be set
+            // although their byte is not zero.
             long zeros = word - ONES & ~word & ONES << 7;
             if (zeros != 0) {
                 return at + (Long.numberOfTrailingZeros(zeros) >>> 3);
@@ -309,7 +319,7 @@ abstract class BsonCursor {
         return zero + 1;
     }
 
-    /** Checks the value at {@code at}, with its lengths; returns the index after it. */
+    /** Checks the value at the index {@code at}, with its lengths; returns the index after it. */
     private int endOfValue(BsonType of, int at) {
         return switch (of) {
             case UNDEFINED, NULL, MIN_KEY, MAX_KEY -> at;

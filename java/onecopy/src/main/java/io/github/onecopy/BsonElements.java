@@ -9,12 +9,15 @@ import java.util.Objects;
  * the name of the element is the one given to {@link #name(String)}, or its index in an array.
  */
 abstract class BsonElements {
-    /** The value of {@link #item} in a document, whose elements have names. */
+    /**
+     * The value of {@link #item} in a document, because its elements have names instead of indexes.
+     */
     private static final int NAMED = -1;
 
     /**
-     * In the scope of code, {@link #item} is this number minus the position where the value, which
-     * consists of code and scope, starts.
+     * In the scope of code, {@link #item} is this number minus the position at which the value
+     * starts. The value consists of the code and its scope, and {@link #end} needs this position to
+     * write the length of the value.
      */
     private static final int SCOPE = -2;
 
@@ -50,8 +53,8 @@ abstract class BsonElements {
 
     /**
      * Discards the open documents. The next document starts at the buffer's position, or after the
-     * last complete document of the output. After an exception, this method makes it possible to
-     * write the outermost document again from its start.
+     * last complete document of the output. So after an exception the outermost document can be
+     * written again from its start.
      */
     public final void reset() {
         depth = 0;
@@ -61,7 +64,7 @@ abstract class BsonElements {
     }
 
     /**
-     * The number of documents and arrays that are open.
+     * Returns the number of documents and arrays that are open.
      *
      * @return 0 between outermost documents
      */
@@ -70,10 +73,10 @@ abstract class BsonElements {
     }
 
     /**
-     * Returns the number of bytes written of the open outermost document, or of the last one if
-     * none is open. An element is written completely or not at all, so after an exception these
-     * bytes end with the last complete element, or with the start of a document in which no element
-     * is complete.
+     * Returns the number of bytes written of the open outermost document, or of the last one if no
+     * document is open. An element is written completely or not at all. So after an exception,
+     * these bytes end with the last complete element, or with the start of a document that has no
+     * complete element yet.
      *
      * @return the number of bytes from the start of the outermost document; after its end, the
      * length of the document
@@ -96,8 +99,8 @@ abstract class BsonElements {
 
     /**
      * Writes the name of the next element. The value of this element is then written by a method
-     * without a parameter for the name. This method is for names that are not constants. Copies:
-     * one, the conversion.
+     * without a parameter for the name. This method is for names that are not constants. The only
+     * copy is the conversion to UTF-8.
      *
      * @param name the name
      * @throws IllegalStateException outside of a document, in an array, or if the previous name has
@@ -105,7 +108,7 @@ abstract class BsonElements {
      * @throws IllegalArgumentException if the name contains a NUL
      * @throws MalformedTextException if the name has a lone surrogate and the writer's policy is
      * THROW
-     * @throws java.nio.BufferOverflowException if it does not fit
+     * @throws java.nio.BufferOverflowException if the name does not fit into the destination
      */
     public final void name(String name) {
         checkOpen();
@@ -125,7 +128,7 @@ abstract class BsonElements {
      * next item of an array, or the value of the name given to {@link #name(String)}.
      *
      * @throws IllegalStateException in a document, if no name was given
-     * @throws java.nio.BufferOverflowException if it does not fit
+     * @throws java.nio.BufferOverflowException if the start of the document does not fit
      */
     public final void beginDocument() {
         if (depth != 0) {
@@ -140,11 +143,11 @@ abstract class BsonElements {
     }
 
     /**
-     * Ends the innermost document or array, and writes its length at its start. The end of the
-     * outermost document adds it to the output, or moves the buffer's position after it.
+     * Ends the innermost document or array, and writes its length at its start. When the outermost
+     * document ends, it is added to the output, or the buffer's position moves to its end.
      *
      * @throws IllegalStateException if no document is open, or the last name has no value yet
-     * @throws java.nio.BufferOverflowException if its terminator does not fit
+     * @throws java.nio.BufferOverflowException if the terminator of the document does not fit
      */
     public final void end() {
         checkOpen();
@@ -248,7 +251,7 @@ abstract class BsonElements {
         if (subtype < 0 || subtype > 0xFF) {
             throw new IllegalArgumentException("a subtype is 0 to 255, not " + subtype);
         }
-        // The old binary has a second length inside of the first.
+        // In a binary of the deprecated subtype 2, a second length follows the subtype.
         int inner = subtype == BsonReader.OLD_BINARY ? 4 : 0;
         int p = head(BsonType.BINARY, name, 5L + inner + n);
         target.putInt32(p, inner + n);
@@ -264,7 +267,9 @@ abstract class BsonElements {
         commit(target.putBuffer(head(reader.type(), name, value.remaining()), value));
     }
 
-    /** Writes the tag and the name; returns the index of the value, whose space is reserved. */
+    /**
+     * Writes the tag and the name, and reserves {@code valueBytes}; returns the index of the value.
+     */
     private int head(BsonType type, BsonName name, long valueBytes) {
         checkOpen();
         if (name != null) {
@@ -303,7 +308,7 @@ abstract class BsonElements {
         return target.putBytes(at + 1, bytes);
     }
 
-    /** Completes the current element, which ends at {@code end}. */
+    /** Completes the current element, whose value ends before the index {@code end}. */
     private void commit(int end) {
         at = end;
         named = 0;

@@ -1,41 +1,44 @@
 package io.github.onecopy;
 
-/** Bytes are not valid BSON; the exception has the reason and the position. */
+/** Reports that bytes are not valid BSON, with the reason and the position of the error. */
 public final class BsonException extends RuntimeException {
     private static final long serialVersionUID = 1L;
 
-    /** The reason for which bytes are not valid BSON. */
+    /** The reason why bytes are not valid BSON. */
     public enum Reason {
         /** The bytes end inside the outermost document: it was truncated, or its length is
          * wrong. */
         END("the data ends inside the document"),
-        /** The length of a document is less than the minimum. */
+        /** The length of a document is less than 5, the length of an empty document. */
         DOCUMENT_LENGTH("the length of a document is below 5"),
         /** The length of a nested value extends past the end of its document. */
         LENGTH("a length reaches past the end of the document"),
         /** A value of a fixed size reaches past the end of its document. */
         VALUE("a value reaches past the end of the document"),
-        /** A document has no zero byte at the end given by its length. */
+        /** A document does not end with a zero byte at the position that its length determines. */
         NO_TERMINATOR("no zero byte at the end of the document"),
-        /** A zero byte ends the document before the end given by its length. */
+        /** A zero byte ends a document before the position that its length determines. */
         EARLY_END("the document ends before its declared length"),
-        /** The length of a text is less than the minimum. */
+        /** The length of a text is less than 1, although it includes the final NUL. */
         TEXT_LENGTH("the length of a text is below 1"),
-        /** A text has no zero byte at the end given by its length. */
+        /** A text does not end with a zero byte at the position that its length determines. */
         TEXT_END("no zero byte at the end of the text"),
         /** A name, or one of the texts of a regex, has no zero byte before its document ends. */
         OPEN_TEXT("a name or pattern has no zero byte at its end"),
-        /** No type has this tag. */
+        /** An element begins with a tag that BSON does not define. */
         TAG("no type has this tag"),
         /** A boolean is neither 0 nor 1. */
         BOOLEAN("a boolean is neither 0 nor 1"),
         /** The length of a binary is negative. */
         BINARY_LENGTH("the length of a binary is below 0"),
-        /** The second length of a binary of subtype 2 does not agree with the first. */
+        /** The two lengths of a binary of the deprecated subtype 2 do not agree. */
         OLD_BINARY("the two lengths of a binary of subtype 2 do not agree"),
-        /** The length of code with a scope does not match those of its code and its scope. */
+        /**
+         * The length of code with a scope does not agree with the lengths of the code and the
+         * scope.
+         */
         SCOPE_LENGTH("the lengths of code with a scope do not agree"),
-        /** Data follows the document. */
+        /** Bytes follow the end of the outermost document. */
         TRAILING_DATA("trailing data after the document"),
         /** A text is not UTF-8. */
         MALFORMED("malformed text: it is not UTF-8");
@@ -47,10 +50,10 @@ public final class BsonException extends RuntimeException {
         }
     }
 
-    /** The reason, so that no caller has to parse the message. */
+    /** The reason, as an enum, so that no caller has to parse the message. */
     private final Reason reason;
 
-    /** The number of bytes from the start of the outermost document. */
+    /** The position of the error, in bytes from the start of the outermost document. */
     private final long offsetBytes;
 
     BsonException(Reason reason, long offsetBytes) {
@@ -64,7 +67,7 @@ public final class BsonException extends RuntimeException {
     }
 
     /**
-     * Returns the reason.
+     * Returns the reason why the bytes are not valid BSON.
      *
      * @return the reason
      */

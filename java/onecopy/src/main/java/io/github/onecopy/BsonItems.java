@@ -12,8 +12,10 @@ abstract class BsonItems extends BsonElements {
         super(target);
     }
 
-    /** Starts an array: the next item of an array, or the value of the name given to {@link
-     * #name(String)}. */
+    /**
+     * Starts an array. The array is the next item of the open array, or the value of the name given
+     * to {@link #name(String)}.
+     */
     public final void beginArray() {
         begin(BsonType.ARRAY, null);
     }

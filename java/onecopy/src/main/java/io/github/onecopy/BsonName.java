@@ -3,9 +3,8 @@ package io.github.onecopy;
 import java.util.Arrays;
 
 /**
- * The name of an element, encoded as UTF-8 with the terminating NUL. If a name is kept in a
- * constant, it is encoded only once: a writer copies its bytes, and {@link BsonReader#nameIs}
- * compares them.
+ * The name of an element, encoded as UTF-8 with the terminating NUL. A name in a constant is
+ * encoded only once: a writer copies its bytes, and {@link BsonReader#nameIs} compares them.
  */
 public final class BsonName {
     /**
@@ -14,7 +13,7 @@ public final class BsonName {
      */
     static final int N_INDEXES = 1000;
 
-    /** UTF-8, and a NUL. */
+    /** The name in UTF-8, followed by a NUL. */
     final byte[] bytes;
 
     private final String text;
@@ -38,12 +37,15 @@ public final class BsonName {
         return new BsonName(text);
     }
 
-    /** Returns the name of an item of an array, whose index is less than {@link #N_INDEXES}. */
+    /**
+     * Returns the name of the array item with this index, which must be less than {@link
+     * #N_INDEXES}.
+     */
     static BsonName ofIndex(int index) {
         return Indexes.NAMES[index];
     }
 
-    /** Throws an exception if a text contains a NUL, which would end it early. */
+    /** Throws an exception if a name contains a NUL, which would end the name early. */
     static void checkNoNul(String text) {
         int at = text.indexOf('\0');
         if (at >= 0) {

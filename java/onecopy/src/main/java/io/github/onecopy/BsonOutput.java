@@ -9,16 +9,17 @@ import java.nio.channels.WritableByteChannel;
 import java.util.Arrays;
 
 /**
- * Complete documents, one after the other, in an array that grows. A document that a {@link
- * BsonWriter} has not ended is not part of the output. {@link #reset} keeps the array. Not
- * thread-safe.
+ * A buffer of complete BSON documents, one after the other, in an array that grows. A document that
+ * a {@link BsonWriter} has not ended is not part of the contents. {@link #reset} removes the
+ * contents, but not the array. Not thread-safe.
  *
  * If the array is too small, a new one of at least twice the size replaces it, and the contents are
  * copied. Before a text of up to 65,536 UTF-16 units is written, three bytes per unit are reserved
- * if the maximal capacity permits it; before any other text, the length of its UTF-8.
+ * if the maximal capacity permits it. Before any other text, exactly the length of its UTF-8 is
+ * reserved.
  */
 public final class BsonOutput {
-    /** The longest array that each JVM supports. */
+    /** The length of the longest array that every JVM supports. */
     static final int MOST_BYTES = Integer.MAX_VALUE - 8;
 
     private static final int INITIAL_BYTES = 1024;
@@ -31,7 +32,7 @@ public final class BsonOutput {
 
     private final int maxBytes;
 
-    /** Creates an output with a capacity of 1,024 bytes, which grows to 2,147,483,639. */
+    /** Creates an output with a capacity of 1,024 bytes, which can grow to 2,147,483,639 bytes. */
     public BsonOutput() {
         this(INITIAL_BYTES, MOST_BYTES);
     }
@@ -39,10 +40,10 @@ public final class BsonOutput {
     /**
      * Creates an output with a given capacity.
      *
-     * @param initialBytes the capacity at first, 0 or more
-     * @param maxBytes the maximal capacity, {@code initialBytes} or more; if it is not sufficient,
-     * writers throw {@link BufferOverflowException}. Values above 2,147,483,639 are treated as
-     * 2,147,483,639
+     * @param initialBytes the initial capacity in bytes, 0 or more
+     * @param maxBytes the maximal capacity in bytes, {@code initialBytes} or more; if it is not
+     * sufficient, writers throw {@link BufferOverflowException}. Values above 2,147,483,639 are
+     * treated as 2,147,483,639
      * @throws IllegalArgumentException if {@code initialBytes} is negative, or more than {@code
      * maxBytes}
      */
@@ -83,7 +84,7 @@ public final class BsonOutput {
     }
 
     /**
-     * Returns the contents as a new array. Copies: one.
+     * Copies the contents to a new array.
      *
      * @return a new array of {@link #size} bytes
      */
@@ -92,8 +93,8 @@ public final class BsonOutput {
     }
 
     /**
-     * Returns a little-endian view of the contents, valid until the next document is started or the
-     * output is reset. Copies: none.
+     * Returns a little-endian view of the contents without copying them. The view is valid until
+     * the next document is started or the output is reset.
      *
      * @return a buffer with position 0 and the limit {@link #size}
      */
@@ -128,8 +129,10 @@ public final class BsonOutput {
         }
     }
 
-    /** Ensures space for {@code more} bytes after the first {@code keep} bytes, which are copied if
-     * the array is replaced. */
+    /**
+     * Ensures space for {@code more} bytes after the first {@code keep} bytes. If the array is
+     * replaced, these first bytes are copied.
+     */
     void grow(int keep, long more) {
         long need = keep + more;
         if (need > maxBytes) {

@@ -19,11 +19,12 @@ import java.nio.ByteBuffer;
  *
  * {@link #next()} skips a value that was not read. The contents of a document that is not entered
  * are not checked. Documents may be nested to any depth: no method is recursive, and each entered
- * document needs four bytes. Invalid BSON causes a {@link BsonException}; the reader can then be
- * used only after {@link #reset}. The methods that return a value throw {@link
- * IllegalStateException} if there is no current element, or if it has another type. If another
- * thread changes the buffer meanwhile, the results are undefined, but no byte outside of the
- * document is read.
+ * document needs four bytes of memory.
+ *
+ * <p>Invalid BSON causes a {@link BsonException}. The reader can then be used only after {@link
+ * #reset}. The methods that return a value throw {@link IllegalStateException} if there is no
+ * current element, or if it has another type. If another thread changes the buffer meanwhile, the
+ * results are undefined, but no byte outside of the document is read.
  *
  * @see <a href="https://bsonspec.org/spec.html">bsonspec.org</a>
  */
@@ -39,8 +40,8 @@ public final class BsonReader extends BsonCursor {
      * @param document a buffer with the document between its position and its limit, which are not
      * changed
      * @return the reader, before the first element
-     * @throws BsonException if the length of the document is not the number of bytes, or the last
-     * byte is not a NUL
+     * @throws BsonException if the length at the start of the document differs from the number of
+     * bytes in the buffer, or if the last byte is not a NUL
      * @see #of(ByteBuffer, Malformed)
      */
     public static BsonReader of(ByteBuffer document) {
@@ -54,16 +55,16 @@ public final class BsonReader extends BsonCursor {
      * position and its limit, which are not changed
      * @param malformed the treatment of texts and names that are not UTF-8
      * @return the reader, before the first element
-     * @throws BsonException if the length of the document is not the number of bytes, or the last
-     * byte is not a NUL
+     * @throws BsonException if the length at the start of the document differs from the number of
+     * bytes in the buffer, or if the last byte is not a NUL
      */
     public static BsonReader of(ByteBuffer document, Malformed malformed) {
         return new BsonReader(document, malformed);
     }
 
     /**
-     * Returns the length of the document at the position of a buffer. This separates concatenated
-     * documents.
+     * Returns the length of the document at the position of a buffer. With this length, documents
+     * that follow each other in one buffer can be separated.
      *
      * @param buffer a buffer with the document at its position, which is not changed
      * @return the number of bytes: at least 5, and at most the remaining ones
@@ -88,12 +89,12 @@ public final class BsonReader extends BsonCursor {
 
     /**
      * Checks a complete document with all nested documents: lengths, tags, terminators, booleans,
-     * and that texts and names are UTF-8. The names of the items of an array may differ from 0, 1,
-     * 2… The document is not copied.
+     * and that texts and names are UTF-8. The names of the items of an array need not be their
+     * indexes. The document is not copied.
      *
      * @param document a buffer with the document between its position and its limit, which are not
      * changed
-     * @throws BsonException if it is not valid BSON
+     * @throws BsonException if the document is not valid BSON
      */
     public static void validate(ByteBuffer document) {
         BsonReader reader = of(document);
@@ -108,7 +109,7 @@ public final class BsonReader extends BsonCursor {
     }
 
     /**
-     * The double of the current element.
+     * Returns the double of the current element.
      *
      * @return its value
      */
@@ -117,7 +118,7 @@ public final class BsonReader extends BsonCursor {
     }
 
     /**
-     * The text of the current element. Copies: as for {@link
+     * Decodes the text of the current element. The bytes are copied as by {@link
      * Utf8#decode(ByteBuffer, Malformed)}.
      *
      * @return the text
@@ -128,7 +129,8 @@ public final class BsonReader extends BsonCursor {
     }
 
     /**
-     * The code of the current element, with or without a scope. {@link #enter()} enters the scope.
+     * Decodes the JavaScript of the current element, with or without a scope. {@link #enter()}
+     * enters the scope.
      *
      * @return the JavaScript
      * @throws BsonException if it is not UTF-8 and the reader's policy is THROW
@@ -140,7 +142,7 @@ public final class BsonReader extends BsonCursor {
     }
 
     /**
-     * The symbol of the current element.
+     * Decodes the symbol of the current element.
      *
      * @return its text
      * @throws BsonException if it is not UTF-8 and the reader's policy is THROW
@@ -150,7 +152,7 @@ public final class BsonReader extends BsonCursor {
     }
 
     /**
-     * The subtype of the binary of the current element.
+     * Returns the subtype of the binary of the current element.
      *
      * @return 0 to 255
      */
@@ -159,8 +161,8 @@ public final class BsonReader extends BsonCursor {
     }
 
     /**
-     * The bytes of the current binary; for the deprecated subtype 2, the bytes after the second
-     * length. Copies: none.
+     * Returns the bytes of the binary of the current element without copying them. For the
+     * deprecated subtype 2, these are the bytes after the second length.
      *
      * @return a read-only view of the buffer
      */
@@ -171,7 +173,7 @@ public final class BsonReader extends BsonCursor {
     }
 
     /**
-     * The object id of the current element.
+     * Returns the object id of the current element.
      *
      * @return its 12 bytes, in a new array
      */
@@ -180,7 +182,7 @@ public final class BsonReader extends BsonCursor {
     }
 
     /**
-     * The boolean of the current element.
+     * Returns the boolean of the current element.
      *
      * @return its value
      */
@@ -189,7 +191,7 @@ public final class BsonReader extends BsonCursor {
     }
 
     /**
-     * The date and time of the current element.
+     * Returns the date and time of the current element.
      *
      * @return milliseconds since 1970 in UTC
      */
@@ -198,7 +200,7 @@ public final class BsonReader extends BsonCursor {
     }
 
     /**
-     * The pattern of the regular expression of the current element.
+     * Decodes the pattern of the regular expression of the current element.
      *
      * @return the pattern
      * @throws BsonException if it is not UTF-8 and the reader's policy is THROW
@@ -209,9 +211,9 @@ public final class BsonReader extends BsonCursor {
     }
 
     /**
-     * The options of the regular expression of the current element.
+     * Decodes the options of the regular expression of the current element.
      *
-     * @return the options, as written
+     * @return the options, as they are in the document
      * @throws BsonException if they are not UTF-8 and the reader's policy is THROW
      */
     public String regexOptions() {
@@ -220,7 +222,7 @@ public final class BsonReader extends BsonCursor {
     }
 
     /**
-     * The namespace of the pointer of the current element.
+     * Decodes the namespace of the database pointer of the current element.
      *
      * @return the names of a database and a collection, separated by a dot
      * @throws BsonException if it is not UTF-8 and the reader's policy is THROW
@@ -230,7 +232,7 @@ public final class BsonReader extends BsonCursor {
     }
 
     /**
-     * The object id of the pointer of the current element.
+     * Returns the object id of the database pointer of the current element.
      *
      * @return its 12 bytes, in a new array
      */
@@ -240,7 +242,7 @@ public final class BsonReader extends BsonCursor {
     }
 
     /**
-     * The 32-bit integer of the current element.
+     * Returns the 32-bit integer of the current element.
      *
      * @return its value
      */
@@ -249,7 +251,7 @@ public final class BsonReader extends BsonCursor {
     }
 
     /**
-     * The 64-bit integer of the current element.
+     * Returns the 64-bit integer of the current element.
      *
      * @return its value
      */
@@ -258,7 +260,7 @@ public final class BsonReader extends BsonCursor {
     }
 
     /**
-     * The seconds of the timestamp of the current element.
+     * Returns the seconds of the MongoDB timestamp of the current element.
      *
      * @return seconds since 1970, unsigned
      */
@@ -267,16 +269,16 @@ public final class BsonReader extends BsonCursor {
     }
 
     /**
-     * The increment of the timestamp of the current element.
+     * Returns the increment of the MongoDB timestamp of the current element.
      *
-     * @return the increment, unsigned
+     * @return the number of the timestamp within its second, unsigned
      */
     public int timestampIncrement() {
         return bytes.getInt(value(BsonType.TIMESTAMP));
     }
 
     /**
-     * The upper half of the decimal of the current element.
+     * Returns the upper half of the decimal of the current element.
      *
      * @return the upper 64 bits of its IEEE 754-2008 form, binary integer significand
      */
@@ -285,7 +287,7 @@ public final class BsonReader extends BsonCursor {
     }
 
     /**
-     * The lower half of the decimal of the current element.
+     * Returns the lower half of the decimal of the current element.
      *
      * @return the lower 64 bits
      */
@@ -303,7 +305,7 @@ public final class BsonReader extends BsonCursor {
         return id;
     }
 
-    /** The position of the value, which must be of this type. */
+    /** Returns the index of the current value, which must be of this type. */
     private int value(BsonType wanted) {
         if (type != wanted) {
             throw new IllegalStateException("the value is " + type() + ", not " + wanted);
@@ -311,7 +313,7 @@ public final class BsonReader extends BsonCursor {
         return valueAt;
     }
 
-    /** Checks that the texts of the element are UTF-8. */
+    /** Checks that the name and the texts of the current element are UTF-8. */
     private void checkTexts() {
         checkUtf8(nameAt, valueAt - 1);
         switch (type) {

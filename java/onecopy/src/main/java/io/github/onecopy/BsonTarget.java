@@ -10,10 +10,10 @@ import java.nio.ReadOnlyBufferException;
 import java.util.Objects;
 
 /**
- * A destination of BSON: an array, a direct buffer, or an output that grows. Positions are indexes
- * into it, and are stored by the caller. The {@code put} methods require space that {@link
- * #reserve} has ensured; {@link #text} and {@link #cstring} reserve it themselves. {@link #publish}
- * makes a complete document visible to the user.
+ * The destination of a {@link BsonWriter}: an array, a direct buffer, or an output that grows.
+ * Positions are indexes into it; the caller stores them. The {@code put} methods require that
+ * {@link #reserve} was called for their bytes. {@link #text} and {@link #cstring} reserve the bytes
+ * themselves. {@link #publish} makes a complete document visible to the user.
  */
 final class BsonTarget {
     private static final VarHandle INT32 = MethodHandles.byteArrayViewVarHandle(int[].class,
@@ -22,8 +22,8 @@ final class BsonTarget {
             ByteOrder.LITTLE_ENDIAN);
 
     /**
-     * The number of units up to which space for the longest possible UTF-8 is reserved for a text.
-     * The length of a longer text is computed first.
+     * For a text of at most this number of UTF-16 units, space for the longest possible UTF-8 is
+     * reserved. The UTF-8 length of a longer text is computed first.
      */
     private static final int WORST_CASE_UNITS = 1 << 16;
 
@@ -32,13 +32,15 @@ final class BsonTarget {
     private final Encoder encoder = new Encoder();
     private final Malformed malformed;
 
-    /** Null for a buffer. */
+    /** The output that grows; null if the destination is a buffer. */
     private final BsonOutput output;
 
-    /** The caller's buffer, whose position is moved; null for an output. */
+    /**
+     * The caller's buffer, whose position moves to the end of each document; null for an output.
+     */
     private final ByteBuffer target;
 
-    /** All of a direct buffer, little-endian; null if there is an array. */
+    /** A little-endian view of the whole direct buffer; null if the destination is an array. */
     private final ByteBuffer direct;
 
     private byte[] array;
@@ -97,13 +99,15 @@ final class BsonTarget {
         }
     }
 
-    /** The index in the array or {@link #direct} of the first byte of {@link #target}. */
+    /**
+     * Returns the index, in the array or in {@link #direct}, of the first byte of {@link #target}.
+     */
     private int offset() {
         return direct == null ? target.arrayOffset() : 0;
     }
 
     /**
-     * Ensures space for {@code more} bytes from {@code at} on.
+     * Ensures space for {@code more} bytes from the index {@code at} on.
      *
      * @throws BufferOverflowException if the destination cannot grow to this size
      */
@@ -146,7 +150,7 @@ final class BsonTarget {
         }
     }
 
-    /** Writes an array; returns the index after it. */
+    /** Writes all bytes of an array; returns the index after the last byte written. */
     int putBytes(int at, byte[] bytes) {
         return putBytes(at, bytes, 0, bytes.length);
     }
@@ -160,8 +164,10 @@ final class BsonTarget {
         return at + n;
     }
 
-    /** Writes the remaining bytes of a buffer, whose position is unchanged; returns the index after
-     * them. */
+    /**
+     * Writes the remaining bytes of a buffer, whose position is not changed; returns the index
+     * after the last byte written.
+     */
     int putBuffer(int at, ByteBuffer bytes) {
         int n = bytes.remaining();
         if (array != null) {
@@ -172,7 +178,7 @@ final class BsonTarget {
         return at + n;
     }
 
-    /** Returns the number of bytes of an index as a name, including the NUL. */
+    /** Returns the number of bytes of an array index as an element's name, including the NUL. */
     static int indexBytes(int index) {
         int n = 2;
         for (int rest = index / 10; rest != 0; rest /= 10) {
@@ -181,8 +187,10 @@ final class BsonTarget {
         return n;
     }
 
-    /** Writes the digits of an array index that has no {@link BsonName}, and a NUL; returns the
-     * index after them. */
+    /**
+     * Writes an array index as an element's name, followed by a NUL; returns the index after the
+     * last byte written. It is used for indexes that have no {@link BsonName}.
+     */
     int putIndex(int at, int index) {
         int end = at + indexBytes(index) - 1;
         putByte(end, 0);
@@ -193,8 +201,10 @@ final class BsonTarget {
         return end + 1;
     }
 
-    /** Writes a BSON string: its length, which includes the NUL, the text in UTF-8, and a NUL.
-     * Returns the index after them. */
+    /**
+     * Writes a BSON string: its length (which includes the NUL), the text in UTF-8, and a NUL.
+     * Returns the index after the NUL.
+     */
     int text(int at, String text) {
         reserveText(at, text, LENGTH_BYTES + 1);
         int from = at + LENGTH_BYTES;
@@ -204,8 +214,10 @@ final class BsonTarget {
         return end + 1;
     }
 
-    /** Writes a text in UTF-8, and a NUL; returns the index after them. The caller has checked that
-     * the text has no NUL. */
+    /**
+     * Writes a text in UTF-8 and a NUL; returns the index after the NUL. The caller has checked
+     * that the text contains no NUL.
+     */
     int cstring(int at, String text) {
         reserveText(at, text, 1);
         int end = at + encode(text, at);
@@ -213,7 +225,7 @@ final class BsonTarget {
         return end + 1;
     }
 
-    /** Writes a text in UTF-8, and leaves space for a NUL. */
+    /** Writes a text in UTF-8 so that one byte for a NUL remains; returns the number of bytes. */
     private int encode(String text, int at) {
         if (array != null) {
             return encoder.encode(text, array, at, limit - 1, malformed);
@@ -221,8 +233,10 @@ final class BsonTarget {
         return encoder.encode(text, direct, at, limit - 1, malformed);
     }
 
-    /** Reserves space for a text and {@code around} more bytes. If the destination does not grow,
-     * it reserves only the latter: the encoder checks the space for the text. */
+    /**
+     * Reserves space for the UTF-8 of a text and {@code around} more bytes. If the destination
+     * cannot grow, only the latter are reserved, because the encoder checks the space for the text.
+     */
     private void reserveText(int at, String text, int around) {
         long most = 3L * text.length() + around;
         if (most <= limit - at) {

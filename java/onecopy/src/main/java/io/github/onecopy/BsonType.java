@@ -8,15 +8,15 @@ package io.github.onecopy;
 public enum BsonType {
     /** A 64-bit float. */
     DOUBLE(0x01),
-    /** Text in UTF-8, with its length. */
+    /** Text in UTF-8, preceded by its length. */
     STRING(0x02),
     /** A nested document. */
     DOCUMENT(0x03),
-    /** A document whose names are {@code 0}, {@code 1}, {@code 2}… */
+    /** A document whose elements have the names {@code 0}, {@code 1}, {@code 2}… */
     ARRAY(0x04),
-    /** Bytes, with their length and a subtype. */
+    /** Bytes with a subtype, preceded by their length. */
     BINARY(0x05),
-    /** No value; deprecated. */
+    /** An undefined value, without data; deprecated. */
     UNDEFINED(0x06),
     /** Twelve bytes that identify a document. */
     OBJECT_ID(0x07),
@@ -24,17 +24,17 @@ public enum BsonType {
     BOOL(0x08),
     /** Milliseconds since 1970 in UTC, 64 bits. */
     DATE_TIME(0x09),
-    /** No value. */
+    /** A null, without data. */
     NULL(0x0A),
-    /** A pattern and its options. */
+    /** A regular expression: a pattern and its options. */
     REGEX(0x0B),
-    /** Text and an object id; deprecated. */
+    /** A pointer to a document: a namespace and an object id; deprecated. */
     DB_POINTER(0x0C),
     /** JavaScript, as text. */
     CODE(0x0D),
-    /** Text; deprecated. */
+    /** A symbol, as text; deprecated. */
     SYMBOL(0x0E),
-    /** JavaScript and a document; deprecated. */
+    /** JavaScript, and a document with the variables of its scope; deprecated. */
     CODE_WITH_SCOPE(0x0F),
     /** A 32-bit integer. */
     INT32(0x10),
@@ -44,9 +44,9 @@ public enum BsonType {
     INT64(0x12),
     /** A decimal floating-point number of 128 bits. */
     DECIMAL128(0x13),
-    /** Less than all other values. */
+    /** A value that is less than all other values. */
     MIN_KEY(0xFF),
-    /** More than all other values. */
+    /** A value that is greater than all other values. */
     MAX_KEY(0x7F);
 
     private static final BsonType[] OF_TAG = new BsonType[256];
@@ -64,7 +64,7 @@ public enum BsonType {
     }
 
     /**
-     * Returns the tag: the first byte of an element of this type.
+     * Returns the tag of the type, which is the first byte of each element of this type.
      *
      * @return 1 to 255
      */
@@ -72,7 +72,7 @@ public enum BsonType {
         return tag & 0xFF;
     }
 
-    /** Returns the type with a tag; null if there is none. */
+    /** Returns the type with this tag; null if no type has it. */
     static BsonType of(byte tag) {
         return OF_TAG[tag & 0xFF];
     }

@@ -5,8 +5,8 @@ import java.nio.ByteBuffer;
 import java.util.Objects;
 
 /**
- * Writes BSON 1.1 directly into a buffer, into a {@link BsonOutput}, which grows, or on JDK 22 and
- * newer into a memory segment. Each text is converted once, into its destination. Not thread-safe.
+ * Writes BSON 1.1 directly into a destination: a buffer, a {@link BsonOutput}, or on JDK 22 and
+ * newer a memory segment. Each text is converted once, into the destination. Not thread-safe.
  *
  * <pre>{@code
  * static final BsonName CITY = BsonName.of("city");
@@ -33,13 +33,13 @@ import java.util.Objects;
  *   <li>{@link NullPointerException} if an argument is null.
  * </ul>
  *
- * An element is written completely or not at all. After an exception the writer can continue with
- * another element, or {@link #reset} discards the open documents. The position of the buffer and
- * the size of the output change only when {@link #end()} ends the outermost document; before that,
- * the bytes after them are written.
+ * <p>An element is written completely or not at all. After an exception, the writer can continue
+ * with another element, or {@link #reset} discards the open documents. The position of the buffer
+ * and the size of the output change only when {@link #end()} ends the outermost document. Until
+ * then, bytes are written after the position or after the size.
  *
- * <p>The names in a document are not checked for duplicates, and its size is not compared with the
- * limit of a server.
+ * <p>The writer does not check the names in a document for duplicates, and does not compare the
+ * size of a document with the limit of a server.
  *
  * @see <a href="https://bsonspec.org/spec.html">bsonspec.org</a>
  */
@@ -49,11 +49,11 @@ public final class BsonWriter extends BsonWriterSegments {
     }
 
     /**
-     * Returns a writer into a buffer. A lone surrogate in a text is an error.
+     * Returns a writer into a buffer. A lone surrogate in a text causes an exception.
      *
      * @param buffer the destination
      * @return the writer
-     * @throws java.nio.ReadOnlyBufferException if it is read-only
+     * @throws java.nio.ReadOnlyBufferException if the buffer is read-only
      * @see #over(ByteBuffer, Malformed)
      */
     public static BsonWriter over(ByteBuffer buffer) {
@@ -61,20 +61,20 @@ public final class BsonWriter extends BsonWriterSegments {
     }
 
     /**
-     * Returns a writer into a buffer, between its position and its limit. Both are read again at
-     * the start of each outermost document.
+     * Returns a writer into a buffer, between its position and its limit. The position and the
+     * limit are read again at the start of each outermost document.
      *
      * @param buffer the destination: heap or direct, of either byte order
      * @param malformed the treatment of lone surrogates
      * @return the writer
-     * @throws java.nio.ReadOnlyBufferException if it is read-only
+     * @throws java.nio.ReadOnlyBufferException if the buffer is read-only
      */
     public static BsonWriter over(ByteBuffer buffer, Malformed malformed) {
         return new BsonWriter(new BsonTarget(buffer, malformed));
     }
 
     /**
-     * Returns a writer that appends to an output. A lone surrogate in a text is an error.
+     * Returns a writer that appends to an output. A lone surrogate in a text causes an exception.
      *
      * @param output the destination
      * @return the writer

@@ -1,7 +1,9 @@
 package io.github.onecopy;
 
-/** On JDK 22 and newer, the jar has another version of this class, with the methods of {@link
- * BsonWriter} for memory segments. */
+/**
+ * The superclass of {@link BsonWriter} on JDK 17 to 21. For JDK 22 and newer, the jar has another
+ * version of this class, with the methods of {@code BsonWriter} for memory segments.
+ */
 abstract class BsonWriterSegments extends BsonItems {
     BsonWriterSegments(BsonTarget target) {
         super(target);

@@ -7,8 +7,8 @@ public enum Malformed {
     THROW,
 
     /**
-     * Malformed text is replaced, with the same result as by the JDK. Each lone surrogate is
-     * encoded as {@code '?'}, as by {@code getBytes(UTF_8)}. Invalid bytes are decoded as U+FFFD,
+     * Malformed text is replaced, with the same result as by the JDK. For each lone surrogate,
+     * {@code '?'} is encoded, as by {@code getBytes(UTF_8)}. For invalid bytes, U+FFFD is decoded,
      * as by {@code new String(bytes, UTF_8)}.
      */
     REPLACE

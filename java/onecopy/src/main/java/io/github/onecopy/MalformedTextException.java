@@ -1,10 +1,10 @@
 package io.github.onecopy;
 
-/** A text is malformed; the exception has the index of the error. */
+/** Reports that a text is malformed, with the index of the error. */
 public final class MalformedTextException extends IllegalArgumentException {
     private static final long serialVersionUID = 1L;
 
-    /** The index, from 0, so that no caller has to parse the message. */
+    /** The index of the error, from 0, as a number, so that no caller has to parse the message. */
     private final long index;
 
     /**

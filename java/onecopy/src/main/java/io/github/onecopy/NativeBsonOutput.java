@@ -12,47 +12,51 @@ import org.bson.io.OutputBuffer;
 import org.bson.types.ObjectId;
 
 /**
- * A replacement for {@code org.bson.io.BasicOutputBuffer} in applications of mongo-java-driver: the
- * same bytes, each text converted once into its destination. Needs {@code org.mongodb:bson} 5,
- * which is an optional dependency; only this class uses it. For one thread at a time.
+ * A replacement for {@code org.bson.io.BasicOutputBuffer} in applications of mongo-java-driver. It
+ * writes the same bytes, and converts each text once, directly into its array. It requires {@code
+ * org.mongodb:bson} 5, which is an optional dependency that only this class uses. Only one thread
+ * at a time may use an instance.
  *
  * <pre>{@code
  * NativeBsonOutput output = new NativeBsonOutput();
  * new BsonDocumentCodec().encode(new BsonBinaryWriter(output), document,
  * EncoderContext.builder().build()); }</pre>
  *
- * It differs from the original in one point: for a lone surrogate the original writes three bytes
- * that are not valid UTF-8 (the driver's issue JAVA-5575); this class throws {@link
- * MalformedTextException}, or writes {@code '?'} with {@link Malformed#REPLACE}. It can be used
- * again after {@code truncateToPosition(0)}, and then keeps its array.
+ * It differs from the original in one point. For a lone surrogate, the original writes three bytes
+ * that are not valid UTF-8 (the driver's issue JAVA-5575). This class throws {@link
+ * MalformedTextException}, or writes {@code '?'} with {@link Malformed#REPLACE}. After {@code
+ * truncateToPosition(0)}, the instance and its array can be used again.
  */
 public final class NativeBsonOutput extends OutputBuffer {
     private static final int INITIAL_BYTES = 1024;
 
-    /** Both are null after {@link #close}. */
+    /**
+     * The destination and the contents. {@code target} and {@code bytes} are null after {@link
+     * #close}.
+     */
     private BsonTarget target;
 
     private BsonOutput bytes;
 
-    /** One of 1,024 bytes at first, that refuses lone surrogates. */
+    /** Creates an output of initially 1,024 bytes. A lone surrogate causes an exception. */
     public NativeBsonOutput() {
         this(INITIAL_BYTES, Malformed.THROW);
     }
 
     /**
-     * An output that refuses lone surrogates.
+     * Creates an output. A lone surrogate causes an exception.
      *
-     * @param initialBytes the size that is allocated now, from 0
-     * @throws IllegalArgumentException if it is negative
+     * @param initialBytes the initial capacity in bytes, 0 or more
+     * @throws IllegalArgumentException if {@code initialBytes} is negative
      */
     public NativeBsonOutput(int initialBytes) {
         this(initialBytes, Malformed.THROW);
     }
 
     /**
-     * An output with a policy.
+     * Creates an output with a policy for lone surrogates.
      *
-     * @param initialBytes the size that is allocated now, from 0
+     * @param initialBytes the initial capacity in bytes, 0 or more
      * @param malformed the treatment of lone surrogates
      * @throws IllegalArgumentException if {@code initialBytes} is negative
      */
@@ -62,11 +66,13 @@ public final class NativeBsonOutput extends OutputBuffer {
     }
 
     /**
-     * Writes a length, UTF-8 and a NUL; the length counts the NUL. Copies: the one conversion.
+     * Writes a BSON string: the length, which includes the NUL, then the text in UTF-8, and a NUL.
+     * The only copy is the conversion to UTF-8.
      *
      * @throws MalformedTextException if the text has a lone surrogate and the policy is THROW;
      * nothing is written then
-     * @throws java.nio.BufferOverflowException past 2 GiB, here as in all methods that write
+     * @throws java.nio.BufferOverflowException if the contents would be longer than 2 GiB. All
+     * methods that write throw it
      */
     @Override
     public void writeString(String value) {
@@ -75,9 +81,9 @@ public final class NativeBsonOutput extends OutputBuffer {
     }
 
     /**
-     * Writes UTF-8 and a NUL. Copies: the one conversion.
+     * Writes a text in UTF-8 and a NUL. The only copy is the conversion to UTF-8.
      *
-     * @throws BsonSerializationException if NUL is in the text; nothing is written then
+     * @throws BsonSerializationException if the text contains a NUL; nothing is written then
      * @throws MalformedTextException if the text has a lone surrogate and the policy is THROW;
      * nothing is written then
      */
@@ -120,7 +126,10 @@ public final class NativeBsonOutput extends OutputBuffer {
         open.size += 4;
     }
 
-    /** Deprecated by the driver, whose own writer fills in lengths by it. */
+    /**
+     * Overwrites four bytes at {@code position}. The driver has deprecated this method, but its own
+     * writer calls it to fill in lengths.
+     */
     @Override
     @SuppressWarnings("deprecation")
     public void writeInt32(int position, int value) {
@@ -178,11 +187,11 @@ public final class NativeBsonOutput extends OutputBuffer {
     }
 
     /**
-     * Writes the contents to a stream. Copies: none by this method.
+     * Writes the contents to a stream. This method copies nothing.
      *
      * @param out the destination
-     * @return the bytes written
-     * @throws IOException from the stream
+     * @return the number of bytes written
+     * @throws IOException if the stream throws it
      */
     @Override
     public int pipe(OutputStream out) throws IOException {
@@ -192,10 +201,10 @@ public final class NativeBsonOutput extends OutputBuffer {
     }
 
     /**
-     * The contents as one little-endian view; valid until the next write.
-     * Copies: none.
+     * Returns a little-endian view of the contents, which is valid until the next write. This
+     * method copies nothing.
      *
-     * @return one buffer
+     * @return a list of one buffer
      */
     @Override
     public List<ByteBuf> getByteBuffers() {
@@ -203,32 +212,36 @@ public final class NativeBsonOutput extends OutputBuffer {
     }
 
     /**
-     * As {@link #getByteBuffers}, without the driver's class. Copies: none.
+     * Returns the view of {@link #getByteBuffers} as a buffer of the JDK. This method copies
+     * nothing.
      *
-     * @return a view, little-endian
+     * @return a little-endian buffer
      */
     public ByteBuffer asByteBuffer() {
         return open().asByteBuffer();
     }
 
     /**
-     * All that was written.
+     * Copies the contents to a new array.
      *
-     * @return a new array. Copies: one
+     * @return the new array
      */
     @Override
     public byte[] toByteArray() {
         return open().toByteArray();
     }
 
-    /** Gives the memory back. All other methods throw {@link IllegalStateException} from now on. */
+    /**
+     * Releases the memory. Later calls of all methods except this one and {@link #toString} throw
+     * {@link IllegalStateException}.
+     */
     @Override
     public void close() {
         bytes = null;
         target = null;
     }
 
-    /** The size of the contents, or that the output is closed. */
+    /** Returns a text with the size of the contents in bytes, or that the output is closed. */
     @Override
     public String toString() {
         return bytes == null ? "NativeBsonOutput, closed"

@@ -14,7 +14,7 @@ abstract class BsonWriterSegments extends BsonItems {
     }
 
     /**
-     * Returns a writer into a segment. A lone surrogate in a text is an error.
+     * Returns a writer into a segment. A lone surrogate in a text causes an exception.
      *
      * @param segment the destination: a native segment, or an array of bytes
      * @param at the offset of the first document, in bytes
@@ -38,7 +38,7 @@ abstract class BsonWriterSegments extends BsonItems {
      * @return the writer
      * @throws IndexOutOfBoundsException if {@code at} is outside of the segment
      * @throws java.nio.ReadOnlyBufferException if the segment is read-only
-     * @throws UnsupportedOperationException if it is an array of other elements than bytes
+     * @throws UnsupportedOperationException if the segment is an array of other elements than bytes
      */
     public static BsonWriter over(MemorySegment segment, long at, Malformed malformed) {
         long n = Math.min(segment.byteSize() - at, Integer.MAX_VALUE);

@@ -9,8 +9,8 @@ abstract class Utf8Segments {
     Utf8Segments() {}
 
     /**
-     * Writes a string into a segment. The same as {@link Utf8#encode(String, MemorySegment, long,
-     * Malformed)} with {@link Malformed#THROW}.
+     * Writes a string into a segment, as {@link Utf8#encode(String, MemorySegment, long,
+     * Malformed)} does with {@link Malformed#THROW}.
      *
      * @param s the string, without lone surrogates
      * @param dst the destination: a segment on or off the heap
@@ -25,11 +25,12 @@ abstract class Utf8Segments {
     }
 
     /**
-     * Writes a string into a segment, without a terminating NUL. Copies: one, the conversion into
-     * the segment.
+     * Writes a string into a segment, without a terminating NUL. The only copy is the conversion
+     * into the segment.
      *
-     * The bytes after the text may have been overwritten; if an exception is thrown, all bytes from
-     * {@code at} on. Space for exactly {@link Utf8#encodedLength} bytes is sufficient.
+     * <p>Bytes after the text may have been overwritten. After an exception, all bytes from {@code
+     * at} on may have been overwritten. Space for exactly {@link Utf8#encodedLength} bytes is
+     * sufficient.
      *
      * @param s the string
      * @param dst the destination: a segment on or off the heap
@@ -40,7 +41,7 @@ abstract class Utf8Segments {
      * @throws java.nio.BufferOverflowException if the text does not fit between {@code at} and the
      * segment's end
      * @throws MalformedTextException for a lone surrogate, with its index in the string, if {@code
-     * malformed} is THROW; also if the text would not fit
+     * malformed} is THROW. It is thrown even if the text would not fit
      * @throws IllegalArgumentException if the segment is read-only
      * @throws IllegalStateException if the segment's scope is closed
      * @throws WrongThreadException if the segment is confined to another thread
@@ -50,8 +51,8 @@ abstract class Utf8Segments {
     }
 
     /**
-     * Decodes a range of a segment. The same as {@link Utf8#decode(MemorySegment, long, long,
-     * Malformed)} with {@link Malformed#THROW}.
+     * Decodes a range of a segment, as {@link Utf8#decode(MemorySegment, long, long, Malformed)}
+     * does with {@link Malformed#THROW}.
      *
      * @param src the source: a segment on or off the heap
      * @param at the offset of the first byte, in bytes
@@ -65,9 +66,9 @@ abstract class Utf8Segments {
     }
 
     /**
-     * Decodes a range of a segment. Copies: as for {@link Utf8#decode(java.nio.ByteBuffer,
-     * Malformed)}, and one more of up to 8 KiB, or if the segment is an array of other elements
-     * than bytes.
+     * Decodes a range of a segment. The text is copied as by {@link
+     * Utf8#decode(java.nio.ByteBuffer, Malformed)}. It is copied once more if it has at most 8 KiB,
+     * or if the segment is an array of other elements than bytes.
      *
      * @param src the source: a segment on or off the heap
      * @param at the offset of the first byte, in bytes
@@ -86,8 +87,8 @@ abstract class Utf8Segments {
     }
 
     /**
-     * Returns true if a range of a segment is valid UTF-8: it encodes no surrogates and nothing
-     * past U+10FFFF, and has no overlong sequences.
+     * Returns true if a range of a segment is valid UTF-8: without surrogates, without overlong
+     * sequences, and without code points above U+10FFFF.
      *
      * @param src the segment
      * @param at the offset of the first byte, in bytes

@@ -31,11 +31,14 @@ import org.bson.BsonValue;
 import org.bson.types.Decimal128;
 import org.bson.types.ObjectId;
 
-/** Documents of every type, up to three levels deep. */
+/** Generates documents with values of every type, nested up to three levels deep. */
 final class BsonArbitraries {
     private BsonArbitraries() {}
 
-    /** Code points of all planes, as text; whether NUL is among them. */
+    /**
+     * Generates texts with code points of all planes. They contain NUL only if {@code withNul} is
+     * true.
+     */
     static Arbitrary<String> texts(boolean withNul) {
         Arbitrary<Integer> points = Arbitraries.oneOf(
                 Arbitraries.integers().between(withNul ? 0 : 1, 0x7F),

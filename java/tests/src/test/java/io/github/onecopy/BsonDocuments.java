@@ -40,14 +40,18 @@ import org.bson.io.OutputBuffer;
 import org.bson.types.Decimal128;
 import org.bson.types.ObjectId;
 
-/** Documents of the driver's, by its writer and reader and by ours, and the vectors that all
- * implementations share. */
+/**
+ * Writes and reads the driver's documents by the driver and by onecopy, and reads the test vectors
+ * that all implementations of this repository share.
+ */
 final class BsonDocuments {
     static final HexFormat HEX = HexFormat.of();
 
     private BsonDocuments() {}
 
-    /** A line of the vectors; the document is null of bytes that are none. */
+    /**
+     * A test vector: one line of the file. The document is null if the bytes are not valid BSON.
+     */
     record Vector(String name, byte[] bytes, BsonDocument document) {
         @Override
         public String toString() {
@@ -55,7 +59,7 @@ final class BsonDocuments {
         }
     }
 
-    /** All vectors of {@code tests/vectors/bson}. */
+    /** Reads all test vectors of {@code tests/vectors/bson}. */
     static List<Vector> vectors() throws IOException {
         List<Vector> vectors = new ArrayList<>();
         for (String line
@@ -70,7 +74,7 @@ final class BsonDocuments {
         return vectors;
     }
 
-    /** The folder above this one that has the vectors. */
+    /** Returns the root of the repository: the closest parent folder that has the test vectors. */
     static Path repository() {
         Path folder = Path.of("").toAbsolutePath();
         while (!Files.exists(folder.resolve("tests/vectors/bson"))) {
@@ -79,7 +83,7 @@ final class BsonDocuments {
         return folder;
     }
 
-    /** The complete document by the driver. */
+    /** Encodes a document by the driver. */
     static byte[] theirs(BsonDocument document) {
         return theirs(document, new BasicOutputBuffer()).toByteArray();
     }
@@ -91,26 +95,26 @@ final class BsonDocuments {
         return output;
     }
 
-    /** Read by the driver. */
+    /** Decodes a document by the driver. */
     static BsonDocument theirs(byte[] bytes) {
         try (BsonBinaryReader reader = new BsonBinaryReader(ByteBuffer.wrap(bytes))) {
             return new BsonDocumentCodec().decode(reader, DecoderContext.builder().build());
         }
     }
 
-    /** By our writer, into an output. */
+    /** Encodes a document by onecopy's writer into an output that grows. */
     static byte[] ours(BsonDocument document) {
         BsonOutput output = new BsonOutput(0, Integer.MAX_VALUE);
         write(BsonWriter.over(output), document);
         return output.toByteArray();
     }
 
-    /** Read by our reader. */
+    /** Decodes a document by onecopy's reader. */
     static BsonDocument ours(byte[] bytes) {
         return read(BsonReader.of(ByteBuffer.wrap(bytes)));
     }
 
-    /** An outermost document. */
+    /** Writes an outermost document by onecopy's writer. */
     static void write(BsonWriter writer, BsonDocument document) {
         writer.beginDocument();
         members(writer, document);
@@ -118,7 +122,10 @@ final class BsonDocuments {
         writer.finish();
     }
 
-    /** Every other element by {@link BsonWriter#name}, so that both ways to set a name are used. */
+    /**
+     * Writes the elements of a document. Every other name is set by {@link BsonWriter#name}, so
+     * that both ways to set a name are tested.
+     */
     private static void members(BsonWriter writer, BsonDocument document) {
         int i = 0;
         for (Map.Entry<String, BsonValue> member : document.entrySet()) {
@@ -227,7 +234,7 @@ final class BsonDocuments {
         }
     }
 
-    /** The rest of the document that was entered last. */
+    /** Reads the remaining elements of the innermost document that the reader has entered. */
     static BsonDocument read(BsonReader reader) {
         BsonDocument document = new BsonDocument();
         while (reader.next()) {

@@ -21,8 +21,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * The programs of the guide are compiled and run, and print the output on the page; the reference
- * names each type, method and reason.
+ * Compiles and runs the programs of the guide, and compares what they print with the output on the
+ * page. Also tests that the reference names each type, method and reason.
  */
 final class BsonGuideTest {
     private static final Pattern PROGRAM =
@@ -30,7 +30,7 @@ final class BsonGuideTest {
             "<!-- file: (\\w+)\\.java -->\n```java\n(.*?)\n```\n\n```text\n(.*?)\n```",
             Pattern.DOTALL);
 
-    /** A program in the guide: the class, its source, its output. */
+    /** A program in the guide: the name of its class, its source, and the output on the page. */
     record Program(String name, String source, String prints) {
         @Override
         public String toString() {
@@ -60,7 +60,7 @@ final class BsonGuideTest {
                 .toString()));
         command.addAll(List.of("-Dfile.encoding=UTF-8", "-Dstdout.encoding=UTF-8",
                 "-Dsun.stdout.encoding=UTF-8"));
-        // A program that does not use the driver runs without it.
+        // A program that does not import the driver must run without it on the class path.
         String path = program.source().contains("import org.bson")
                 ? before
                 : withoutTheDriver(before);
@@ -72,7 +72,7 @@ final class BsonGuideTest {
         assertEquals(program.prints(), Files.readString(printed, StandardCharsets.UTF_8).strip());
     }
 
-    /** Compiles one of the guide's programs into a folder. */
+    /** Compiles the guide's program with this class name into a folder. */
     static void compile(String name, Path folder) throws IOException {
         compile(programs().filter(program -> program.name().equals(name)).findFirst()
                 .orElseThrow(), folder);

@@ -18,9 +18,12 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Documents that were cut or changed: refused, or read as the driver reads them. */
+/**
+ * Reads documents that were truncated or changed. They must be refused, or read as the driver reads
+ * them.
+ */
 final class BsonHarmTest {
-    /** A member of each type. */
+    /** A document, as JSON, with an element of each type. */
     static final String ALL =
             "{'a': 1.5, 'b': 'Zürich', 'c': {'d': null}, 'e': [1, true], "
             + "'f': {'$binary': {'base64': 'AAEC', 'subType': '02'}}, "
@@ -106,8 +109,8 @@ final class BsonHarmTest {
     }
 
     /**
-     * Returns true for valid BSON; invalid BSON must not crash, hang or throw another exception,
-     * with and without reading the texts.
+     * Returns true if the bytes are valid BSON. Asserts that invalid BSON causes only a {@link
+     * BsonException}, both if texts are read with replacement and if they are checked.
      */
     private static boolean isTaken(ByteBuffer bytes) {
         boolean isRead;

@@ -14,7 +14,7 @@ import java.nio.channels.Channels;
 import java.nio.channels.WritableByteChannel;
 import org.junit.jupiter.api.Test;
 
-/** Documents in memory. */
+/** Tests documents in an output that grows. */
 final class BsonOutputTest {
     private static final BsonName A = BsonName.of("a");
 

@@ -14,7 +14,7 @@ import net.jqwik.api.Provide;
 import net.jqwik.api.constraints.IntRange;
 import org.bson.BsonDocument;
 
-/** Any document, against the driver's own writer and reader. */
+/** Compares random documents with the driver's writer and reader. */
 final class BsonPropertiesTest {
     private static final int TRIES = 300;
 
@@ -83,7 +83,8 @@ final class BsonPropertiesTest {
         assertThrows(BufferOverflowException.class, () -> BsonDocuments.write(writer, document));
         assertEquals(7, buffer.position());
         assertTrue(writer.writtenBytes() <= capacity);
-        // Up to its end the bytes are final, except for the lengths of the open documents.
+        // Nothing after the limit was overwritten, and the document can be written again from its
+        // start.
         writer.reset();
         buffer.clear();
         for (int i = 7 + capacity; i < buffer.limit(); i++) {

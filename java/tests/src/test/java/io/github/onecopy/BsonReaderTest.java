@@ -22,11 +22,14 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** The cursor, and the error of each fault. */
+/** Tests the movement of the reader, and the error for each kind of invalid BSON. */
 final class BsonReaderTest {
     private static final BsonName A = BsonName.of("a");
 
-    /** The bytes before the fault: 4 bytes of length and 12 of an element. */
+    /**
+     * The valid element, of 12 bytes, that precedes the fault. It follows the 4 bytes of the
+     * document's length.
+     */
     private static final String FIRST = "10 6265666f7265 00 01000000";
 
     private static final int AT = 16;
@@ -35,7 +38,7 @@ final class BsonReaderTest {
         return BsonDocuments.HEX.parseHex(digits.replace(" ", ""));
     }
 
-    /** A document of these elements. */
+    /** Returns a document that consists of these elements, which are given in hexadecimal. */
     private static byte[] document(String elements) {
         byte[] body = hex(elements);
         return ByteBuffer.allocate(body.length + 5).order(ByteOrder.LITTLE_ENDIAN)

@@ -14,7 +14,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** The vectors that all implementations of this repository share. */
+/** Tests the vectors that all implementations of this repository share. */
 final class BsonVectorsTest {
     static Stream<BsonDocuments.Vector> documents() throws IOException {
         return BsonDocuments.vectors().stream().filter(vector -> vector.document() != null);

@@ -22,7 +22,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Order, nesting, names, and destinations that are too small. */
+/** Tests the order of calls, nesting, names, and destinations that are too small. */
 final class BsonWriterTest {
     private static final BsonName A = BsonName.of("a");
     private static final BsonName NAME = BsonName.of("ключ");

@@ -18,7 +18,7 @@ import java.util.Random;
 import org.junit.jupiter.api.Test;
 
 final class DecodeTest {
-    /** Each class of sequences that RFC 3629 forbids, and sequences that are cut short. */
+    /** A sequence of each class that RFC 3629 forbids, and truncated sequences; in hexadecimal. */
     static final String[] INVALID = {
         "80", "BF", "C0", "C1BF", "C2", "C280BF", "E0", "E080", "E09FBF", "E0A0", "E1", "E180",
         "EDA080", "EDBFBF", "EF", "EFBF", "F0", "F08F", "F08FBFBF", "F09080", "F090", "F48FBF",
@@ -26,7 +26,7 @@ final class DecodeTest {
         "E4B8ADE4B8", "C380C3"
     };
 
-    /** The bytes as buffers of each kind, position 2 before them. */
+    /** Returns the bytes in a buffer of each kind, with position 2 and the limit at their end. */
     static List<ByteBuffer> buffers(byte[] bytes) {
         List<ByteBuffer> buffers = new ArrayList<>();
         for (ByteBuffer memory : new ByteBuffer[] {
@@ -42,7 +42,10 @@ final class DecodeTest {
         return buffers;
     }
 
-    /** The index at which the JDK's decoder stops; -1 if it does not. */
+    /**
+     * Returns the index of the first sequence that the JDK's decoder refuses; -1 if it refuses
+     * none.
+     */
     static long byTheJdk(byte[] bytes) {
         ByteBuffer src = ByteBuffer.wrap(bytes);
         CoderResult result = UTF_8.newDecoder()
@@ -71,7 +74,9 @@ final class DecodeTest {
         }
     }
 
-    /** As assertEquals, with a message that is readable for long texts too. */
+    /**
+     * Asserts that two texts are equal. The message of a failure is readable for long texts too.
+     */
     private static void assertSame(String expected, String found) {
         int at = 0;
         while (at < Math.min(expected.length(), found.length())

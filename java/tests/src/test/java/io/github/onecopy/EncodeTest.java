@@ -18,7 +18,8 @@ final class EncodeTest {
     private static final byte CANARY = 0x5A;
 
     /**
-     * Each kind of buffer with n bytes between position 3 and its limit, and more bytes after that.
+     * Functions that allocate a buffer of each kind, with n bytes between position 3 and its limit,
+     * and more bytes after the limit.
      */
     static final List<IntFunction<ByteBuffer>> BUFFERS = List.of(
             n -> ready(ByteBuffer.allocate(n + 8), 3, n),

@@ -36,15 +36,15 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Our documents go by mongo-java-driver to an independent server, which decodes and encodes them,
- * and return unchanged. The server keeps its documents in memory; it is an implementation of its
- * own, not MongoDB.
+ * Sends onecopy's documents by mongo-java-driver to a server, which decodes and encodes them, and
+ * tests that they return unchanged. The server keeps its documents in memory; it is an independent
+ * implementation, not MongoDB.
  */
 final class MongoDriverTest {
     private static final String[] TEXTS = {"", "Lodz", "Zürich", "Привет, мир", "東京都".repeat(400),
             "a 😀 b".repeat(50), "x".repeat(70_000)};
 
-    /** Vectors of types that this server does not support: it ends the connection. */
+    /** Test vectors with types that this server does not support: it closes the connection. */
     private static final Set<String> UNKNOWN =
             Set.of("binary 1", "binary 2", "binary 5", "binary 9", "binary 255", "pointer",
             "symbol", "code with scope");
@@ -77,7 +77,8 @@ final class MongoDriverTest {
                     .append("name", new BsonString(TEXTS[id])), output);
             cities.insertOne(new RawBsonDocument(output.asByteBuffer().array(), 0, output.size()));
         }
-        // The driver's own writer sends each query, and the server compares.
+        // The driver's writer encodes each query, and the server compares the text with the stored
+        // one.
         for (int id = 0; id < TEXTS.length; id++) {
             RawBsonDocument found = cities.find(Filters.eq("name", TEXTS[id])).first();
             assertEquals(id, found.getInt32("_id").getValue());

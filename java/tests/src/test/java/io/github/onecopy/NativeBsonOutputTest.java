@@ -19,7 +19,10 @@ import org.bson.io.OutputBuffer;
 import org.bson.types.ObjectId;
 import org.junit.jupiter.api.Test;
 
-/** The replacement of the driver's output: the same bytes, the same refusals. */
+/**
+ * Compares the replacement of the driver's output with the original: the same bytes, and the same
+ * exceptions.
+ */
 final class NativeBsonOutputTest {
     private static final String[] TEXTS = {"", "a", "Zürich", "Привет", "東京都".repeat(100), "😀 a 😀",
             "x".repeat(5000), "a longer one, of ASCII"};
@@ -69,8 +72,8 @@ final class NativeBsonOutputTest {
     }
 
     /**
-     * The exception of the calls; for a refusal of a NUL the original has written the bytes before
-     * it, which are removed.
+     * Executes a call; returns the name of its exception, or an empty text. Before the original
+     * refuses a NUL, it has written the bytes that precede the NUL; they are removed.
      */
     private static String outcome(OutputBuffer output, Consumer<OutputBuffer> call) {
         int before = output.getPosition();

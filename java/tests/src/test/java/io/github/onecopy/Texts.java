@@ -4,10 +4,15 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
 
-/** Texts that tests share: scripts, lengths around each threshold, lone surrogates, bytes that are
- * not UTF-8. */
+/**
+ * Texts that several tests use: of several scripts, of lengths around each threshold, with lone
+ * surrogates.
+ */
 final class Texts {
-    /** Around the loop, the arrays that are copied, the scratch and the chunks. */
+    /**
+     * Lengths in UTF-16 units around each threshold: of the plain loop, of the check for ASCII, of
+     * the scratch arrays, and of the parts of a long text.
+     */
     static final int[] LENGTHS = {
         0, 1, 2, 7, 8, 9, 15, 16, 17, 18, 31, 39, 40, 41, 63, 64, 65, 255, 256, 257, 511, 512, 513,
         1000, 8191, 8192, 8193, 16384, 20000, 70000
@@ -15,7 +20,7 @@ final class Texts {
 
     private Texts() {}
 
-    /** A text of each script and length. */
+    /** Returns a text of each script and each length. */
     static List<String> all() {
         List<String> texts = new ArrayList<>();
         for (int n : LENGTHS) {
@@ -26,7 +31,7 @@ final class Texts {
         return texts;
     }
 
-    /** A kind of characters of a text. */
+    /** The kinds of characters of which a text consists. */
     enum Script {
         ASCII {
             @Override
@@ -75,7 +80,10 @@ final class Texts {
                 return c < 0xD800 ? c : c + 0x800;
             }
         },
-        /** Wide characters whose low bytes are ASCII. */
+        /**
+         * Characters above U+00FF whose low byte is that of an ASCII character, and ASCII
+         * characters.
+         */
         LOW_BYTES_ASCII {
             @Override
             int character(Random random) {
@@ -83,7 +91,7 @@ final class Texts {
                 return random.nextInt(3) > 0 ? low : 0x100 * (1 + random.nextInt(0xD7)) + low;
             }
         },
-        /** One character that is not ASCII, near the end. */
+        /** ASCII characters, except for one character near the end. */
         LATE {
             @Override
             int character(Random random) {
@@ -102,7 +110,7 @@ final class Texts {
 
         abstract int character(Random random);
 
-        /** A text of {@code n} units. */
+        /** Returns a random text of {@code n} UTF-16 units. */
         String text(int n, Random random) {
             StringBuilder text = new StringBuilder(n);
             while (text.length() < n) {
@@ -117,14 +125,16 @@ final class Texts {
         }
     }
 
-    /** The text with the unit at {@code index} replaced. */
+    /** Returns {@code text} with the UTF-16 unit at {@code index} replaced by {@code unit}. */
     static String with(String text, int index, char unit) {
         StringBuilder changed = new StringBuilder(text);
         changed.setCharAt(index, unit);
         return changed.toString();
     }
 
-    /** The index of the first lone surrogate, by the definition; -1 if there is none. */
+    /**
+     * Returns the index of the first lone surrogate, found by its definition; -1 if there is none.
+     */
     static int firstLoneSurrogate(String s) {
         for (int i = 0; i < s.length(); i++) {
             char c = s.charAt(i);

@@ -16,7 +16,10 @@ import net.jqwik.api.Provide;
 import net.jqwik.api.constraints.Size;
 
 final class Utf8Properties {
-    /** Units of any kind, surrogates often; also in runs, so that every path is taken. */
+    /**
+     * Generates texts of random UTF-16 units, of which many are surrogates. They are preceded and
+     * followed by spaces, so that each path of the implementation is taken.
+     */
     @Provide
     Arbitrary<String> units() {
         Arbitrary<Character> unit = Arbitraries.oneOf(

@@ -15,7 +15,7 @@ import org.bson.BsonDocument;
 import org.bson.BsonString;
 import org.junit.jupiter.api.Test;
 
-/** A writer over memory segments. */
+/** Tests a writer into memory segments. */
 final class BsonSegmentsTest {
     private static final BsonDocument LONG = new BsonDocument("a",
             new BsonString("東京都".repeat(50)));

@@ -6,7 +6,8 @@ import java.nio.ByteBuffer;
 import java.util.Arrays;
 
 /**
- * The program of another JVM: prints the implementation in use, and if it returns the right bytes.
+ * A program that tests run in another JVM. It prints the implementation in use, and {@code right}
+ * if that implementation encodes and decodes correctly.
  */
 final class Child {
     private Child() {}

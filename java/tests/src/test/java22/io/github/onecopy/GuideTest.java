@@ -20,7 +20,9 @@ import javax.tools.ToolProvider;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Every Java snippet of the guides prints the output on the page. */
+/**
+ * Runs every Java snippet of the guides, and compares what it prints with the output on the page.
+ */
 final class GuideTest {
     private static final Pattern SNIPPET =
             Pattern.compile("```java\n(.*?)```\n\n```text\n(.*?)```", Pattern.DOTALL);
@@ -33,7 +35,7 @@ final class GuideTest {
     private static List<Snippet> snippets() throws Exception {
         Path guides = Path.of(System.getProperty("onecopy.guides"));
         List<Snippet> all = new ArrayList<>();
-        // The programs of `java-bson.md` are whole files: BsonGuideTest runs them.
+        // The programs of `java-bson.md` are whole files, which BsonGuideTest runs.
         String text = Files.readString(guides.resolve("java.md"));
         int written = text.split("```java\n", -1).length - 1;
         Matcher matcher = SNIPPET.matcher(text);

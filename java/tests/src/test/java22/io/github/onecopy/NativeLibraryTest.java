@@ -23,7 +23,10 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Each in a separate JVM, because a library is loaded once. */
+/**
+ * Tests the loading of the native library. Each test runs a separate JVM, because a JVM loads a
+ * library only once.
+ */
 final class NativeLibraryTest {
     private static final String ENABLED = "--enable-native-access=ALL-UNNAMED";
     private static final String OPENED = "--add-opens";
@@ -61,7 +64,7 @@ final class NativeLibraryTest {
         return new Ended(code, Files.readAllLines(out), Files.readString(err));
     }
 
-    /** Runs {@link Child}; {@code first} precedes the jar on the class path. */
+    /** Runs {@link Child} in another JVM. {@code first} is a class path that precedes the jar. */
     private Ended child(String first, String... options) throws Exception {
         String path = first + locationOf(Utf8.class) + ":" + locationOf(Child.class);
         List<String> all = new ArrayList<>(List.of(options));
@@ -100,7 +103,8 @@ final class NativeLibraryTest {
 
     @Test
     void whereAccessIsDeniedPureJavaServesAndNamesTheOption() throws Exception {
-        // Older ones deny everything that is not in a given list; the option came with 24.
+        // The option to deny access exists since JDK 24. Before, access is denied to all modules if
+        // a list of others is given.
         String deny = Runtime.version().feature() >= 24
                 ? "--illegal-native-access=deny"
                 : "--enable-native-access=java.base";
@@ -201,7 +205,10 @@ final class NativeLibraryTest {
         }
     }
 
-    /** A folder with a library that precedes the jar's, as the start of a class path. */
+    /**
+     * Creates a folder with another library; returns the folder as the start of a class path, so
+     * that this library is found before that of the jar.
+     */
     private String shadow(byte[] content, String checksum) throws IOException {
         Path folder = temporary.resolve("shadow");
         Path library = folder.resolve(LIBRARY);

@@ -11,9 +11,10 @@ import java.util.Arrays;
 import java.util.Random;
 
 /**
- * The program of another JVM, under the checks of JNI and with continuous garbage collection: any
- * text and bytes at any position of any destination, compared with the JDK, with checks of the
- * bytes around it. Arguments: the seed, the number of rounds.
+ * A program that a test runs in another JVM, with the checks of JNI and with continuous garbage
+ * collection. It encodes and decodes random texts at random positions of random destinations. It
+ * compares the results with those of the JDK, and checks that other bytes did not change.
+ * Arguments: the seed, and the number of rounds.
  */
 final class RandomCalls {
     private final Random random;
@@ -95,7 +96,7 @@ final class RandomCalls {
             byte[] after = segment.toArray(JAVA_BYTE);
             int end = at + (written ? expected.length : capacity);
             check(Arrays.equals(canaries, 0, at, after, 0, at));
-            // After the text only the bytes that may be overwritten have changed.
+            // Of the bytes after the text, only those before the limit may have changed.
             int from = Math.max(end, at + capacity);
             check(Arrays.equals(canaries, from, size, after, from, size));
         }

@@ -24,7 +24,9 @@ final class SegmentTest {
     private static final String[] TEXTS = {"", "a", "é", "漢字", "a".repeat(100), "é".repeat(100),
             "😀".repeat(1000)};
 
-    /** Each kind of segment of n bytes: off the heap, and over arrays. */
+    /**
+     * Functions that create a segment of n bytes of each kind: in native memory, and over arrays.
+     */
     private static final List<LongFunction<MemorySegment>> SEGMENTS = List.of(
             n -> Arena.ofAuto().allocate(n),
             n -> Arena.ofAuto().allocate(n + 5).asSlice(5),
@@ -95,7 +97,7 @@ final class SegmentTest {
         }
     }
 
-    /** The operations on a segment, and on buffers over it. */
+    /** All operations on a segment, and on buffers over it. */
     private static final List<Function<MemorySegment, Object>> USES = List.of(
             segment -> Utf8.encode("", segment, 0),
             segment -> Utf8.encode("a", segment, 0),
@@ -185,7 +187,7 @@ final class SegmentTest {
     void offsetsPastTwoGibibytesAreWrittenToAndReadFrom() {
         long at = (1L << 31) + 5;
         try (Arena arena = Arena.ofConfined()) {
-            // Zeroed memory of the kernel: only pages that are written to use memory.
+            // The kernel allocates a page of this memory only when it is written to.
             MemorySegment large = arena.allocate(at + 100_000);
             for (String text : TEXTS) {
                 long n = Utf8.encode(text, large, at);

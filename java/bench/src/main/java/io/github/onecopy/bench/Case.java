@@ -8,15 +8,16 @@ import org.openjdk.jmh.annotations.Setup;
 import org.openjdk.jmh.annotations.State;
 
 /**
- * Strings of one content and one length, gone through in turn so that no branch is learnt by heart:
- * 256 of 10 UTF-16 units, 64 of 100, 16 of 1000.
+ * The strings of one measurement, of one content and one length: 256 of 10 UTF-16 units, 64 of 100,
+ * 16 of 1000. A benchmark uses them one after the other, so that the processor cannot learn the
+ * branches of a single string.
  */
 @State(Scope.Thread)
 public class Case {
-    /** Each content, in the order of the table. */
+    /** The names of the contents, in the order of the table of results. */
     static final String[] CONTENTS = {"ascii", "latin1", "cyrillic", "cjk", "emoji"};
 
-    /** Each length, in UTF-16 units. */
+    /** The lengths, in UTF-16 units. */
     static final int[] LENGTHS = {10, 100, 1000};
 
     private static final long SEED = 9;
@@ -30,7 +31,7 @@ public class Case {
     private String[] texts;
     private int at;
 
-    /** For JMH. */
+    /** Creates an instance; JMH calls this constructor. */
     public Case() {}
 
     Case(String content, int length) {
@@ -39,7 +40,7 @@ public class Case {
         prepare();
     }
 
-    /** Makes the strings, the same ones in each process. */
+    /** Creates the strings. They are the same in each process, because the seed is fixed. */
     @Setup
     public void prepare() {
         Random random = new Random(SEED);
@@ -56,7 +57,7 @@ public class Case {
         }
     }
 
-    /** All texts, which {@link #next} returns one after the other. */
+    /** Returns all strings, which {@link #next} returns one after the other. */
     String[] texts() {
         return texts;
     }
@@ -66,7 +67,7 @@ public class Case {
         return texts[at];
     }
 
-    /** Bytes that hold any of them in UTF-8. */
+    /** Returns a number of bytes that is sufficient for each of the strings in UTF-8. */
     int capacity() {
         return 3 * length;
     }
@@ -79,8 +80,10 @@ public class Case {
         return all;
     }
 
-    /** One character: of text in that script, a fifth or so of which is in ASCII (of CJK and ASCII
-     * text none and all). */
+    /**
+     * Returns a random code point of the content. In Latin-1 text, four of five characters are
+     * ASCII; in Cyrillic text, one of five; in text with emoji, eight of nine; in CJK text, none.
+     */
     private int point(Random random) {
         return switch (content) {
             case "ascii" -> letter(random);

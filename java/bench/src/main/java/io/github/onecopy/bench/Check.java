@@ -34,8 +34,8 @@ public final class Check {
     private Check() {}
 
     /**
-     * Ends with an exception that names the path and the strings if one differs; else prints the
-     * implementation in use, and a count.
+     * Checks all paths. Throws an exception that names the path and the string if a result differs;
+     * otherwise prints the implementation in use, and the number of checks.
      */
     public static void main(String[] arguments) throws IOException {
         Check check = new Check();

@@ -8,8 +8,10 @@ import org.openjdk.jmh.annotations.Scope;
 import org.openjdk.jmh.annotations.Setup;
 import org.openjdk.jmh.annotations.State;
 
-/** UTF-8 to a string: by the JDK out of an array, by ours out of a buffer in the heap or outside of
- * it. */
+/**
+ * Decodes UTF-8 to a string: by the JDK from an array, and by onecopy from a heap buffer or a
+ * direct buffer.
+ */
 public class DecodeBenchmark {
     @State(Scope.Thread)
     public static class Arrays {
@@ -27,7 +29,7 @@ public class DecodeBenchmark {
         }
     }
 
-    /** Buffers of one kind. */
+    /** The UTF-8 of each string in a buffer of one kind, heap or direct. */
     public abstract static class Buffers {
         private ByteBuffer[] in;
         private int at;
@@ -70,7 +72,7 @@ public class DecodeBenchmark {
         return new String(arrays.next(), StandardCharsets.UTF_8);
     }
 
-    /** The JDK's way for bytes off the heap: into an array first. */
+    /** Decodes a direct buffer by the JDK, which requires a copy of its bytes in an array. */
     @Benchmark
     public String directNewString(Direct direct) {
         ByteBuffer in = direct.next();

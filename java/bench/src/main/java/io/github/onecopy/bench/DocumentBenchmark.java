@@ -19,8 +19,10 @@ import org.openjdk.jmh.annotations.Scope;
 import org.openjdk.jmh.annotations.Setup;
 import org.openjdk.jmh.annotations.State;
 
-/** A document of one string: by the driver's writer and by ours; and by the driver's codec into the
- * driver's output and ours. */
+/**
+ * Writes a BSON document with one string. The driver's writer is compared with that of onecopy, and
+ * the driver's output with that of onecopy under the driver's codec.
+ */
 public class DocumentBenchmark {
     static final String FIELD = "text";
     static final BsonName NAME = BsonName.of(FIELD);
@@ -28,7 +30,7 @@ public class DocumentBenchmark {
     private static final BsonDocumentCodec CODEC = new BsonDocumentCodec();
     private static final EncoderContext CONTEXT = EncoderContext.builder().build();
 
-    /** Bytes of a document around the one string. */
+    /** An upper bound of the number of bytes of a document without its string. */
     private static final int AROUND = 32;
 
     @State(Scope.Thread)
@@ -74,7 +76,7 @@ public class DocumentBenchmark {
         private final NativeBsonOutput out = new NativeBsonOutput();
     }
 
-    /** The strings as documents of the driver's. */
+    /** For each string, a document of the driver that contains it. */
     @State(Scope.Thread)
     public static class Documents {
         private BsonDocument[] all;

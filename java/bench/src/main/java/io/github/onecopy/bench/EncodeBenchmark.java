@@ -8,7 +8,9 @@ import org.openjdk.jmh.annotations.Scope;
 import org.openjdk.jmh.annotations.Setup;
 import org.openjdk.jmh.annotations.State;
 
-/** A string to UTF-8: by the JDK into a new array, by ours into a destination that is there. */
+/**
+ * Encodes a string as UTF-8: by the JDK into a new array, by onecopy into an existing destination.
+ */
 public class EncodeBenchmark {
     @State(Scope.Thread)
     public static class Heap {

@@ -12,7 +12,7 @@ import org.openjdk.jmh.annotations.Setup;
 import org.openjdk.jmh.annotations.State;
 import org.openjdk.jmh.annotations.TearDown;
 
-/** A string to UTF-8 in memory off the heap, by onecopy and by the JDK's methods for segments. */
+/** Encodes a string as UTF-8 in native memory, by onecopy and by the JDK's methods for segments. */
 public class SegmentBenchmark {
     @State(Scope.Thread)
     public static class Memory {
@@ -25,7 +25,9 @@ public class SegmentBenchmark {
             out = arena.allocate(texts.capacity() + 1);
         }
 
-        /** Checks the timed result afterwards, so that the check does not affect the profile. */
+        /**
+         * Checks the results after the measurement, so that the check does not affect the profile.
+         */
         @TearDown
         public void check(Case texts) {
             for (String text : texts.texts()) {
@@ -45,7 +47,7 @@ public class SegmentBenchmark {
         return Utf8.encode(texts.next(), memory.out, 0);
     }
 
-    /** The JDK writes a NUL after it, and `?` for a lone surrogate. */
+    /** The JDK's method writes a NUL after the string, and `?` for a lone surrogate. */
     @Benchmark
     public void setString(Case texts, Memory memory) {
         memory.out.setString(0, texts.next(), StandardCharsets.UTF_8);

@@ -11,22 +11,33 @@ import java.util.Objects;
 /**
  * Decodes UTF-8 to strings. A decoder has scratch arrays, so it is not thread-safe.
  *
- * <p>A string cannot be written to. So the text is converted into a scratch array, to Latin-1 or
- * UTF-16, whichever the string will contain, and the JDK copies it into the string.
+ * <p>A string cannot be written to. So the text is converted into a scratch array, and the JDK
+ * copies it from there into the string. The scratch array contains Latin-1 or UTF-16, like the
+ * string.
  */
 public final class Decoder {
-    /** The length of the longest text that the JDK decodes: a native call takes longer. */
+    /**
+     * The largest number of bytes that the JDK decodes: for such a short text, a native call takes
+     * longer.
+     */
     static final int SHORT_BYTES = 16;
 
-    /** The number of bytes of a part: the scratch arrays stay in the L1 cache. The result of a
-     * longer text needs a new array. */
+    /**
+     * The largest number of bytes that are converted at once, so that the scratch arrays stay in
+     * the L1 cache. The result of a longer text needs a new array.
+     */
     static final int CHUNK_BYTES = 8192;
 
-    /** The length of the longest text in an array that is checked for ASCII by Java: a native call
-     * takes longer. */
+    /**
+     * The largest number of bytes in an array that Java checks for ASCII: for such a short text, a
+     * native call takes longer.
+     */
     private static final int LOOKED_AT_BYTES = 256;
 
-    /** The number of bytes of a longer text in a direct buffer that are checked one by one. */
+    /**
+     * The number of bytes at the start of a longer text in a direct buffer that Java checks for
+     * ASCII.
+     */
     private static final int FIRST_BYTES = 32;
 
     private static final int REPLACEMENT = 0xFFFD;
@@ -47,8 +58,8 @@ public final class Decoder {
      * @param malformed the treatment of invalid sequences
      * @return the string
      * @throws IndexOutOfBoundsException if the range is not within {@code src}
-     * @throws MalformedTextException for an invalid sequence, with THROW; its index is counted from
-     * {@code at}
+     * @throws MalformedTextException for an invalid sequence, if {@code malformed} is THROW; its
+     * index is counted from {@code at}
      */
     public String decode(byte[] src, int at, int n, Malformed malformed) {
         Objects.checkFromIndexSize(at, n, src.length);
@@ -60,8 +71,8 @@ public final class Decoder {
             return new String(src, at, n, ISO_8859_1);
         }
         String s = decode(src, null, src[at + ascii], at, n, malformed);
-        // Malformed text is replaced by the JDK: for a surrogate of three bytes it has U+FFFD once,
-        // other decoders have it three times.
+        // Malformed text is replaced by the JDK, because decoders differ: for a surrogate encoded
+        // in three bytes, the JDK's result has U+FFFD once, that of other decoders three times.
         return s != null ? s : new String(src, at, n, UTF_8);
     }
 
@@ -74,8 +85,8 @@ public final class Decoder {
      * @param malformed the treatment of invalid sequences
      * @return the string
      * @throws IndexOutOfBoundsException if the range is not within {@code src}, below its limit
-     * @throws MalformedTextException for an invalid sequence, with THROW; its index is counted from
-     * {@code at}
+     * @throws MalformedTextException for an invalid sequence, if {@code malformed} is THROW; its
+     * index is counted from {@code at}
      */
     public String decode(ByteBuffer src, int at, int n, Malformed malformed) {
         Objects.checkFromIndexSize(at, n, src.limit());
@@ -87,16 +98,16 @@ public final class Decoder {
         if (s != null) {
             return s;
         }
-        // Short, ASCII, or malformed: a copy to an array takes less time than a segment of the
-        // buffer.
+        // The text is short, or ASCII, or malformed. A copy to an array takes less time than
+        // creating a segment of the buffer.
         byte[] copy = source(n);
         src.get(at, copy, 0, n);
         return decode(copy, 0, n, malformed);
     }
 
     /**
-     * Decodes text that is not ASCII; {@code lead} is its first byte that is not ASCII. One of
-     * {@code array} and {@code buffer} is null.
+     * Decodes text that is not ASCII. {@code lead} is its first byte that is not ASCII. The text is
+     * in {@code array} or in {@code buffer}; the other argument is null.
      *
      * @return the string; null if the text is malformed and the policy is REPLACE
      */
@@ -109,8 +120,8 @@ public final class Decoder {
                 return new String(latin1, 0, count, ISO_8859_1);
             }
         }
-        // The scratch array has a unit for each byte of a part: another thread may change the bytes
-        // meanwhile, so their number of units is not known.
+        // The scratch array has one UTF-16 unit for each byte. Another thread may change the bytes
+        // meanwhile, so a number of units that was computed before could be too small.
         char[] scratch = chars(Math.min(n, CHUNK_BYTES));
         char[] units = n <= CHUNK_BYTES ? scratch : new char[units(array, buffer, at, n)];
         int out = 0;
@@ -120,7 +131,7 @@ public final class Decoder {
                     ? Native.utf8ToUtf16(array, at + done, part, scratch, 0, scratch.length, 0)
                     : Native.utf8ToUtf16(buffer, at + done, part, scratch, 0, scratch.length, 0);
             if (count < 0) {
-                // There is space for each unit: the text is malformed.
+                // The scratch array is large enough for any valid text, so this text is malformed.
                 if (malformed == Malformed.THROW) {
                     throw Pure.invalid(done - 1 - count);
                 }
@@ -135,8 +146,10 @@ public final class Decoder {
         return new String(units, 0, out);
     }
 
-    /** Returns the number of UTF-16 units of a text, with a replacement for each malformed
-     * sequence. */
+    /**
+     * Returns the number of UTF-16 units of a text, where each malformed sequence counts as its
+     * replacement.
+     */
     private static int units(byte[] array, ByteBuffer buffer, int at, int n) {
         int units = 0;
         for (int done = 0; done < n; ) {
@@ -149,7 +162,7 @@ public final class Decoder {
         return units;
     }
 
-    /** Converts a text to Latin-1; returns its length, or -1 if it is not Latin-1 or not valid. */
+    /** Converts a text to Latin-1; returns its length, or -1 if it is malformed or not Latin-1. */
     private static int latin1(byte[] array, ByteBuffer buffer, int at, int n, byte[] dst) {
         int out = 0;
         for (int done = 0; done < n; ) {
@@ -168,8 +181,8 @@ public final class Decoder {
 
     /**
      * Returns the number of bytes before the first one that is not ASCII, or {@code n} if none was
-     * found. A short text is not checked. If a text fits into the scratch array, only its first
-     * bytes are checked.
+     * found. The search is not exhaustive: a short text is not searched, and of a text that fits
+     * into the scratch array only the first bytes are searched.
      */
     private static int asciiPrefix(ByteBuffer src, int at, int n) {
         if (n <= LOOKED_AT_BYTES || !Native.available()) {
@@ -208,7 +221,9 @@ public final class Decoder {
         return done;
     }
 
-    /** Returns the number of bytes of the next part, which ends before the start of a sequence. */
+    /**
+     * Returns the number of bytes to convert next. They end before the start of a UTF-8 sequence.
+     */
     private static int part(byte[] array, ByteBuffer buffer, int at, int done, int n) {
         if (n - done <= CHUNK_BYTES) {
             return n - done;
@@ -220,13 +235,14 @@ public final class Decoder {
                 return part - back;
             }
         }
-        // Four continuation bytes: no valid sequence has them, so the end of the part is
-        // irrelevant.
+        // No valid text has four continuation bytes in a row, so the text may be divided anywhere.
         return part;
     }
 
-    /** Decodes by {@code new String}, which replaces malformed sequences. If the result contains
-     * U+FFFD, the position of the first one is searched. */
+    /**
+     * Decodes by {@code new String}, which replaces malformed sequences by U+FFFD. With THROW, the
+     * text is checked if the result contains U+FFFD.
+     */
     private static String byTheJdk(byte[] src, int at, int n, Malformed malformed) {
         String s = new String(src, at, n, UTF_8);
         if (malformed == Malformed.THROW && s.indexOf(REPLACEMENT) >= 0) {
@@ -303,7 +319,10 @@ public final class Decoder {
         return chars;
     }
 
-    /** Returns an array for bytes that are not in an array. */
+    /**
+     * Returns a scratch array of at least {@code n} bytes, to which bytes of a buffer or segment
+     * are copied.
+     */
     byte[] source(int n) {
         if (n > CHUNK_BYTES) {
             return new byte[n];

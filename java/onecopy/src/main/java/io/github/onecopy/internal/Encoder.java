@@ -7,28 +7,35 @@ import java.nio.ByteBuffer;
 import java.util.Objects;
 
 /**
- * Writes strings as UTF-8 into destinations of the caller. Reusable, keeps its scratch, not
- * thread-safe; if strings are opened ({@link StringArrays}) and the native library is in use, it
- * has no scratch, and any number of threads may use one.
+ * Writes strings as UTF-8 into destinations of the caller. An encoder can be used again and keeps
+ * its scratch arrays, so it is not thread-safe. If strings are opened ({@link StringArrays}) and
+ * the native library is in use, {@code encode} uses no scratch array, and several threads may call
+ * it on one encoder.
  *
- * Short strings are encoded by a plain loop, strings known to be ASCII by copying their contents,
- * and all others by native calls, part by part. Nothing is published: no position moves, and bytes
- * after {@code at} may be overwritten even on failure.
+ * Short strings are encoded by a plain loop. Strings known to be ASCII are copied. All others are
+ * encoded by native calls, one for each part of the string. The encoder changes no position of a
+ * buffer. Bytes after {@code at} may be overwritten even if an exception is thrown.
  */
 public final class Encoder {
     /**
-     * Strings up to this many units are encoded by a plain loop: a native call costs more than it
-     * saves.
+     * The largest number of UTF-16 units of a string that a plain loop encodes: for such a short
+     * string, a native call takes longer.
      */
     static final int SHORT_UNITS = 16;
 
-    /** The units that are taken at once: the scratch stays in the L1 cache. */
+    /**
+     * The largest number of UTF-16 units converted at once, so that the scratch array stays in the
+     * L1 cache.
+     */
     static final int CHUNK_UNITS = 8192;
 
-    /** Up to this many units Java copies ASCII and checks it; a native call takes longer. */
+    /**
+     * The largest number of UTF-16 units of ASCII that Java checks and copies: a native call takes
+     * longer.
+     */
     static final int LOOKED_AT_UNITS = 256;
 
-    /** The scratch of a new encoder, in units. */
+    /** The length of a new encoder's scratch array, in UTF-16 units. */
     static final int FIRST_UNITS = 512;
 
     private char[] chars = new char[FIRST_UNITS];
@@ -46,11 +53,12 @@ public final class Encoder {
      * @param at the index of the first byte
      * @param limit the index after the last byte that may be written
      * @param malformed the treatment of lone surrogates
-     * @return the bytes written
+     * @return the number of bytes written
      * @throws IndexOutOfBoundsException if {@code at} and {@code limit} are not a range of {@code
      * dst}
-     * @throws BufferOverflowException if they do not fit
-     * @throws MalformedTextException for a lone surrogate, with THROW; it comes before an overflow
+     * @throws BufferOverflowException if the text does not fit
+     * @throws MalformedTextException for a lone surrogate, if {@code malformed} is THROW; it is
+     * thrown even if the text would not fit
      */
     public int encode(String s, byte[] dst, int at, int limit, Malformed malformed) {
         Objects.checkFromToIndex(at, limit, dst.length);
@@ -79,7 +87,10 @@ public final class Encoder {
         return encode(s, narrow, done, dst, at + done, limit, malformed) - at;
     }
 
-    /** Writes the units from {@code from} on; returns the index after the last byte written. */
+    /**
+     * Writes the string's UTF-16 units from {@code from} on. {@code narrow} is true if the string
+     * is stored as one byte per character. Returns the index after the last byte written.
+     */
     int encode(String s, boolean narrow, int from, byte[] dst, int at, int limit,
             Malformed malformed) {
         int n = s.length();
@@ -119,8 +130,8 @@ public final class Encoder {
     }
 
     /**
-     * Writes a string into a buffer, heap or direct; its position, limit and byte order are not
-     * changed.
+     * Writes a string into a heap or direct buffer. The buffer's position, limit and byte order are
+     * not changed.
      *
      * @param s the string
      * @param dst the destination, not read-only
@@ -128,12 +139,13 @@ public final class Encoder {
      * @param limit the index after the last byte that may be written, at most the buffer's own
      * limit
      * @param malformed the treatment of lone surrogates
-     * @return the bytes written
+     * @return the number of bytes written
      * @throws IndexOutOfBoundsException if {@code at} and {@code limit} are not a range of {@code
      * dst}
-     * @throws java.nio.ReadOnlyBufferException if it is read-only
-     * @throws BufferOverflowException if they do not fit
-     * @throws MalformedTextException for a lone surrogate, with THROW; it comes before an overflow
+     * @throws java.nio.ReadOnlyBufferException if the buffer is read-only
+     * @throws BufferOverflowException if the text does not fit
+     * @throws MalformedTextException for a lone surrogate, if {@code malformed} is THROW; it is
+     * thrown even if the text would not fit
      */
     public int encode(String s, ByteBuffer dst, int at, int limit, Malformed malformed) {
         Objects.checkFromToIndex(at, limit, dst.limit());
@@ -189,8 +201,8 @@ public final class Encoder {
     }
 
     /**
-     * Returns true if a string is known to be stored as one byte per character; the check is cheap
-     * if that is unlikely.
+     * Returns true if a string is known to be stored as one byte per character. The check first
+     * examines three characters, so it takes little time for a string that is not.
      */
     static boolean isNarrow(String s) {
         return StringArrays.OPEN ? StringArrays.isNarrow(s) : Latin1.form(s) != Latin1.Form.UNKNOWN;
@@ -200,7 +212,10 @@ public final class Encoder {
         return malformed == Malformed.REPLACE ? '?' : 0;
     }
 
-    /** The number of bytes that a call has written of the string from {@code from} on. */
+    /**
+     * Returns the number of bytes that a native call has written, or throws the exception for its
+     * error. {@code from} is the index of the first UTF-16 unit that was passed to the call.
+     */
     static int written(String s, int from, long result, Malformed malformed) {
         if (result >= 0) {
             return (int) result;
@@ -212,20 +227,27 @@ public final class Encoder {
         throw Pure.loneSurrogate(s.charAt(index), index);
     }
 
-    /** A lone surrogate takes precedence, at any index. */
+    /**
+     * Returns the exception for a text that does not fit. With THROW, throws the exception for a
+     * lone surrogate instead if there is one at or after {@code from}.
+     */
     static BufferOverflowException overflow(String s, int from, Malformed malformed) {
         Pure.length(s, from, s.length(), malformed);
         return new BufferOverflowException();
     }
 
-    /** Writes a part of a string to the beginning of {@link #bytes}, which is large enough for any,
-     * and from which the JDK copies. */
+    /**
+     * Writes a part of a string to the beginning of {@link #bytes}, which is enlarged if necessary;
+     * returns the number of bytes. The caller copies them from there.
+     */
     int encodePart(String s, int from, int to, Malformed malformed) {
         byte[] buffer = reserve(Pure.MOST_BYTES * (to - from));
         return part(s, isNarrow(s), from, to, buffer, 0, buffer.length, malformed);
     }
 
-    /** The number of bytes of a string, one for each lone surrogate. */
+    /**
+     * Returns the number of bytes of a string in UTF-8, where a lone surrogate counts as one byte.
+     */
     long length(String s) {
         int n = s.length();
         if (!Native.available()) {
@@ -241,7 +263,7 @@ public final class Encoder {
         return length;
     }
 
-    /** The end of the part that starts at {@code from}, without cutting a surrogate pair. */
+    /** Returns the end of the part that starts at {@code from}; no surrogate pair is divided. */
     static int cut(String s, int n, int from) {
         if (n - from <= CHUNK_UNITS) {
             return n;
@@ -250,7 +272,10 @@ public final class Encoder {
         return Character.isHighSurrogate(s.charAt(to - 1)) ? to - 1 : to;
     }
 
-    /** The bytes of a part of a narrow string, in a separate scratch array. */
+    /**
+     * Copies a part of a narrow string to a scratch array, one byte per character; returns this
+     * array.
+     */
     byte[] copied(String s, int from, int to) {
         int n = to - from;
         if (copies.length < n) {
@@ -260,7 +285,7 @@ public final class Encoder {
         return copies;
     }
 
-    /** The scratch array for at least {@code n} units. */
+    /** Returns the scratch array, which has at least {@code n} UTF-16 units. */
     char[] units(int n) {
         if (chars.length < n) {
             chars = new char[CHUNK_UNITS];

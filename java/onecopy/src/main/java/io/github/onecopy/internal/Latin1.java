@@ -5,13 +5,13 @@ import java.lang.invoke.VarHandle;
 import java.nio.ByteOrder;
 
 /**
- * ASCII, which strings store as UTF-8 does: bytes are copied out of the string and then checked
- * (decision 0102).
+ * Copies ASCII out of strings. A string stores ASCII with the same bytes as UTF-8, so the bytes are
+ * copied first and then checked (decision 0102).
  *
- * {@code String.getBytes(int, int, byte[], int)} copies them and nothing else, but silently
- * truncates wider characters. So the storage of the string is determined first; in the public API
- * its spliterator reveals it, whose class is named for the storage. In a JDK that names it
- * differently, this path is never used.
+ * <p>{@code String.getBytes(int, int, byte[], int)} copies the bytes, but truncates characters
+ * above U+00FF without an error. So it is first determined if the string is narrow: stored as one
+ * byte per character. In the public API, only the class of the string's spliterator reveals this.
+ * In a JDK in which this class has another name, strings are not copied in this way.
  */
 final class Latin1 {
     private static final String NARROW = "java.lang.StringLatin1$CharsSpliterator";
@@ -19,15 +19,17 @@ final class Latin1 {
             ByteOrder.LITTLE_ENDIAN);
     private static final long HIGH_BITS = 0x8080808080808080L;
 
-    /** Bytes copied before they are checked: for text that is not ASCII, no more is copied in vain.
+    /**
+     * The number of bytes that are copied before they are checked. For text that is not ASCII, no
+     * more bytes than these are copied in vain.
      */
     private static final int CHUNK = 1024;
 
     private static final int STEP = 32;
 
     /**
-     * The class of the spliterator over narrow strings; a class that no string has if the JDK's is
-     * another one.
+     * The class of a narrow string's spliterator. If its name is not the expected one, this is a
+     * class that no spliterator has.
      */
     private static final Class<?> SPLITERATOR = spliterator();
 
@@ -39,24 +41,28 @@ final class Latin1 {
     }
 
     /**
-     * Returns true if a string is stored as one byte per character, and so has none past U+00FF.
+     * Returns true if a string is narrow: stored as one byte per character, so without characters
+     * above U+00FF.
      */
     static boolean holds(String s) {
         return s.chars().spliterator().getClass() == SPLITERATOR;
     }
 
-    /** Facts about a string that need no scan. */
+    /** The facts about a string that are known without a scan of its characters. */
     enum Form {
-        /** It may be held in any way. */
+        /** The storage of the string is not known. */
         UNKNOWN,
-        /** It is held as one byte for each character. */
+        /** The string is stored as one byte per character. */
         NARROW,
-        /** It is, and the few characters that were checked are ASCII. */
+        /**
+         * The string is stored as one byte per character, and three of its characters are ASCII.
+         */
         LIKELY_ASCII;
     }
 
     /**
-     * Determines the storage of a string only if three of its characters suggest that it is narrow.
+     * Examines three characters of a string, and determines its storage only if these are in
+     * Latin-1.
      */
     static Form form(String s) {
         int n = s.length();
@@ -68,11 +74,11 @@ final class Latin1 {
     }
 
     /**
-     * Writes the first units of a narrow string as far as they are ASCII and fit; it may stop some
-     * units earlier.
+     * Writes the UTF-16 units at the start of a narrow string that are ASCII, as far as they fit.
+     * It may stop some units before the first one that is not ASCII.
      *
-     * @return the index of the first unit that is not written; bytes after it may be overwritten,
-     * up to {@code limit}
+     * @return the index of the first unit that was not written. Bytes of {@code dst} after the
+     * written ones may be overwritten, up to {@code limit}
      */
     static int ascii(String s, byte[] dst, int at, int limit) {
         int n = s.length();
@@ -95,7 +101,10 @@ final class Latin1 {
         s.getBytes(from, to, dst, at);
     }
 
-    /** The bytes before a step in which one is not ASCII, or all. */
+    /**
+     * Returns the number of bytes before the group of 32 bytes (a step) that contains the first
+     * byte which is not ASCII. Returns {@code n} if all bytes are ASCII.
+     */
     static int prefix(byte[] b, int at, int n) {
         int i = 0;
         for (; i <= n - STEP; i += STEP) {
@@ -120,7 +129,7 @@ final class Latin1 {
         return v < 0 ? 0 : n;
     }
 
-    /** Returns true if one of the step's bytes is not ASCII. */
+    /** Returns true if at least one of the 32 bytes from {@code at} on is not ASCII. */
     private static boolean isNotAscii(byte[] b, int at) {
         return ((word(b, at) | word(b, at + 8) | word(b, at + 16) | word(b, at + 24)) & HIGH_BITS)
                 != 0;

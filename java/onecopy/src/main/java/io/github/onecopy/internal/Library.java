@@ -13,7 +13,10 @@ import java.util.Locale;
 
 /** The native library, copied from the jar to a file that other users cannot change. */
 final class Library implements AutoCloseable {
-    /** The native library cannot be used; {@code Onecopy.nativeStatus()} returns the message. */
+    /**
+     * Reports why the native library cannot be used; {@code Onecopy.nativeStatus()} returns the
+     * message.
+     */
     static final class Absent extends Exception {
         private static final long serialVersionUID = 1L;
 
@@ -92,7 +95,8 @@ final class Library implements AutoCloseable {
             Files.deleteIfExists(file());
             Files.deleteIfExists(directory);
         } catch (IOException e) {
-            // If this fails too, the directory of temporary files keeps a file.
+            // If the deletion at the exit of the JVM fails too, a file remains in the directory of
+            // temporary files.
             directory.toFile().deleteOnExit();
         }
     }

@@ -3,16 +3,20 @@ package io.github.onecopy.internal;
 import java.nio.ByteBuffer;
 
 /**
- * The native library on JDK 17 to 21: not available. For JDK 22 and newer the jar has a class with
- * the same members that loads it; no other class uses method handles.
+ * The interface to the native library on JDK 17 to 21, on which the library is not available. For
+ * JDK 22 and newer, the jar has another version of this class with the same members, which loads
+ * the library. No other class uses method handles to call it.
  *
  * <p>The results are those of the C functions: a count, or {@code -1 - k} for malformed text at
- * unit k, or {@link #NO_ROOM}. The callers have checked each range: an array's against the array's
- * length, a buffer's against its capacity. No range is longer than {@link #MOST_UNITS}: while a
- * call runs, no garbage is collected.
+ * unit k, or {@link #NO_ROOM}. The callers have checked each range: that of an array against its
+ * length, that of a buffer against its capacity. No range is longer than {@link #MOST_UNITS},
+ * because the garbage collector cannot run during a call.
  */
 public final class Native {
-    /** The longest range of a call, in units of its source: a few microseconds' work. */
+    /**
+     * The length of the longest range of a call, in units of its source. A call takes a few
+     * microseconds.
+     */
     public static final int MOST_UNITS = 1 << 16;
 
     /** The result of a call whose destination is too small. */
@@ -30,9 +34,9 @@ public final class Native {
     }
 
     /**
-     * Which path serves, and why.
+     * Describes the implementation in use, and the reason for it.
      *
-     * @return a line
+     * @return a text of one line
      */
     public static String status() {
         return "pure Java: JDK " + Runtime.version().feature()

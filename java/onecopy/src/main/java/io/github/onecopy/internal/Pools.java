@@ -6,12 +6,15 @@ import java.nio.ReadOnlyBufferException;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 
-/** Encoders and decoders for callers without their own. */
+/** The pools of encoders and decoders, for callers that have none. */
 public final class Pools {
-    /** The greatest length of an array in the JVM. */
+    /** The length of the longest array in the JVM. */
     static final int MOST_BYTES = Integer.MAX_VALUE - 8;
 
-    /** The encoder for strings that are opened, if it needs no scratch; null if it does. */
+    /**
+     * An encoder that all threads share, because it uses no scratch array: strings are opened, and
+     * the native library is in use. Otherwise null.
+     */
     static final Encoder OPENED = StringArrays.OPEN && Native.available() ? new Encoder() : null;
 
     static final Pool<Encoder> ENCODERS = new Pool<>(Encoder::new);
@@ -23,7 +26,7 @@ public final class Pools {
      * See {@link io.github.onecopy.Utf8#encodedLength}.
      *
      * @param s the string
-     * @return bytes
+     * @return the number of bytes
      */
     public static long encodedLength(String s) {
         if (s.length() <= Encoder.SHORT_UNITS || !Native.available()) {
@@ -40,16 +43,16 @@ public final class Pools {
      *
      * @param s the string
      * @param dst the destination
-     * @param at the first index
-     * @param limit the index after the last
-     * @param malformed the policy
-     * @return the bytes written
+     * @param at the index of the first byte
+     * @param limit the index after the last byte that may be written
+     * @param malformed the treatment of lone surrogates
+     * @return the number of bytes written
      */
     public static int encode(String s, ByteBuffer dst, int at, int limit, Malformed malformed) {
         if (OPENED != null) {
             return OPENED.encode(s, dst, at, limit, malformed);
         }
-        // Work that needs no encoder is done without one.
+        // Short strings and ASCII are written without an encoder from the pool.
         int n = s.length();
         if (dst.hasArray()) {
             byte[] array = dst.array();
@@ -88,12 +91,13 @@ public final class Pools {
      * See {@link io.github.onecopy.Utf8#encodeToBytes}.
      *
      * @param s the string
-     * @param malformed the policy
-     * @return its UTF-8
+     * @param malformed the treatment of lone surrogates
+     * @return the UTF-8 of the string
      */
     public static byte[] encodeToBytes(String s, Malformed malformed) {
         if (Latin1.form(s) == Latin1.Form.LIKELY_ASCII) {
-            // For an array nothing is faster: the JVM copies its own array.
+            // For a result in a new array, this is the fastest way: the JVM copies the array inside
+            // the string.
             return s.getBytes(StandardCharsets.UTF_8);
         }
         int n = s.length();
@@ -119,9 +123,9 @@ public final class Pools {
      * See {@link Decoder#decode(ByteBuffer, int, int, Malformed)}.
      *
      * @param src the source
-     * @param at the first index
+     * @param at the index of the first byte
      * @param n the number of bytes
-     * @param malformed the policy
+     * @param malformed the treatment of invalid sequences
      * @return the string
      */
     public static String decode(ByteBuffer src, int at, int n, Malformed malformed) {
@@ -135,9 +139,9 @@ public final class Pools {
      * See {@link Decoder#indexOfInvalid(ByteBuffer, int, int)}.
      *
      * @param src the bytes
-     * @param at the first index
+     * @param at the index of the first byte
      * @param n the number of bytes
-     * @return the index, or -1
+     * @return the number of bytes before the first invalid sequence, or -1
      */
     public static long indexOfInvalid(ByteBuffer src, int at, int n) {
         Decoder decoder = DECODERS.take();

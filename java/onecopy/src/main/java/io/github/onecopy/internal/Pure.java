@@ -5,17 +5,22 @@ import io.github.onecopy.MalformedTextException;
 import java.nio.BufferOverflowException;
 import java.nio.ByteBuffer;
 
-/** UTF-8 (RFC 3629) in plain loops: for short texts, as the fallback without the native library,
- * and as the reference implementation of the tests. */
+/**
+ * Converts UTF-8 (RFC 3629) in plain loops. These are used for short texts, if the native library
+ * is not available, and as the reference implementation of the tests.
+ */
 final class Pure {
     private Pure() {}
 
-    /** The maximal number of bytes of a UTF-16 unit; a pair has four for two. */
+    /**
+     * The largest number of bytes for one UTF-16 unit. A surrogate pair has four bytes for two
+     * units.
+     */
     static final int MOST_BYTES = 3;
 
     /**
-     * Writes the units {@code from..to} of a string, best for short ones: without an intermediate
-     * array.
+     * Writes the UTF-16 units {@code from..to} of a string without an intermediate array, which is
+     * the fastest way for short strings.
      *
      * @return the index in {@code dst} after the last byte written
      */
@@ -49,8 +54,8 @@ final class Pure {
     }
 
     /**
-     * Writes a short string into a direct buffer, byte by byte: cheaper than an intermediate array
-     * up to some 16 units.
+     * Writes a short string into a direct buffer, byte by byte. Up to about 16 UTF-16 units, this
+     * takes less time than an intermediate array.
      *
      * @return the index in {@code dst} after the last byte written
      */
@@ -85,13 +90,16 @@ final class Pure {
         return out;
     }
 
-    /** Returns true if a surrogate at {@code i} is the first half of a pair before {@code to}. */
+    /**
+     * Returns true if {@code c}, at the index {@code i}, is the first half of a surrogate pair that
+     * ends before {@code to}.
+     */
     static boolean isPair(String s, char c, int i, int to) {
         return Character.isHighSurrogate(c) && i + 1 < to
                 && Character.isLowSurrogate(s.charAt(i + 1));
     }
 
-    /** Ensures space for a short string. */
+    /** Throws an exception if the UTF-8 of a string is longer than {@code capacity} bytes. */
     static void checkCapacity(String s, long capacity, Malformed malformed) {
         int n = s.length();
         if (capacity < (long) MOST_BYTES * n && capacity < length(s, 0, n, malformed)) {
@@ -100,11 +108,11 @@ final class Pure {
     }
 
     /**
-     * Writes the units {@code from..to} of an array that holds a string's from its index {@code
-     * base} on.
+     * Writes the UTF-16 units {@code from..to} of an array, which contains those of a string.
+     * {@code base} is the string's index of the first unit in the array, for the exception.
      *
-     * @return the index in {@code dst} after the last byte written; {@link #MOST_BYTES} per unit
-     * must fit
+     * @return the index in {@code dst} after the last byte written; the caller has ensured space
+     * for {@link #MOST_BYTES} per unit
      */
     static int encode(char[] s, int from, int to, byte[] dst, int at, Malformed malformed,
             int base) {
@@ -141,7 +149,7 @@ final class Pure {
         return out + 4;
     }
 
-    /** The replacement of a lone surrogate, or the exception. */
+    /** Returns the replacement of a lone surrogate, or throws the exception for it. */
     static byte lone(char c, int index, Malformed malformed) {
         if (malformed == Malformed.THROW) {
             throw loneSurrogate(c, index);
@@ -158,7 +166,7 @@ final class Pure {
                 index);
     }
 
-    /** The number of bytes of the units {@code from..to}. */
+    /** Returns the number of bytes of the UTF-16 units {@code from..to} in UTF-8. */
     static long length(String s, int from, int to, Malformed malformed) {
         long n = to - from;
         for (int i = from; i < to; i++) {
@@ -183,7 +191,7 @@ final class Pure {
     }
 
     /**
-     * The position of the first error in UTF-8.
+     * Finds the first malformed sequence in a range of UTF-8.
      *
      * @return the number of bytes before the first malformed sequence, or -1
      */
@@ -205,8 +213,8 @@ final class Pure {
     }
 
     /**
-     * The number of bytes of the sequence at {@code i}, which is not ASCII: 2 to 4, or -1 if it is
-     * malformed (RFC 3629, section 4).
+     * Returns the number of bytes of the sequence at the index {@code i}, which is not ASCII: 2 to
+     * 4, or -1 if it is malformed (RFC 3629, section 4).
      */
     private static int width(byte[] src, int i, int end) {
         int first = src[i] & 0xFF;

@@ -9,11 +9,13 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 
 /**
- * The arrays of strings, if the JVM was started with them open (decision 0103): {@code --add-opens
- * java.base/java.lang=ALL-UNNAMED}. Encoding from there needs no scratch array.
+ * Accesses the arrays inside strings, if the JVM option {@code --add-opens
+ * java.base/java.lang=ALL-UNNAMED} permits it (decision 0103). An encoder that reads from them
+ * needs no scratch array.
  *
- * The layout is verified once with known strings; if it is not as expected, or closed, {@link
- * #OPEN} is false and nothing else of this class may be used. An opened array is only read.
+ * <p>The layout is verified once with known strings. If it is not as expected, or if access is not
+ * permitted, {@link #OPEN} is false, and no other member of this class may be used. The arrays are
+ * only read.
  */
 public final class StringArrays {
     private static final VarHandle LONGS = MethodHandles.byteArrayViewVarHandle(long[].class,
@@ -48,8 +50,11 @@ public final class StringArrays {
         }
     }
 
-    /** One byte for each character up to U+00FF, else two in the machine's order; with
-     * -XX:-CompactStrings always two. */
+    /**
+     * Returns true if strings have the expected layout: one byte per character if all are at most
+     * U+00FF, otherwise two bytes per UTF-16 unit in the machine's byte order. With
+     * -XX:-CompactStrings, all strings have two bytes per unit.
+     */
     private static boolean isAsExpected() {
         byte[] narrow = bytes("a\u00E9");
         byte[] wide = bytes("a\u0434");
@@ -62,7 +67,7 @@ public final class StringArrays {
                 && wide[little ? 3 : 2] == 0x04;
     }
 
-    /** The array, which must not be written to. */
+    /** Returns the array inside a string, which must not be written to. */
     static byte[] bytes(String s) {
         return (byte[]) VALUE.get(s);
     }
@@ -71,7 +76,7 @@ public final class StringArrays {
         return bytes(s).length == s.length();
     }
 
-    /** Copies the contents of an ASCII string; returns the number of bytes. */
+    /** Copies the bytes of an ASCII string to {@code dst}; returns their number. */
     static int copy(String s, byte[] dst, int at, int limit) {
         byte[] held = bytes(s);
         int n = held.length;
@@ -112,7 +117,10 @@ public final class StringArrays {
         return n == s.length() && !hasNegatives(held, n);
     }
 
-    /** By the JDK's own method, which compilers replace by an instruction or two. */
+    /**
+     * Returns true if one of the first {@code n} bytes is negative. The JDK's method is called,
+     * because compilers replace it by a few vector instructions.
+     */
     private static boolean hasNegatives(byte[] held, int n) {
         try {
             return (boolean) HAS_NEGATIVES.invokeExact(held, 0, n);

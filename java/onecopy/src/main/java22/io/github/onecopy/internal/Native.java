@@ -16,18 +16,21 @@ import java.util.Arrays;
 import java.util.Objects;
 
 /**
- * The native library: the only class that loads it, holds its handles and calls it. The signatures
- * are those of {@code crates/capi/include/onecopy.h}.
+ * The interface to the native library. Only this class loads the library and calls its functions.
+ * Their signatures are those of {@code crates/capi/include/onecopy.h}.
  *
  * <p>The results are those of the C functions: a count, or {@code -1 - k} for malformed text at
- * unit k, or {@link #NO_ROOM}. The callers have checked each range: an array's against the array's
- * length, a buffer's against its capacity; each segment that is made here checks it once more. No
- * range is longer than {@link #MOST_UNITS}: the calls are critical ones, which access arrays in
- * place, and while one runs no garbage is collected.
+ * unit k, or {@link #NO_ROOM}. The callers have checked each range: that of an array against its
+ * length, that of a buffer against its capacity. Each segment that is created here checks the range
+ * again. The calls are critical ones, which access arrays in place, so the garbage collector cannot
+ * run during a call. Therefore no range is longer than {@link #MOST_UNITS}.
  */
 @SuppressWarnings("restricted") // The purpose of this class.
 public final class Native {
-    /** The longest range of a call, in units of its source: a few microseconds' work. */
+    /**
+     * The length of the longest range of a call, in units of its source. A call takes a few
+     * microseconds.
+     */
     public static final int MOST_UNITS = 1 << 16;
 
     /** The result of a call whose destination is too small. */
@@ -38,7 +41,7 @@ public final class Native {
 
     private static final String STATUS;
     private static final boolean AVAILABLE;
-    // Each static final, so that the compiler sees the very function.
+    // Each handle is static and final, so that compilers treat its function as a constant.
     private static final MethodHandle UTF8_LENGTH;
     private static final MethodHandle UTF16_TO_UTF8;
     private static final MethodHandle LATIN1_TO_UTF8;
@@ -78,16 +81,16 @@ public final class Native {
     /**
      * Returns true if the library is loaded.
      *
-     * @return true if it is
+     * @return true if the library is loaded
      */
     public static boolean available() {
         return AVAILABLE;
     }
 
     /**
-     * Which path serves, and why.
+     * Describes the implementation in use, and the reason for it.
      *
-     * @return a line
+     * @return a text of one line
      */
     public static String status() {
         return STATUS;
@@ -117,9 +120,9 @@ public final class Native {
     }
 
     /**
-     * Sees to it that all classes in the signatures of a segment's constructors are loaded. Before
-     * they are, compilers do not inline these, and each segment of a call is an object (96 bytes a
-     * call, 8 ns).
+     * Loads all classes that are in the signatures of the constructors of segments, by creating a
+     * segment. Compilers do not inline these constructors before the classes are loaded. Each
+     * segment of a call would then be an object on the heap (96 bytes and 8 ns per call).
      */
     private static void loadWhatCompilersLookAt() {
         try (Arena arena = Arena.ofConfined()) {
@@ -137,7 +140,10 @@ public final class Native {
         }
     }
 
-    /** A critical call that accesses arrays in place; null if there is no library. */
+    /**
+     * Returns the handle of a function, whose calls are critical ones that access arrays in place;
+     * null if the library is not loaded.
+     */
     private static MethodHandle handle(SymbolLookup found, MemoryLayout result, String name,
             MemoryLayout... arguments) {
         if (found == null) {
@@ -150,7 +156,10 @@ public final class Native {
                         Linker.Option.critical(true));
     }
 
-    /** A conversion: source, index, count, destination, index, capacity, and further arguments. */
+    /**
+     * Returns the handle of a conversion. Its arguments are the source, an index in it, the number
+     * of units, the destination, an index in it, its capacity, and the arguments {@code more}.
+     */
     private static MethodHandle handle(SymbolLookup found, String name, MemoryLayout... more) {
         MemoryLayout[] ranges = {ADDRESS, JAVA_LONG, JAVA_LONG, ADDRESS, JAVA_LONG, JAVA_LONG};
         MemoryLayout[] arguments = Arrays.copyOf(ranges, ranges.length + more.length);
@@ -182,7 +191,7 @@ public final class Native {
                 position, capacity, replacement);
     }
 
-    /** Up to the end of the segment. */
+    /** Converts into the bytes from {@code to} up to the end of the segment. */
     static long utf16ToUtf8(char[] src, int at, int n, MemorySegment dst, long to,
             int replacement) {
         check(src, at, n);
@@ -190,7 +199,7 @@ public final class Native {
         return utf16ToUtf8(MemorySegment.ofArray(src), at, n, dst, to, capacity, replacement);
     }
 
-    /** Of the array that a string holds: two bytes a unit. */
+    /** Converts from the array inside a string, which has two bytes for each UTF-16 unit. */
     static long utf16ToUtf8(byte[] src, int at, int n, byte[] dst, int to, int capacity,
             int replacement) {
         checkStringArray(src, at, n);
@@ -239,7 +248,7 @@ public final class Native {
                 position, capacity);
     }
 
-    /** Up to the end of the segment. */
+    /** Converts into the bytes from {@code to} up to the end of the segment. */
     static long latin1ToUtf8(byte[] src, int at, int n, MemorySegment dst, long to) {
         check(src, at, n);
         long capacity = capacity(dst, to);
@@ -353,9 +362,9 @@ public final class Native {
         }
     }
 
-    // Segments of whole arrays and buffers, for calls that take a position in them, made where they
-    // are used: compilers eliminate such an object only if its last constructor is at most fifteen
-    // calls deep.
+    // The calls that take an index get segments of whole arrays and buffers. These segments are
+    // created directly before the call: compilers eliminate such an object only if its last
+    // constructor is at most fifteen calls deep.
 
     private static void check(byte[] array, int at, int n) {
         Objects.checkFromIndexSize(at, n, array.length);
@@ -369,7 +378,10 @@ public final class Native {
         Objects.checkFromIndexSize(at, n, array.length / 2);
     }
 
-    /** The position in the segment over a buffer, which starts at the buffer's position. */
+    /**
+     * Converts an index in a buffer to an index in the segment over the buffer, which starts at the
+     * buffer's position.
+     */
     private static int positionIn(ByteBuffer buffer, int at, int n) {
         return Objects.checkFromIndexSize(at - buffer.position(), n, buffer.remaining());
     }
@@ -392,8 +404,8 @@ public final class Native {
     }
 
     /**
-     * A result that is a count or the position of malformed text; others are bugs of this class or
-     * the library.
+     * Returns a result that is a count, the position of malformed text, or {@link #NO_ROOM}. Throws
+     * an exception for any other result, which means a bug in this class or in the library.
      */
     private static long known(long result) {
         if (result != NO_ROOM && result < -1L - MOST_UNITS) {
@@ -403,7 +415,10 @@ public final class Native {
         return result;
     }
 
-    /** The exception of a call: of a closed or foreign segment, a runtime exception. */
+    /**
+     * Returns the exception to be thrown after a failed call. A closed segment, or one of another
+     * thread, causes a runtime exception, which is returned unchanged.
+     */
     private static RuntimeException thrown(Throwable e) {
         if (e instanceof RuntimeException exception) {
             return exception;

@@ -11,11 +11,12 @@ import java.nio.ByteOrder;
 import java.util.Objects;
 
 /**
- * Memory segments as buffers for the encoder and the decoder; the part past 2 GiB is converted part
- * by part.
+ * Encodes strings into memory segments, and decodes and checks UTF-8 in them. The decoder gets a
+ * segment as a buffer. A segment that is only checked may be longer than a buffer can be, so it is
+ * checked part by part.
  */
 public final class Segments {
-    /** The greatest size of a buffer over a segment; a few bytes less than 2 GiB. */
+    /** The size in bytes of the largest buffer over a segment: a few bytes less than 2 GiB. */
     private static final long MOST_BYTES = Integer.MAX_VALUE - 8;
 
     private static final ValueLayout.OfShort SHORT =
@@ -32,9 +33,9 @@ public final class Segments {
      *
      * @param s the string
      * @param dst the destination
-     * @param at the offset
-     * @param malformed the policy
-     * @return the bytes written
+     * @param at the offset of the first byte, in bytes
+     * @param malformed the treatment of lone surrogates
+     * @return the number of bytes written
      */
     public static long encode(String s, MemorySegment dst, long at, Malformed malformed) {
         if (dst.isReadOnly()) {
@@ -44,7 +45,7 @@ public final class Segments {
         Objects.checkFromToIndex(at, size, size);
         int n = s.length();
         if (n == 0) {
-            // Checks that the segment may be written to.
+            // An empty copy checks that the segment is open and may be accessed by this thread.
             MemorySegment.copy(NOTHING, 0, dst, JAVA_BYTE, at, 0);
             return 0;
         }
@@ -100,8 +101,9 @@ public final class Segments {
     }
 
     /**
-     * As {@link Pure#encode(String, java.nio.ByteBuffer, int, int, Malformed)}, up to the end of
-     * the segment; a store or two for each character, because each checks if the segment is alive.
+     * Writes a short string into a segment, as {@link Pure#encode(String, java.nio.ByteBuffer, int,
+     * int, Malformed)} does into a buffer. Each store checks if the segment is open, so several
+     * bytes are written by one store.
      */
     private static long brief(String s, MemorySegment dst, long at, Malformed malformed) {
         int n = s.length();
@@ -135,9 +137,9 @@ public final class Segments {
      * See {@code Utf8.decode(MemorySegment, long, long, Malformed)}.
      *
      * @param src the source
-     * @param at the offset
+     * @param at the offset of the first byte, in bytes
      * @param n the number of bytes
-     * @param malformed the policy
+     * @param malformed the treatment of invalid sequences
      * @return the string
      */
     public static String decode(MemorySegment src, long at, long n, Malformed malformed) {
@@ -160,16 +162,16 @@ public final class Segments {
      * See {@code Utf8.indexOfInvalid(MemorySegment, long, long)}.
      *
      * @param src the bytes
-     * @param at the offset
+     * @param at the offset of the first byte, in bytes
      * @param n the number of bytes
-     * @return the index, or -1
+     * @return the number of bytes before the first invalid sequence, or -1
      */
     public static long indexOfInvalid(MemorySegment src, long at, long n) {
         Objects.checkFromIndexSize(at, n, src.byteSize());
         long done = 0;
         while (n - done > MOST_BYTES) {
-            // Back to the start of a sequence; if none is near, the first bytes are already
-            // invalid.
+            // The part ends before the start of a UTF-8 sequence. If no start is within the last
+            // four bytes, the part is invalid anyway.
             int part = (int) MOST_BYTES;
             for (int back = 0; back < 4 && isContinuation(src, at + done + part); back++) {
                 part--;
@@ -190,8 +192,8 @@ public final class Segments {
     }
 
     /**
-     * A buffer over a part of a segment; over a copy if the segment is an array of other
-     * primitives.
+     * Returns a buffer over a part of a segment. If the segment is an array of other elements than
+     * bytes, the buffer is over a copy.
      */
     private static ByteBuffer buffer(MemorySegment src, long at, int n) {
         MemorySegment part = src.asSlice(at, n);
@@ -204,7 +206,10 @@ public final class Segments {
         return ByteBuffer.wrap(part.toArray(JAVA_BYTE));
     }
 
-    /** A read-only segment does not reveal its array. */
+    /**
+     * Returns a buffer over a read-only segment. Such a segment does not reveal the type of its
+     * array, so it is copied if no buffer over it can be created.
+     */
     private static ByteBuffer readOnly(MemorySegment part) {
         try {
             return part.asByteBuffer();

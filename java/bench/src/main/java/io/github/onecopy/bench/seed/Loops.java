@@ -4,14 +4,14 @@ import java.io.ByteArrayOutputStream;
 import java.nio.ByteBuffer;
 
 /**
- * The loop of the post, a code point at a time and a byte at a time, into one kind of destination
- * each. The texts have no lone surrogate. Each returns the number of bytes, as the driver's method
- * did.
+ * The loop of the blog post that this benchmark repeats: it encodes one code point at a time, and
+ * writes one byte at a time. Each method has another kind of destination. The texts have no lone
+ * surrogate. Each method returns the number of bytes, as the driver's method did.
  */
 final class Loops {
     private Loops() {}
 
-    /** The post's: one call of {@code write} for each byte. */
+    /** The loop as in the post: {@code write} is called for each byte. */
     static int into(ByteArrayOutputStream out, String text) {
         int units = text.length();
         int bytes = 0;
@@ -41,7 +41,7 @@ final class Loops {
         return bytes;
     }
 
-    /** The same loop; a byte is stored where the method before calls {@code write}. */
+    /** The same loop, which stores each byte in an array instead of calling {@code write}. */
     static int into(byte[] out, String text) {
         int units = text.length();
         int end = 0;
@@ -53,7 +53,7 @@ final class Loops {
         return end;
     }
 
-    /** The same, over a copy of the string's units. */
+    /** The same loop, which reads the UTF-16 units from an array instead of the string. */
     static int into(byte[] out, char[] text, int units) {
         int end = 0;
         for (int at = 0; at < units; ) {
@@ -64,7 +64,10 @@ final class Loops {
         return end;
     }
 
-    /** The same loop over the buffer that the post thought might be the difference. */
+    /**
+     * The same loop into a {@link ByteBuffer}, which the post supposed to be the cause of the
+     * difference.
+     */
     static int into(ByteBuffer out, String text) {
         int units = text.length();
         int begin = out.position();

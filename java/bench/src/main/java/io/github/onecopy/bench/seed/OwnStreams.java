@@ -4,14 +4,14 @@ import java.io.ByteArrayOutputStream;
 import java.util.Arrays;
 
 /**
- * Two copies of {@link ByteArrayOutputStream#write(int)} that differ in one word, so that a row of
- * the table differs from its neighbour in one word too. The loop that writes to them is the same
- * method.
+ * Two copies of {@link ByteArrayOutputStream#write(int)}, which differ only in the word {@code
+ * synchronized}. So two rows of the table of results also differ only in this word. The loop that
+ * writes to both streams is the same method.
  */
 final class OwnStreams {
     private OwnStreams() {}
 
-    /** With the word. */
+    /** A stream whose {@code write} is {@code synchronized}. */
     static final class Locked extends ByteArrayOutputStream {
         Locked(int capacity) {
             super(capacity);
@@ -27,7 +27,7 @@ final class OwnStreams {
         }
     }
 
-    /** Without it. */
+    /** A stream whose {@code write} is not {@code synchronized}. */
     static final class Unlocked extends ByteArrayOutputStream {
         Unlocked(int capacity) {
             super(capacity);

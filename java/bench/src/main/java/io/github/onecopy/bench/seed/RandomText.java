@@ -3,10 +3,11 @@ package io.github.onecopy.bench.seed;
 import java.util.Random;
 
 /**
- * Text as from {@code RandomStringUtils.random(n)} of Apache Commons Lang, which the post measured
- * with: any UTF-16 unit with the same probability, assigned or not. A surrogate gets a partner from
- * the first 128 of the other kind; high surrogates for private use (U+DB80 to U+DBFF) are drawn
- * again, and so is one without space for two.
+ * Text as from {@code RandomStringUtils.random(n)} of Apache Commons Lang, which the post used.
+ * Each UTF-16 unit has the same probability, even if no character is assigned to it. A surrogate is
+ * completed to a pair by one of the first 128 surrogates of the other kind. Another unit is drawn
+ * instead of a high surrogate for private use (U+DB80 to U+DBFF), and instead of a surrogate if
+ * there is no space for a pair.
  */
 final class RandomText {
     private static final int PARTNERS = 128;
@@ -14,7 +15,7 @@ final class RandomText {
 
     private RandomText() {}
 
-    /** A text of exactly {@code units} UTF-16 units, without a lone surrogate. */
+    /** Returns a text of exactly {@code units} UTF-16 units, without a lone surrogate. */
     static String of(int units, Random random) {
         char[] text = new char[units];
         for (int at = 0; at < units; ) {

@@ -12,15 +12,16 @@ import org.openjdk.jmh.annotations.Setup;
 import org.openjdk.jmh.annotations.State;
 
 /**
- * The comparison of the post, and its loop with one thing changed at a time. "Fresh" allocates and
- * copies as the post does, "reused" keeps its destination and copies nothing.
+ * Repeats the comparison of a blog post, and measures its loop with one change at a time. The
+ * "fresh" benchmarks allocate a destination and copy the result, as the post does. The "reused"
+ * ones use the same destination again and copy nothing.
  *
- * <p>Each destination is a separate state: a fork loads the classes that it measures and no others,
- * because a loaded subclass changes the compiler's assumptions about a call. For the same reason
- * {@link SeedCheck} compares results elsewhere.
+ * <p>Each destination is a separate JMH state. So a fork loads only the classes that it measures: a
+ * loaded subclass would change the compiler's assumptions about a call. For the same reason, {@link
+ * SeedCheck} compares the results in another process.
  */
 public class SeedBenchmark {
-    /** The texts, gone through in turn. */
+    /** The texts of one measurement, which a benchmark uses one after the other. */
     @State(Scope.Thread)
     public static class Texts {
         @Param({"10", "100", "1000"})

@@ -11,16 +11,16 @@ import java.util.TreeMap;
 import java.util.function.Function;
 
 /**
- * Checks that every way of {@link SeedBenchmark} returns the same as {@code getBytes}, for all its
- * texts. It runs in a separate process, so that its calls do not affect the profile of the timed
- * calls.
+ * Checks that every method which {@link SeedBenchmark} times returns the same bytes as {@code
+ * getBytes}, for all its texts. It runs in a separate process, so that its calls do not affect the
+ * profile of the timed calls.
  */
 public final class SeedCheck {
     private static final int CAPACITY = 5_000;
 
     private SeedCheck() {}
 
-    /** Ends with an exception that names the way and the text if one differs. */
+    /** Throws an exception that names the method and the text if a result differs. */
     public static void main(String[] arguments) {
         Map<String, Function<String, byte[]>> ways = ways();
         int compared = 0;

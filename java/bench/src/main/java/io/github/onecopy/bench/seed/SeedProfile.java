@@ -16,9 +16,9 @@ import jdk.jfr.consumer.RecordedStackTrace;
 import jdk.jfr.consumer.RecordingFile;
 
 /**
- * Profiles one way at one length for some seconds with the flight recorder, then prints the ten
- * most frequent top frames, as the post shows them with hprof. Arguments: {@code post} or {@code
- * getBytes}, units, seconds.
+ * Profiles one method with the flight recorder, then prints the ten methods that were most often at
+ * the top of the stack, as the post does with hprof. Arguments: {@code post} or {@code getBytes},
+ * the length of the texts in UTF-16 units, and the number of seconds.
  */
 public final class SeedProfile {
     private static final int TOP = 10;
@@ -26,7 +26,9 @@ public final class SeedProfile {
 
     private SeedProfile() {}
 
-    /** Prints a line for each of the ten: rank, share, running share, samples, method and line. */
+    /**
+     * Prints a line for each of the ten: rank, share, accumulated share, samples, method and line.
+     */
     public static void main(String[] arguments) throws IOException {
         Function<String, byte[]> way =
                 arguments[0].equals("post")

@@ -2,16 +2,19 @@ package io.github.onecopy.bench.seed;
 
 import java.util.Random;
 
-/** The texts that a measurement goes through in turn: several, so that no branch is learnt by
- * heart. */
+/**
+ * The texts of one measurement. There are several, so that the processor cannot learn the branches
+ * of a single text.
+ */
 final class SeedTexts {
     private static final int SEED = 20120506;
 
     private SeedTexts() {}
 
     /**
-     * {@code kind} is random, ascii or cjk; {@code units} the length of each. As many as make some
-     * 10,000 units at most, a power of two.
+     * Returns texts of {@code units} UTF-16 units each. {@code kind} is {@code random}, {@code
+     * ascii} or {@code cjk}. There are 256 texts of up to 16 units, 64 of up to 128, and 16 longer
+     * ones.
      */
     static String[] of(String kind, int units) {
         Random random = new Random(SEED);

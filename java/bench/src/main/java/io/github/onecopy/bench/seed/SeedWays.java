@@ -7,13 +7,13 @@ import java.nio.ByteBuffer;
 import java.util.Arrays;
 
 /**
- * The post's method, and the same with another destination: five bytes for each unit are allocated,
- * the loop runs, the result is copied to its size.
+ * The method of the post, and variants with another destination. Each one allocates five bytes for
+ * each UTF-16 unit, runs the loop, and copies the result to an array of its size.
  */
 final class SeedWays {
     private SeedWays() {}
 
-    /** The post's. */
+    /** The method as in the post. */
     static byte[] post(String text) {
         ByteArrayOutputStream out = new ByteArrayOutputStream(5 * text.length());
         Loops.into(out, text);
