@@ -1,8 +1,8 @@
 //! `Connection` and `Statement`: enums with one variant per database, with static dispatch. The
 //! list of databases is the call of `databases!` below, with one line per database.
 //!
-//! A target is a `sqlite:` or `postgresql://` URL, an ODBC connection string, or `DSN=name`. An ODBC
-//! driver is searched for if the URL begins with `odbc+postgresql://`, `mysql://` or `mssql://`.
+//! A target is a `sqlite:` or `postgresql://` URL, an ODBC connection string, or `DSN=name`. For a
+//! URL with `odbc+postgresql://`, `mysql://` or `mssql://`, an ODBC driver is searched for.
 
 use onecopy_text::{Ledger, Policy};
 use onecopy_wire::{CancelHandle, ChunkSource};

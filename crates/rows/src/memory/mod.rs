@@ -1,8 +1,7 @@
 //! A database in memory for tests: the smallest implementation of [`crate::database`].
 //!
-//! It executes four statements. `values` returns one row of its parameters. `numbers N` returns the
-//! integers from 0 to N - 1, one per row. `endless` returns an infinite number of rows. `fail N`
-//! returns N rows and then fails.
+//! It executes four statements: `values` returns one row of its parameters, `numbers N` the
+//! integers from 0 to N - 1, `endless` an infinite number of rows. `fail N` fails after N rows.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -146,8 +145,7 @@ impl Source for Statement {
     }
 }
 
-/// The current block of rows: one row with the parameters, or `n` rows with the numbers from `next`
-/// on.
+/// The current block: one row with the parameters, or `n` rows with the numbers from `next` on.
 #[derive(Debug)]
 pub struct MemoryRows {
     row: Option<Vec<Value>>,

@@ -8,7 +8,7 @@ const DAYS_TO_2000: i64 = 10_957;
 /// The number of microseconds of a day.
 pub(super) const DAY: i64 = 86_400_000_000;
 
-/// Returns the date that is `days` days after 2000-01-01. A year of 0 stands for 1 BC.
+/// Returns the date that is `days` days after 2000-01-01. The year 0 is 1 BC.
 #[inline]
 pub(super) fn date_of_days(days: i32) -> Date {
     Date::of_unix_days_in_any_year(i64::from(days) + DAYS_TO_2000)

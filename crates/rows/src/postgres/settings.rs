@@ -76,7 +76,7 @@ pub(super) struct Settings {
     pub(super) tls: TlsSettings,
     pub(super) channel_binding: ChannelBinding,
     pub(super) accepted: Methods,
-    /// The system user as which a server behind a unix socket must run (keyword `requirepeer`);
+    /// The system user as which the server of a unix socket must run (keyword `requirepeer`);
     /// `None` for any user.
     pub(super) required_peer: Option<String>,
     /// The reason for which the password file was ignored, for error messages; empty if it was not

@@ -16,8 +16,8 @@ use super::types::Kind;
 use crate::cell::LongKind;
 use crate::error::Error;
 
-/// The smallest length in bytes of a DataRow message that is read in pieces. The lengths of a value
-/// and of its row alone decide if the value is written in parts. The output therefore does not
+/// The smallest length in bytes of a DataRow message that is read in pieces. Only the lengths of
+/// a value and of its row determine if the value is written in parts. The output therefore does not
 /// depend on how many bytes arrive at a time, although CSV quotes each value that is written in
 /// parts.
 pub(super) const LONG_ROW_BYTES: usize = 512 << 10;
