@@ -93,7 +93,7 @@ fn columns(mut rows: ReceivedRows, most_steps: usize) {
     let Ok(mut columns) = made else { return };
     let mut position = BlockPosition::default();
     for _ in 0..most_steps {
-        let pumped = rows.pump_columns(&mut position, Budget::default(), &mut columns);
+        let pumped = rows.pump_columns(&mut position, Budget::default(), usize::MAX, &mut columns);
         if matches!(pumped, Ok(Pumped::End) | Err(_)) {
             return;
         }

@@ -114,8 +114,8 @@ class PartSpec:
 @dataclass(frozen=True)
 class Plan:
     """The parts of a query, and the properties of the division.
-The parts together contain all rows of the result, whatever their boundaries are.
-    The union of the parts is the whole result, whatever their boundaries are.
+
+    The parts together contain all rows of the result, whatever their boundaries are.
     """
 
     sql: str
