@@ -66,7 +66,7 @@ def idioms(line: str) -> int:
 
 def is_long(line: str) -> bool:
     """Returns true for a line of more than 120 columns that is not a row of a table."""
-    return len(line) > 120 and not line.lstrip(" /!#").startswith("|")
+    return len(line) > 120 and not line.lstrip().startswith("|")
 
 
 def counts() -> dict[str, list[int]]:

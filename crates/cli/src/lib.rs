@@ -5,7 +5,8 @@
 //! |---|---|
 //! | [`args`] | the arguments of the command line |
 //! | [`exit`] | exit codes |
-//! | `query`, `export` with `export_parts`, `copy`, `verify`, `plan`, `serve`, `serve_files`, `transcode`, `bson`, [`transfer`], `doctor` | the commands, one module for each |
+//! | `query`, `export` with `export_parts`, `copy`, `verify`, `plan` | commands for rows of a database |
+//! | `serve`, `serve_files`, `transcode`, `bson`, [`transfer`], `doctor` | the other commands |
 //! | `supervisor` | starts the process that serves, and starts it again when it crashes |
 //! | `statement` | the SQL statement of `query`, `export`, `copy` and `plan` |
 //! | `row_progress` | the display of the progress while rows are written |

@@ -8,7 +8,7 @@
 //! | `template` | a query into which the predicate of a part is inserted |
 //! | `key`, `catalog` | the columns to divide by, and the description of a table |
 //! | `notes` | sentences for people about properties of the parts |
-//! | `sample`, `quantiles`, `boundaries` | quantiles that the database computes, and the choice of boundaries among them |
+//! | `sample`, `quantiles`, `boundaries` | the database's quantiles, and the boundaries among them |
 //! | `predicate` | the condition of a part |
 //! | `snapshot`, `index` | a snapshot of PostgreSQL; sentences about snapshots and indexes |
 //! | `hash` | hashes of statements, columns and plans |

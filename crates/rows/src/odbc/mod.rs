@@ -5,7 +5,7 @@
 //! | `ffi` | types, constants and the table of functions |
 //! | `manager` | the driver manager, loaded on first use |
 //! | `drivers` | finds the drivers on this machine |
-//! | `installation`, `packages`, `faults` | the report of the command `doctor`: packages of drivers, load errors, known faults |
+//! | `installation`, `packages`, `faults` | for `doctor`: packages, load errors, known faults |
 //! | `url`, `connection_string`, `secrets` | parsing of targets; values that are never shown |
 //! | `quirks` | differences between drivers: one table |
 //! | `open`, `first_connect` | opening a connection; the round trip that determines the text width |
@@ -16,7 +16,7 @@
 //! | `execute`, `statement`, `driver`, `parameters`, `parameter_binding`, `describe`, `reader`, `registers` | executing statements: driver calls, parameters, columns, rows |
 //! | `statement_cache` | prepared statements by SQL text, and the lengths of their last results |
 //! | `prefetch` | a thread that fetches the next block while the current block is emitted |
-//! | `block`, `column` | the buffers to which a driver writes rows; for each type of column, its buffer and the conversion of its values to cells |
+//! | `block`, `column` | the buffers of rows; by column type, the conversion of values to cells |
 //! | `execute_many` | one statement for many rows of parameters |
 //! | `unit` | the units of text in ODBC calls: bytes, or 16-bit units |
 //! | `diag` | the driver's diagnostics as errors |
