@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.conftest import Database
+from tests.copies.counting import printed_ledger
 from tests.support.bson import documents
 
 TEXT = ["json", "ndjson", "csv", "tsv", "bson"]
@@ -483,3 +484,12 @@ def test_a_connection_that_is_lost_is_an_error_that_leaves_no_file(tmp_path: Pat
         assert done.code == 1 and "terminat" in done.err, done.err
         assert postgres_native.password not in done.err
         assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("format", COLUMNS)
+def test_each_text_is_copied_once_into_a_file(here: Path, shop: Path, format: str) -> None:
+    done = onecopy("query", "sqlite:shop.db", SQL, "-o", f"item.{format}", "--ledger", folder=here)
+    assert done.code == 0, done.err
+    n_bytes = sum(len(text.encode()) for row in expected(shop) for text in (row[1], row[3]) if text is not None)
+    total, _ = printed_ledger(done.err)
+    assert total["converted"] + total["copied"] == n_bytes
