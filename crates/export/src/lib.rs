@@ -6,7 +6,7 @@
 //! | [`format`](mod@format) | [`FileFormat`]: the format and compression of a file, by its name |
 //! | [`writer`] | [`write_rows`]: the rows of a statement in any format |
 //! | [`compress`] | [`Encoder`]: compresses a text format with gzip or Zstandard |
-//! | [`file`], [`folder`] | [`FileTarget`], [`FolderTarget`]: complete files, and then a manifest |
+//! | [`file`](mod@file), [`folder`] | [`FileTarget`], [`FolderTarget`]: complete files, and then a manifest |
 //! | [`staging`], [`settings`] | [`Staging`]: an export of several parts, by several processes, that can be resumed |
 //! | [`manifest`] | [`Manifest`]: the description of the files |
 //! | [`verify`](mod@verify) | [`verify()`]: compares files with their manifest |
