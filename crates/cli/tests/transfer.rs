@@ -216,7 +216,7 @@ fn a_connection_that_breaks_is_made_again_and_goes_on() {
     );
     assert!(sent.status.success(), "{}", stderr(&sent));
     assert!(
-        stderr(&sent).contains("try 1 of 1 to go on"),
+        stderr(&sent).contains("retry 1 of 1 in"),
         "{}",
         stderr(&sent)
     );

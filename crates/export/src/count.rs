@@ -27,6 +27,8 @@ pub(crate) struct RowCounter {
     missing: Option<u64>,
     /// Those of the four bytes of a BSON document's length that were read.
     length: Vec<u8>,
+    /// The last byte that was read.
+    last: Option<u8>,
 }
 
 impl RowCounter {
@@ -39,11 +41,13 @@ impl RowCounter {
             is_escaped: false,
             missing: None,
             length: Vec::new(),
+            last: None,
         }
     }
 
     /// Counts the rows that end in the next bytes.
     pub(crate) fn count(&mut self, bytes: &[u8]) {
+        self.last = bytes.last().copied().or(self.last);
         match self.format {
             Format::Ndjson => {
                 self.n_rows += bytes.iter().filter(|b| **b == b'\n').count() as u64;
@@ -55,10 +59,13 @@ impl RowCounter {
         }
     }
 
-    /// Returns the number of rows. Returns `None` if the bytes end inside a quoted CSV field, a
-    /// JSON array, or a BSON document.
+    /// Returns the number of rows. Returns `None` if the bytes end inside a line, a JSON array, or a
+    /// BSON document.
     pub(crate) fn finish(self) -> Option<u64> {
+        let is_cut = self.last.is_some_and(|byte| byte != b'\n');
         match self.format {
+            Format::Ndjson | Format::Csv | Format::Tsv if is_cut => None,
+            Format::Json if self.last.is_none() => None,
             // The first record has the names of the columns.
             Format::Csv | Format::Tsv if !self.is_quoted => self.n_rows.checked_sub(1),
             Format::Csv | Format::Tsv => None,
@@ -234,6 +241,8 @@ mod tests {
         for (format, bytes, n_rows) in [
             (Format::Ndjson, &b""[..], Some(0)),
             (Format::Ndjson, b"{\"a\":\"\\n\"}\n{}\n", Some(2)),
+            (Format::Ndjson, b"{\"a\":1}\n{\"a\":", None),
+            (Format::Json, b"", None),
             (Format::Json, b"[]\n", Some(0)),
             (Format::Json, b"[{\"a{\\\"\":[{\"x\":\"]\"}]},{}]", Some(2)),
             (Format::Json, b"[{}", None),
@@ -241,6 +250,7 @@ mod tests {
             (Format::Csv, b"a\n\n\"x\n\"\"y\n\"\n1\n", Some(3)),
             (Format::Tsv, b"a\tb\n1\t\"\t\"\n", Some(1)),
             (Format::Csv, b"a\n\"x\n", None),
+            (Format::Csv, b"a\n1\n2", None),
             (Format::Csv, b"", None),
             (Format::Bson, b"", Some(0)),
             (Format::Bson, b"\x05\0\0\0\0\x08\0\0\0\x0aa\0\0", Some(2)),

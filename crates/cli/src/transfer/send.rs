@@ -38,11 +38,11 @@ fn send(args: &Send) -> Result<(), Failure> {
             path.display()
         )));
     }
-    let mut n_tries = 0;
+    let mut n_retries = 0;
     loop {
         let socket = match connect(&args.to) {
             Ok(socket) => socket,
-            Err(e) if n_tries == 0 => {
+            Err(e) if n_retries == 0 => {
                 return Err(Failure::Connect(format!(
                     "no receiver answers at `{}`: {e}\nstart `onecopy receive` there, and use the address that it prints",
                     args.to
@@ -50,7 +50,7 @@ fn send(args: &Send) -> Result<(), Failure> {
             }
             Err(e) => {
                 let reason = format!("no receiver answers: {e}");
-                if again(args, &interrupt, &mut n_tries, &reason) {
+                if again(args, &interrupt, &mut n_retries, &reason) {
                     continue;
                 }
                 if interrupt.stopped().is_some() {
@@ -76,7 +76,7 @@ fn send(args: &Send) -> Result<(), Failure> {
                 }
                 let words = error.to_string();
                 let first = words.lines().next().unwrap_or_default();
-                if !again(args, &interrupt, &mut n_tries, first) {
+                if !again(args, &interrupt, &mut n_retries, first) {
                     return Err(failed(&interrupt, &error));
                 }
             }
@@ -86,15 +86,15 @@ fn send(args: &Send) -> Result<(), Failure> {
 
 /// Waits before the next attempt to send. Returns `false` if all attempts that `--retries` permits
 /// were made, or if a signal arrived.
-fn again(args: &Send, interrupt: &Interrupt, n_tries: &mut u32, why: &str) -> bool {
-    if *n_tries >= args.retries {
+fn again(args: &Send, interrupt: &Interrupt, n_retries: &mut u32, why: &str) -> bool {
+    if *n_retries >= args.retries {
         return false;
     }
-    let pause = pause(*n_tries);
-    *n_tries += 1;
+    let pause = pause(*n_retries);
+    *n_retries += 1;
     if !args.quiet {
         notice(&format!(
-            "{why}; try {n_tries} of {} to go on, in {:.1} s",
+            "{why}; retry {n_retries} of {} in {:.1} s",
             args.retries,
             pause.as_secs_f64()
         ));

@@ -134,6 +134,7 @@ pub(super) fn endpoints(address: &Address, deadline: Instant) -> Result<Vec<Endp
                 .map(Iterator::collect::<Vec<_>>)
         }
     };
+    // The C library finds `localhost` in the hosts file or by itself, so no thread is needed.
     let found = if name.parse::<std::net::IpAddr>().is_ok() || name == "localhost" {
         lookup()
     } else {

@@ -28,16 +28,27 @@ impl Money {
 /// Rewrites an amount of money in its buffer as a decimal: sign, digits and decimal point. `len` is
 /// the length of the text in bytes; returns the new length.
 ///
-/// The last `.` or `,` is the decimal separator if one or two digits follow it. Otherwise it
-/// separates thousands. Amounts of a locale with three decimals are therefore not supported.
+/// The last `.` or `,` is the decimal separator if one or two digits follow it, if the other of the
+/// two characters precedes it, or if all digits before it are zero. Otherwise it separates
+/// thousands. An amount from 1 to 999 of a locale with three decimals (`1.500`) is therefore read as
+/// if it had thousands.
 pub(crate) fn tidy(slot: &mut [u8], len: usize) -> usize {
     let text = &slot[..len];
     let negative = text.contains(&b'-') || text.contains(&b'(');
     let digits_after = |at: usize| text[at + 1..].iter().filter(|b| b.is_ascii_digit()).count();
+    let separates_decimals = |at: &usize| {
+        let before = &text[..*at];
+        let has_other = before
+            .iter()
+            .any(|b| matches!(b, b'.' | b',') && *b != text[*at]);
+        let is_below_one =
+            before.contains(&b'0') && !before.iter().any(|b| matches!(b, b'1'..=b'9'));
+        matches!(digits_after(*at), 1 | 2) || has_other || is_below_one
+    };
     let separator = text
         .iter()
         .rposition(|b| matches!(b, b'.' | b','))
-        .filter(|at| matches!(digits_after(*at), 1 | 2));
+        .filter(separates_decimals);
     let mut out = [0u8; 64];
     let mut n = 0;
     if negative {
@@ -69,6 +80,8 @@ mod tests {
             ("1.234,50 €", "1234.50"),
             ("¥1,234", "1234"),
             ("$0.00", "0.00"),
+            ("1,234.500 BD", "1234.500"),
+            ("-0.250 BD", "-0.250"),
         ] {
             let mut slot = [0u8; 64];
             slot[..given.len()].copy_from_slice(given.as_bytes());
