@@ -126,6 +126,9 @@ def _passes(version: str, python: str, part: str) -> bool:
     # Properties run with the full number of examples on the first interpreter; here fewer suffice.
     environment.setdefault("ONECOPY_EXAMPLES", "1/5")
     environment["PYTHONFAULTHANDLER"] = "1"
+    if version.endswith("t"):
+        # Otherwise the import of the module, which needs the GIL, warns; warnings are errors.
+        environment["PYTHON_GIL"] = "1"
     # Not a pipe, which a server that is left running would keep open.
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as output:
         code, cpu_s = wait_or_abort(

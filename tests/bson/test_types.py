@@ -108,6 +108,7 @@ def test_object_ids_are_ordered_and_unique() -> None:
         bson.ObjectId.from_datetime(dt.datetime(1969, 12, 31))
 
 
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")  # Another test may have left a thread.
 def test_a_forked_child_generates_others() -> None:
     before = bson.ObjectId().binary[4:9]
     reader, writer = os.pipe()

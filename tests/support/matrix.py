@@ -203,7 +203,7 @@ def of_postgres(profile: str, row: Type) -> Type:
 POSTGRES_REFUSED = [
     Refused("date", "'infinity'", "`infinity`"),
     Refused("date", "'-infinity'", "`-infinity`"),
-    Refused("date", "'12020-03-04'", "year 12020"),
+    Refused("date", "'12020-03-04'", "12020"),
     Refused("timestamp", "'infinity'", "`infinity`"),
     Refused("timestamp", "'-infinity'", "`-infinity`"),
     Refused("timestamp", "'12020-03-04 01:02:03'", "year"),
