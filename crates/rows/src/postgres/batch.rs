@@ -68,7 +68,7 @@ pub(super) fn prepare_many(
         wire.read_preamble(preamble)?;
         return Ok(kept);
     }
-    let name = wire.cache.new_name(n_uses.max(2));
+    let name = wire.cache.new_name(sql, n_uses.max(2));
     let new = Arc::new(prepare(wire, &translated.sql, name, declared, preamble)?);
     wire.cache.keep(sql, &new);
     Ok(new)

@@ -12,11 +12,12 @@ use super::preamble::Preamble;
 use super::server::TransactionStatus;
 use super::shared::Shared;
 use super::statement::Statement;
-use super::statement_cache::PreparedStatement;
+use super::statement_cache::{NAME_PREFIX, PreparedStatement};
 use super::types::{self, Kind};
 use super::wire::{Event, Wire};
 use crate::error::Error;
 use crate::schema::{Column, Schema};
+use crate::source::Source;
 use crate::sql::dialect::Dialect;
 use crate::sql::statements::{copies_through_client, first_word};
 use crate::value::Value;
@@ -45,8 +46,13 @@ pub(super) fn describe(prepared: &PreparedStatement, wire: &Wire) -> (Arc<[Kind]
 }
 
 /// Writes BEGIN to the output buffer if a transaction must be started before `sql`. BEGIN is sent
-/// together with the next message.
+/// together with the next message. If a statement has changed `client_encoding`, first sets it to
+/// UTF-8 again, because all text in messages is UTF-8.
 pub(super) fn begin(shared: &Shared, wire: &mut Wire, sql: &str) -> Result<Preamble, Error> {
+    // In a failed transaction the server refuses the command, and the rollback has the same effect.
+    if wire.server.is_encoding_changed() && wire.server.status() != TransactionStatus::Failed {
+        wire.command("SET client_encoding TO 'UTF8'")?;
+    }
     if shared.autocommit() || wire.server.status() != TransactionStatus::Idle {
         return Ok(Preamble::default());
     }
@@ -130,11 +136,19 @@ pub(super) fn write_execution<'v>(
     frontend::execute("", 0, &mut wire.out).map_err(unfit)
 }
 
-/// Returns `true` if an error means that a prepared statement no longer exists, or that its result
-/// type has changed.
-fn is_stale(error: &Error) -> bool {
-    let is_plan = error.sqlstate == "0A000" && error.message.contains("cached plan");
-    is_plan || matches!(error.sqlstate.as_str(), "26000" | "42P05")
+/// Returns `true` if the error of the statement `sql` means that its prepared statement no longer
+/// exists, or that its result type has changed.
+fn is_stale(error: &Error, sql: &str) -> bool {
+    match error.sqlstate.as_str() {
+        "0A000" => error.message.contains("cached plan"),
+        "26000" | "42P05" => {
+            // Such a statement names a prepared statement of the caller.
+            let word = first_word(sql, Dialect::Postgres);
+            let is_of_caller = ["EXECUTE", "PREPARE", "DEALLOCATE"].contains(&word.as_str());
+            !is_of_caller || error.message.contains(NAME_PREFIX)
+        }
+        _ => false,
+    }
 }
 
 /// Returns an error for a SQL text that `execute` does not accept: a text with a NUL character,
@@ -183,6 +197,9 @@ pub(super) fn execute(
             Some(first) => first?,
             None => return Err(violation("a text has no statement")),
         };
+        if first.schema().n_columns() == 0 {
+            first.go_on(&further, wire)?;
+        }
         // The next statements are executed now, as long as no result has rows that would have to be
         // stored.
         while first.is_at_end() && further.run_ahead(shared, wire) {}
@@ -231,12 +248,13 @@ impl Execution<'_> {
             let kept = wire.cache.prepared(self.sql, &self.declared);
             let ran = self.run_once(wire, kept);
             let Err(mut error) = ran else { return ran };
-            if !is_stale(&error) || is_repeated || wire.is_lost {
+            if !is_stale(&error, self.sql) || is_repeated || wire.is_lost {
                 return Err(error);
             }
             if !was_idle {
                 error.message.push_str(
-                    "\na table of this statement was changed, and the server has aborted the transaction\n\
+                    "\na table of this statement or the search path was changed, and the server has \
+                     aborted the transaction\n\
                      roll back, and run the transaction again",
                 );
                 return Err(error);
@@ -264,7 +282,7 @@ impl Execution<'_> {
         let prepared = match kept {
             Some(kept) => kept,
             None => {
-                let name = wire.cache.new_name(self.n_uses);
+                let name = wire.cache.new_name(self.sql, self.n_uses);
                 let new = prepare(
                     wire,
                     &self.translated.sql,

@@ -38,8 +38,9 @@ fn run(
     let n_values = translated.n_parameters.min(pieces.values.len());
     let values: Vec<Value> = pieces.values.drain(..n_values).collect();
     let result = execute_one(shared, wire, &text, (&translated, n_uses), &values);
-    if result.is_err() {
+    if let Err(error) = &result {
         pieces.texts.clear();
+        pieces.unreported = Some(error.clone());
     }
     Some(result)
 }
@@ -47,15 +48,31 @@ fn run(
 /// Executes all remaining statements of the SQL text. It is called before the connection executes
 /// another SQL text. The results are stored, unless the `Statement` that would read them was
 /// dropped.
+///
+/// # Errors
+/// The error of a statement, if the `Statement` that would report it was dropped.
 fn run_all(waiting: Waiting, shared: &Arc<Shared>, wire: &mut Wire) -> Result<(), Error> {
-    while let Some(result) = run(&waiting.pieces, shared, wire) {
+    let further = || {
         let further = waiting.results.upgrade();
-        if let Some(further) = further.and_then(|further| further.downcast::<Further>().ok()) {
+        further.and_then(|further| further.downcast::<Further>().ok())
+    };
+    while let Some(result) = run(&waiting.pieces, shared, wire) {
+        if let Some(further) = further() {
             lock(&further.results).push_back(result);
         }
         wire.settle()?;
     }
-    Ok(())
+    let unreported = lock(&waiting.pieces).unreported.take();
+    match unreported {
+        Some(mut error) if further().is_none() => {
+            error.message.push_str(
+                "\nthis is the error of a later statement of an earlier SQL text: \
+                 `nextset` after its rows would have reported it",
+            );
+            Err(error)
+        }
+        _ => Ok(()),
+    }
 }
 
 impl Waiting {
@@ -73,6 +90,7 @@ impl Further {
             pieces: Arc::new(Mutex::new(Pieces {
                 texts: texts.iter().cloned().collect(),
                 values: values.iter().cloned().collect(),
+                unreported: None,
             })),
             results: Mutex::default(),
         })
@@ -101,7 +119,11 @@ impl Further {
         wire: &mut Wire,
     ) -> Option<Result<Statement, Error>> {
         let kept = lock(&self.results).pop_front();
-        kept.or_else(|| run(&self.pieces, shared, wire))
+        let next = kept.or_else(|| run(&self.pieces, shared, wire))?;
+        if next.is_err() {
+            lock(&self.pieces).unreported = None;
+        }
+        Some(next)
     }
 
     /// Executes the next statement before the caller requests it, and stores its result. Returns

@@ -28,6 +28,11 @@ pub(super) fn violation(what: impl std::fmt::Display) -> Error {
     error
 }
 
+/// Returns `true` for an error of [`violation`], and for an error of the server with its SQLSTATE.
+pub(super) fn is_violation(error: &Error) -> bool {
+    error.sqlstate == "08P01"
+}
+
 /// Creates the error for a COPY between a table and the client that was passed to `execute`. Only
 /// `copy_in` and `copy_out` transfer the data of such a COPY.
 pub(super) fn no_copy() -> Error {

@@ -56,6 +56,15 @@ pub(super) struct ServerState {
     notice_bytes: usize,
     notifications: VecDeque<Notification>,
     notification_bytes: usize,
+    /// `true` after a statement has changed `client_encoding` from UTF-8 to another encoding.
+    is_encoding_changed: bool,
+}
+
+/// Returns `true` if `name` is one of PostgreSQL's names of UTF-8.
+fn is_utf8(name: &str) -> bool {
+    let letters = name.chars().filter(char::is_ascii_alphanumeric);
+    let name: String = letters.map(|c| c.to_ascii_uppercase()).collect();
+    matches!(name.as_str(), "UTF8" | "UNICODE")
 }
 
 impl ServerState {
@@ -80,6 +89,12 @@ impl ServerState {
         self.notifications.drain(..).collect()
     }
 
+    /// Returns `true` if the server expects and sends text in another encoding than UTF-8, because a
+    /// statement has changed `client_encoding`.
+    pub(super) fn is_encoding_changed(&self) -> bool {
+        self.is_encoding_changed
+    }
+
     pub(super) fn has_notifications(&self) -> bool {
         !self.notifications.is_empty()
     }
@@ -96,6 +111,12 @@ impl ServerState {
         match message {
             BackendMessage::ParameterStatus { name, value } => {
                 let is_new = !self.parameters.contains_key(name);
+                if name == "client_encoding" {
+                    // A server that never reports UTF-8 is believed to send it nevertheless.
+                    let was_utf8 =
+                        self.is_encoding_changed || self.parameter(name).is_some_and(is_utf8);
+                    self.is_encoding_changed = was_utf8 && !is_utf8(value);
+                }
                 let fits = name.len() + value.len() <= LONGEST_PARAMETER;
                 if fits && !(is_new && self.parameters.len() >= MOST_PARAMETERS) {
                     self.parameters.insert(name.clone(), value.clone());

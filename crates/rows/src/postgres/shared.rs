@@ -11,6 +11,7 @@ use postgres_protocol::message::frontend;
 
 use super::buffer::Buffer;
 use super::cancel::{Activity, cancelled};
+use super::message::is_violation;
 use super::wire::Wire;
 use crate::codes;
 use crate::database::{ConnectOptions, Names};
@@ -177,8 +178,14 @@ impl Shared {
     }
 
     fn noted<T>(&self, wire: &Wire, done: Result<T, Error>) -> Result<T, Error> {
-        let says_lost = |e: &Error| health::says_lost(e, Dialect::Postgres);
-        if wire.is_lost || done.as_ref().err().is_some_and(says_lost) {
+        // An error of the server that ends the session has set `wire.is_lost`. Any other error of
+        // the server has a severity, and may be that of a session with another server, which a
+        // statement uses.
+        let is_lost = |e: &Error| {
+            let is_ours = !e.details.iter().any(|(name, _)| *name == "severity");
+            is_ours && (health::says_lost(e, Dialect::Postgres) || is_violation(e))
+        };
+        if wire.is_lost || done.as_ref().err().is_some_and(is_lost) {
             self.health.lose();
             self.activity.finish();
         }

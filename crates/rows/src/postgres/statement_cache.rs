@@ -11,12 +11,16 @@ use std::sync::Arc;
 use super::message::FieldDescription;
 use super::parameters::{Translated, translate};
 use crate::database::PrepareMode;
+use crate::sql::dialect::Dialect;
+use crate::sql::statements::first_word;
 
 /// The largest number of SQL texts in the cache.
 const MOST_TEXTS: usize = 100;
 /// The largest number of prepared statements of one SQL text, which differ in their parameter
 /// types.
 const MOST_SIGNATURES: usize = 4;
+/// The beginning of the names of prepared statements on the server.
+pub(super) const NAME_PREFIX: &str = "onecopy_";
 /// The largest size in bytes of a SQL text in the cache.
 const LONGEST_TEXT: usize = 64 << 10;
 
@@ -130,14 +134,15 @@ impl StatementCache {
         entry.prepared.iter().find(|p| p.declared == types).cloned()
     }
 
-    /// Returns a new name for the statement of a SQL text that is executed for the `n_uses`-th
-    /// time; an empty name if the statement is to be prepared without a name.
-    pub(super) fn new_name(&mut self, n_uses: u32) -> String {
-        if n_uses < self.first_named || self.use_of_names != UseOfNames::On {
+    /// Returns a new name for the statement of the SQL text `sql`, which is executed for the
+    /// `n_uses`-th time; an empty name if the statement is to be prepared without a name.
+    pub(super) fn new_name(&mut self, sql: &str, n_uses: u32) -> String {
+        let is_named = n_uses >= self.first_named && self.use_of_names == UseOfNames::On;
+        if !is_named || has_changing_columns(sql) {
             return String::new();
         }
         self.n_names += 1;
-        format!("onecopy_{}", self.n_names)
+        format!("{NAME_PREFIX}{}", self.n_names)
     }
 
     /// Adds a named prepared statement to the cache.
@@ -190,6 +195,15 @@ impl StatementCache {
     }
 }
 
+/// Returns `true` if the columns of a statement are those of a cursor or of a prepared statement of
+/// the caller. Another one can have the same name later, and the server reports no error then.
+fn has_changing_columns(sql: &str) -> bool {
+    matches!(
+        first_word(sql, Dialect::Postgres).as_str(),
+        "FETCH" | "EXECUTE"
+    )
+}
+
 /// Returns `true` if the command with the completion tag `tag` may make prepared statements stale,
 /// because it changes the schema or the session's settings.
 pub(super) fn makes_stale(tag: &str) -> bool {
@@ -226,12 +240,12 @@ mod tests {
     fn a_text_has_a_name_from_its_second_use_on() {
         let mut cache = StatementCache::new(PrepareMode::Auto);
         let (_, n) = cache.translated("select ?");
-        assert_eq!(cache.new_name(n), "");
+        assert_eq!(cache.new_name("select ?", n), "");
         let (translated, n) = cache.translated("select ?");
         assert_eq!((translated.sql.as_str(), n), ("select $1", 2));
-        assert!(cache.is_unchecked() && cache.new_name(n).is_empty());
+        assert!(cache.is_unchecked() && cache.new_name("select ?", n).is_empty());
         cache.turn_on();
-        let name = cache.new_name(n);
+        let name = cache.new_name("select ?", n);
         cache.keep("select ?", &prepared(&name, vec![23]));
         assert!(cache.prepared("select ?", &[23]).is_some());
         assert!(cache.prepared("select ?", &[20]).is_none());
@@ -239,7 +253,7 @@ mod tests {
         assert!(cache.prepared("select ?", &[23]).is_none());
         assert_eq!(cache.take_closing(), [name]);
         cache.turn_off();
-        assert_eq!(cache.new_name(9), "");
+        assert_eq!(cache.new_name("select ?", 9), "");
     }
 
     #[test]
@@ -252,11 +266,20 @@ mod tests {
             let mut cache = StatementCache::new(mode);
             assert_eq!(cache.is_unchecked(), is_unchecked);
             assert_eq!(
-                [1, 2].map(|n| !cache.new_name(n).is_empty()),
+                [1, 2].map(|n| !cache.new_name("select ?", n).is_empty()),
                 named,
                 "{mode:?}"
             );
         }
+    }
+
+    #[test]
+    fn a_statement_with_the_columns_of_a_cursor_has_no_name() {
+        let mut cache = StatementCache::new(PrepareMode::Always);
+        for sql in ["fetch all from c", "/* */ EXECUTE p(1)"] {
+            assert_eq!(cache.new_name(sql, 2), "", "{sql}");
+        }
+        assert_ne!(cache.new_name("select fetch", 2), "");
     }
 
     #[test]

@@ -15,6 +15,9 @@ use crate::value::Value;
 pub(super) struct Pieces {
     pub(super) texts: VecDeque<String>,
     pub(super) values: VecDeque<Value>,
+    /// The error of a statement that was executed before the caller requested its result, until the
+    /// caller has received it.
+    pub(super) unreported: Option<Error>,
 }
 
 /// The type of the function that executes the remaining statements of a SQL text. A function
