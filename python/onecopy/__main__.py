@@ -5,15 +5,27 @@ This module runs the same program as the standalone binary, inside the Python pr
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 
 from onecopy._core import run_command
 
 
+def _open_standard_descriptors() -> None:
+    """Open each of the file descriptors 0, 1 and 2 that is closed, so that no socket or file of the
+    command gets its number. Reading from 0, and writing to 1 and 2, remain errors."""
+    for descriptor, mode in ((0, os.O_WRONLY), (1, os.O_RDONLY), (2, os.O_RDONLY)):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, mode)
+
+
 def main() -> int:
     """Run the command with ``sys.argv``; return its exit code (0 ok, 1 failed, 2 usage, 3 cannot
     connect, 130 interrupted)."""
+    _open_standard_descriptors()
     if sys.argv[1:2] == ["run"]:
         # `run` serves a Python application; `bench` compares libraries of Python. The other
         # commands are written in Rust.

@@ -44,10 +44,27 @@ def run(command: list[str], *arguments: str, folder: Path) -> subprocess.Complet
         (["query", "sqlite::memory:", "select * from nowhere"], 1, "", "error: no such table: nowhere\n"),
         (["query", "sqlite::memory:"], 2, "", "required arguments"),
         (["query", "sqlite:nope.db", "select 1"], 3, "", "there is no such file"),
+        (["query", "sqlite::memory:", "select 3 <= ?", "--param", "2.50"], 0, "3 <= ?\n0\n", ""),
+        (["query", "sqlite::memory:", "select typeof(?) as t", "--param", "-5"], 0, "t\ninteger\n", ""),
+        (["query", "sqlite::memory:", "select 1 as a", "-o", "-"], 0, "a\n1\n", ""),
+        (["query", "sqlite::memory:", "select 1 as a", "--format", "ndjson", "-o", "-"], 0, '{"a":1}\n', ""),
+        (["send", "a", "--to", "nowhere"], 2, "", "`nowhere` is not the address of a receiver"),
         (["query", "Driver=no-such-driver;Uid=u;Pwd=hush-7f3a", "select 1"], 3, "", "error: "),
         (["serve", "nope.toml"], 2, "", "nope.toml"),
     ],
-    ids=["ok", "failed", "usage", "no file", "no driver", "no configuration"],
+    ids=[
+        "ok",
+        "failed",
+        "usage",
+        "no file",
+        "a decimal",
+        "a negative number",
+        "stdout",
+        "stdout in a format",
+        "no address",
+        "no driver",
+        "no configuration",
+    ],
 )
 def test_exit_codes(command: list[str], arguments: list[str], code: int, out: str, said: str, tmp_path: Path) -> None:
     done = run(command, *arguments, folder=tmp_path)
@@ -55,6 +72,27 @@ def test_exit_codes(command: list[str], arguments: list[str], code: int, out: st
     assert said in done.stderr if said else done.stderr == ""
     assert "hush" not in done.stderr and "Traceback" not in done.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("redirection", "arguments", "code", "out"),
+    [
+        ("<&-", ["query", "sqlite::memory:", "-"], 1, ""),
+        ("<&-", ["query", "sqlite::memory:", "select 1 as a"], 0, "a\n1\n"),
+        (">&-", ["query", "sqlite::memory:", "select 1 as a"], 1, ""),
+        ("<&- >&- 2>&-", ["query", "sqlite::memory:", "select 1 as a"], 1, ""),
+        (">/dev/full", ["--help"], 1, ""),
+        (">/dev/full", ["--version"], 1, ""),
+    ],
+)
+def test_a_standard_stream_that_is_closed_or_full_ends_the_command(
+    command: list[str], redirection: str, arguments: list[str], code: int, out: str, tmp_path: Path
+) -> None:
+    shell = ["sh", "-c", f'exec "$@" {redirection}', "sh"]
+    done = run([*shell, *command], *arguments, folder=tmp_path)
+    assert (done.returncode, done.stdout) == (code, out), done.stderr
+    if ">&-" in redirection or "full" in redirection:
+        assert "2>&-" in redirection or "stdout cannot be written" in done.stderr
 
 
 def test_the_version_is_that_of_the_module(command: list[str], tmp_path: Path) -> None:

@@ -184,7 +184,7 @@ pub(crate) fn is_folder(output: &Path) -> bool {
 fn file_format(args: &Export) -> Result<FileFormat, Failure> {
     let compression = args.compression.map(Into::into);
     let failed = |error| Failure::of_export(error, false);
-    let is_named = !input::is_stdin(&args.output) && !is_folder(&args.output);
+    let is_named = !input::is_dash(&args.output) && !is_folder(&args.output);
     let by_name = is_named.then(|| FileFormat::of_path(&args.output));
     let (format, named) = match (args.format, by_name) {
         (None, None) => {
@@ -222,7 +222,7 @@ fn file_format(args: &Export) -> Result<FileFormat, Failure> {
 
 /// Opens stdout, or creates the file or folder in which the rows are written.
 pub(crate) fn open_target(args: &Export, file: FileFormat) -> Result<ExportTarget, Failure> {
-    if input::is_stdin(&args.output) {
+    if input::is_dash(&args.output) {
         if file.format().is_binary() && io::stdout().is_terminal() {
             let name = file.format().title();
             let message = format!("{name} is not for a terminal\ngive a file, or write to a pipe");

@@ -83,7 +83,7 @@ fn refuse_without_effect(args: &Export) -> Result<(), Failure> {
 /// Reads a plan from the file `path`, or from stdin if `path` is `-`.
 fn read_plan(path: &std::path::Path) -> Result<Plan, Failure> {
     let failed = |error| Failure::Read(path.display().to_string(), error);
-    let text = match input::is_stdin(path) {
+    let text = match input::is_dash(path) {
         true => io::read_to_string(io::stdin()).map_err(failed)?,
         false => std::fs::read_to_string(path).map_err(failed)?,
     };

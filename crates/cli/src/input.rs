@@ -6,14 +6,14 @@ use std::io;
 use std::os::fd::AsFd;
 use std::path::Path;
 
-/// Returns `true` if the path denotes stdin.
-pub(crate) fn is_stdin(path: &Path) -> bool {
+/// Returns `true` if the path is `-`, which means stdin or stdout.
+pub(crate) fn is_dash(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
 /// Returns the name of the input for messages: the path as given, or `stdin`.
 pub(crate) fn name(path: &Path) -> String {
-    match is_stdin(path) {
+    match is_dash(path) {
         true => "stdin".to_owned(),
         false => path.display().to_string(),
     }
@@ -24,7 +24,7 @@ pub(crate) fn name(path: &Path) -> String {
 /// # Errors
 /// The error of the operating system. A directory is also an error.
 pub(crate) fn open(path: &Path) -> io::Result<(File, Metadata)> {
-    let file = match is_stdin(path) {
+    let file = match is_dash(path) {
         true => File::from(io::stdin().as_fd().try_clone_to_owned()?),
         false => File::open(path)?,
     };

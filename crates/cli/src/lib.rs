@@ -46,8 +46,11 @@ pub mod transfer;
 mod verify;
 
 use std::ffi::OsString;
+use std::io::{self, Write};
 
 use clap::{CommandFactory, FromArgMatches};
+
+use failure::Failure;
 
 /// Additions to the command by the caller of [`run`], which is the script of the Python wheel.
 #[derive(Default)]
@@ -102,9 +105,12 @@ pub fn run(args: impl Iterator<Item = OsString>, extra: Extra) -> i32 {
             return doctor::print_version(&features);
         }
         Err(error) => {
-            // This also prints help texts. If stdout is a closed pipe, nothing is reported.
-            let _ = error.print();
-            return error.exit_code();
+            // This also prints help texts.
+            let printed = error.print().and_then(|()| io::stdout().flush());
+            return match printed {
+                Err(failed) if !error.use_stderr() => Failure::Stdout(failed).report(),
+                _ => error.exit_code(),
+            };
         }
     };
     if let Some((name, inner)) = matches.subcommand()

@@ -10,6 +10,7 @@ use onecopy_wire::CancelHandle;
 
 use crate::exit;
 use crate::failure::Failure;
+use crate::input;
 use crate::interrupt::Interrupt;
 
 /// The destination of a command's output.
@@ -29,8 +30,11 @@ impl Output {
             .map_err(Failure::Stdout)
     }
 
-    /// Creates a file that is named `path` when it is finished.
+    /// Creates a file that is named `path` when it is finished. `-` is stdout.
     pub(crate) fn file(path: &Path) -> Result<Output, Failure> {
+        if input::is_dash(path) {
+            return Output::stdout();
+        }
         let file = AtomicFile::create(path, OnFailure::Remove)?;
         Ok(Output::File(Box::new(file)))
     }
@@ -42,7 +46,7 @@ impl Output {
         path: Option<&Path>,
         interrupt: &Interrupt,
     ) -> Result<Output, Failure> {
-        let Some(path) = path else {
+        let Some(path) = path.filter(|path| !input::is_dash(path)) else {
             return Output::stdout();
         };
         let output = Output::file(path)?;

@@ -88,26 +88,48 @@ fn value(text: &str) -> Result<Value, String> {
             .parse(rest)
             .ok_or_else(|| format!("`{prefix}:` must be followed by {}", t.wanted()));
     }
-    // If a number would change when it is parsed and formatted again (because of leading zeros, a
-    // plus sign, or trailing zeros of a decimal), it is probably a code and not a number, so it
-    // stays text.
-    if let Ok(n) = text.parse::<i64>()
-        && n.to_string() == text
-    {
-        return Ok(Value::I64(n));
-    }
-    if text.contains('.')
-        && text
-            .bytes()
-            .all(|b| b.is_ascii_digit() || b".-".contains(&b))
-        && let Ok(x) = text.parse::<f64>()
-        && format!("{x:?}") == text
-    {
-        return Ok(Value::F64(x));
+    if is_json_number(text) {
+        return Ok(number(text));
     }
     ParameterType::Text
         .parse(text)
         .ok_or_else(|| format!("a parameter must be {}", ParameterType::Text.wanted()))
+}
+
+/// Returns `true` if `text` is a number of JSON (RFC 8259, section 6). Digits with a leading zero or
+/// a plus sign are none; they are probably a code.
+fn is_json_number(text: &str) -> bool {
+    let is_digits = |s: &str| !s.is_empty() && s.bytes().all(|b| b.is_ascii_digit());
+    let unsigned = text.strip_prefix('-').unwrap_or(text);
+    let (mantissa, exponent) = match unsigned.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (mantissa, Some(exponent)),
+        None => (unsigned, None),
+    };
+    let (whole, fraction) = match mantissa.split_once('.') {
+        Some((whole, fraction)) => (whole, Some(fraction)),
+        None => (mantissa, None),
+    };
+    is_digits(whole)
+        && (whole == "0" || !whole.starts_with('0'))
+        && fraction.is_none_or(is_digits)
+        && exponent.is_none_or(|e| is_digits(e.strip_prefix(['+', '-']).unwrap_or(e)))
+}
+
+/// Returns the value of a JSON number: an integer or a float if this is exact for its digits,
+/// otherwise a decimal.
+fn number(text: &str) -> Value {
+    /// Each decimal number with so many digits is identified by the float that is closest to it.
+    const EXACT_DIGITS: usize = 15;
+    if let Ok(n) = text.parse::<i64>() {
+        return Value::I64(n);
+    }
+    let mantissa = text.split(['e', 'E']).next().unwrap_or_default();
+    let digits = mantissa.trim_start_matches(['-', '0', '.']);
+    let n_digits = digits.bytes().filter(u8::is_ascii_digit).count();
+    match text.parse::<f64>() {
+        Ok(x) if x.is_finite() && n_digits <= EXACT_DIGITS => Value::F64(x),
+        _ => Value::Decimal(text.to_owned()),
+    }
 }
 
 #[cfg(test)]
@@ -130,9 +152,29 @@ mod tests {
             ("05", text("05")),
             ("+5", text("+5")),
             ("2.5", Value::F64(2.5)),
-            ("2.50", text("2.50")),
-            ("1e5", text("1e5")),
-            ("9223372036854775808", text("9223372036854775808")),
+            ("2.50", Value::F64(2.5)),
+            ("-0.5", Value::F64(-0.5)),
+            ("1e5", Value::F64(1e5)),
+            ("2.5E-3", Value::F64(0.0025)),
+            ("0", Value::I64(0)),
+            ("-0.0", Value::F64(-0.0)),
+            (
+                "9223372036854775808",
+                Value::Decimal("9223372036854775808".to_owned()),
+            ),
+            (
+                "0.1234567890123456789",
+                Value::Decimal("0.1234567890123456789".to_owned()),
+            ),
+            ("1e400", Value::Decimal("1e400".to_owned())),
+            ("00.5", text("00.5")),
+            (".5", text(".5")),
+            ("5.", text("5.")),
+            ("1e", text("1e")),
+            ("-", text("-")),
+            ("0x10", text("0x10")),
+            ("1_000", text("1_000")),
+            ("inf", text("inf")),
             ("", text("")),
             ("12:30", text("12:30")),
             ("text:5", text("5")),

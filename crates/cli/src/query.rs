@@ -13,6 +13,7 @@ use onecopy_text::Ledger;
 use crate::args::Query;
 use crate::console::{self, coloured, notice, print_line};
 use crate::failure::Failure;
+use crate::input;
 use crate::interrupt::Interrupt;
 use crate::output::Output;
 use crate::row_progress::{RowProgress, duration};
@@ -35,7 +36,7 @@ fn query(args: &Query, interrupt: &Interrupt) -> Result<(), Failure> {
     let form = form(args).map_err(Failure::Usage)?;
     if let Form::Rows(file) = form
         && file.format().is_binary()
-        && args.output.is_none()
+        && output_file(args).is_none()
         && io::stdout().is_terminal()
     {
         let name = file.format().title();
@@ -66,7 +67,7 @@ fn query(args: &Query, interrupt: &Interrupt) -> Result<(), Failure> {
         }
         return Ok(());
     }
-    let mut out = match &args.output {
+    let mut out = match output_file(args) {
         Some(path) => Output::file(path)?,
         None => Output::stdout()?,
     };
@@ -83,7 +84,7 @@ fn query(args: &Query, interrupt: &Interrupt) -> Result<(), Failure> {
     // A statement that changes rows and also returns them (`insert … returning`) must be committed.
     connection.commit()?;
     out.finish()?;
-    if !args.quiet && (args.output.is_some() || io::stdout().is_terminal()) {
+    if !args.quiet && (output_file(args).is_some() || io::stdout().is_terminal()) {
         let colour = coloured(io::stderr().is_terminal());
         let rows = if n_rows == 1 { "row" } else { "rows" };
         let text = format!(
@@ -118,7 +119,7 @@ enum Form {
 /// The name of the output file has none of the known endings. A default format would surprise a
 /// user who expects the format from the name.
 fn form(args: &Query) -> Result<Form, String> {
-    let by_name = args.output.as_deref().map(FileFormat::of_path);
+    let by_name = output_file(args).map(FileFormat::of_path);
     if let Some(form) = args.format {
         let compression = match &by_name {
             Some(Ok(file)) if !file.format().compresses_itself() => Some(file.compression()),
@@ -133,7 +134,7 @@ fn form(args: &Query) -> Result<Form, String> {
     }
     match by_name {
         Some(Ok(file)) => Ok(Form::Rows(file)),
-        Some(Err(_)) if args.output.as_deref().is_some_and(is_text_page) => Ok(Form::Table),
+        Some(Err(_)) if output_file(args).is_some_and(is_text_page) => Ok(Form::Table),
         Some(Err(error @ Error::UnknownEnding(_))) => {
             Err(format!("{error}; .txt is a table; or give `--format`"))
         }
@@ -143,6 +144,12 @@ fn form(args: &Query) -> Result<Form, String> {
             .map(Form::Rows)
             .map_err(|error| error.to_string()),
     }
+}
+
+/// Returns the path of the output file; `None` if the output is stdout.
+fn output_file(args: &Query) -> Option<&Path> {
+    let path = args.output.as_deref();
+    path.filter(|path| !input::is_dash(path))
 }
 
 /// Returns `true` for a file name with the ending `.txt`, for which the output is a table.
@@ -160,7 +167,7 @@ fn write_formatted(
     interrupt: &Interrupt,
 ) -> Result<u64, Failure> {
     // Rows that are written to the terminal are themselves a progress display.
-    let to_terminal = args.output.is_none() && io::stdout().is_terminal();
+    let to_terminal = output_file(args).is_none() && io::stdout().is_terminal();
     let mut progress = RowProgress::line(interrupt, !args.quiet && !to_terminal, None);
     let mut last = LastByte {
         out: out.as_write(),
@@ -206,8 +213,8 @@ fn write_table(
         part_bytes: PART_BYTES,
     });
     interrupt.cancels(statement.cancel_handle());
-    let to_terminal = args.output.is_none() && io::stdout().is_terminal();
-    let colour = args.output.is_none() && coloured(to_terminal);
+    let to_terminal = output_file(args).is_none() && io::stdout().is_terminal();
+    let colour = output_file(args).is_none() && coloured(to_terminal);
     let width = if to_terminal { line_width() } else { None };
     let mut table = Table::new(statement.schema(), width, colour);
     let mut position = BlockPosition::default();

@@ -146,7 +146,7 @@ impl<'a> TranscodeRun<'a> {
                     "the suffix `{suffix}` has a `/` in it\ngive the suffix of the name, as in `-i.bak`"
                 )));
             }
-            if args.files.is_empty() || args.files.iter().any(|f| input::is_stdin(f)) {
+            if args.files.is_empty() || args.files.iter().any(|f| input::is_dash(f)) {
                 return Err(Failure::Usage(
                     "stdin has no place to be converted in\nname files, or leave `-i` out"
                         .to_owned(),
@@ -298,7 +298,7 @@ impl TranscodeInput {
     fn open(path: &Path) -> io::Result<TranscodeInput> {
         let (file, found) = input::open(path)?;
         // If stdin is a file, its position may not be the start, so it is treated as a stream.
-        let is_file = found.is_file() && !input::is_stdin(path);
+        let is_file = found.is_file() && !input::is_dash(path);
         Ok(TranscodeInput {
             start: Cursor::default(),
             file,

@@ -33,7 +33,12 @@ pub struct Copy {
     pub table: String,
 
     /// A parameter: VALUE for the next `?`, or name=VALUE for `:name`; may be repeated
-    #[arg(short, long = "param", value_name = "VALUE")]
+    #[arg(
+        short,
+        long = "param",
+        value_name = "VALUE",
+        allow_negative_numbers = true
+    )]
     pub params: Vec<String>,
 
     /// The Arrow type by which a column is read, such as `active=bool`; may be repeated

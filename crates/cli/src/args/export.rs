@@ -50,7 +50,12 @@ pub struct Export {
     pub output: PathBuf,
 
     /// A parameter: VALUE for the next `?`, or name=VALUE for `:name`; may be repeated
-    #[arg(short, long = "param", value_name = "VALUE")]
+    #[arg(
+        short,
+        long = "param",
+        value_name = "VALUE",
+        allow_negative_numbers = true
+    )]
     pub params: Vec<String>,
 
     /// The format of a folder, of stdout, or of a FILE whose ending is not that of a format
@@ -145,7 +150,13 @@ pub struct Verify {
     pub database: Option<String>,
 
     /// A parameter of the manifest's query, as for `query`; may be repeated
-    #[arg(short, long = "param", value_name = "VALUE", requires = "database")]
+    #[arg(
+        short,
+        long = "param",
+        value_name = "VALUE",
+        allow_negative_numbers = true,
+        requires = "database"
+    )]
     pub params: Vec<String>,
 
     /// Cancel the count after this number of seconds

@@ -36,7 +36,12 @@ pub struct Plan {
     pub key: Vec<String>,
 
     /// A parameter, as for `query`; may be repeated
-    #[arg(short, long = "param", value_name = "VALUE")]
+    #[arg(
+        short,
+        long = "param",
+        value_name = "VALUE",
+        allow_negative_numbers = true
+    )]
     pub params: Vec<String>,
 
     /// The output format [default: table on a terminal, else json]

@@ -17,8 +17,8 @@ Examples:
   onecopy query DSN=sales @report.sql --output report.csv
   onecopy query @secret.url 'select * from big' --format ndjson | gzip > big.ndjson.gz
 
-Parameters: one VALUE for each `?`, or name=VALUE for each `:name`. A value that looks like a number is bound as a
-number, any other as text. `TYPE:VALUE` sets the type (text, int, float, decimal, bool, date, time, timestamp, uuid);
+Parameters: one VALUE for each `?`, or name=VALUE for each `:name`. A JSON number (`-5`, `2.50`, `1e3`) is bound as a
+number, any other value as text. `TYPE:VALUE` sets the type (text, int, float, decimal, bool, date, time, timestamp, uuid);
 `null:` is NULL.
 
 If the output pipe is closed (`| head`), the command ends silently with exit code 141. Ctrl-C cancels the query; a
@@ -32,7 +32,12 @@ pub struct Query {
     pub sql: String,
 
     /// A parameter: VALUE for the next `?`, or name=VALUE for `:name`; may be repeated
-    #[arg(short, long = "param", value_name = "VALUE")]
+    #[arg(
+        short,
+        long = "param",
+        value_name = "VALUE",
+        allow_negative_numbers = true
+    )]
     pub params: Vec<String>,
 
     /// The output format [default: with --output by the ending of the file name; otherwise table on

@@ -19,6 +19,7 @@ use onecopy_rows::ConnectOptions;
 use onecopy_rows::connect::Connection;
 
 use crate::args::Doctor;
+use crate::failure::Failure;
 use crate::{console, exit, query, statement};
 use report::{Level, Report};
 
@@ -29,9 +30,11 @@ pub(crate) fn print_version(features: &[String]) -> i32 {
 
 /// Writes `text` to stdout; returns the exit code.
 fn print(text: &str) -> i32 {
-    match std::io::stdout().lock().write_all(text.as_bytes()) {
+    let mut stdout = std::io::stdout().lock();
+    let written = stdout.write_all(text.as_bytes());
+    match written.and_then(|()| stdout.flush()) {
         Ok(()) => exit::OK,
-        Err(_) => exit::PIPE_CLOSED,
+        Err(error) => Failure::Stdout(error).report(),
     }
 }
 

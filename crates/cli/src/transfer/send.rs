@@ -42,6 +42,12 @@ fn send(args: &Send) -> Result<(), Failure> {
     loop {
         let socket = match connect(&args.to) {
             Ok(socket) => socket,
+            Err(e) if e.kind() == io::ErrorKind::InvalidInput => {
+                return Err(Failure::Usage(format!(
+                    "`{}` is not the address of a receiver\nuse the address that `onecopy receive` prints, such as 192.0.2.1:8106",
+                    args.to
+                )));
+            }
             Err(e) if n_retries == 0 => {
                 return Err(Failure::Connect(format!(
                     "no receiver answers at `{}`: {e}\nstart `onecopy receive` there, and use the address that it prints",

@@ -40,8 +40,12 @@ pub(super) fn read(
     let time_limit_s = table
         .number("time_limit_s", 1..=86_400, problems)
         .unwrap_or(limits.time_limit_s);
-    let parameters: Vec<(Parameter, Range<usize>)> = table
-        .tables("parameters", problems)
+    let declarations = table.tables("parameters", problems);
+    let declared: Vec<String> = declarations
+        .iter()
+        .map(|(name, ..)| (*name).to_string())
+        .collect();
+    let parameters: Vec<(Parameter, Range<usize>)> = declarations
         .into_iter()
         .filter_map(|(name, span, value)| {
             read_parameter(name, span.clone(), value, problems).map(|p| (p, span))
@@ -83,6 +87,8 @@ pub(super) fn read(
             None => undeclared.push(used),
         }
     }
+    // A declaration with an error was reported already.
+    undeclared.retain(|used| !declared.iter().any(|name| name == used));
     for used in undeclared {
         problems.add(
             sql_span.clone(),

@@ -295,6 +295,17 @@ impl Execution<'_> {
                 new
             }
         };
+        if prepared.parameters.len() != self.values.len() {
+            // The text has a `$1` of its own. The translation counts only `?` and names.
+            frontend::sync(&mut wire.out);
+            wire.send()?;
+            wire.read_preamble(preamble)?;
+            wire.read_to_ready(self.sql)?;
+            return Err(Error::wrong_count(
+                prepared.parameters.len(),
+                self.values.len(),
+            ));
+        }
         let (kinds, schema) = describe(&prepared, wire);
         write_execution(wire, &prepared, self.values.iter(), &kinds)?;
         frontend::sync(&mut wire.out);
