@@ -81,26 +81,34 @@ pub(super) fn far_text(cell: Cell<'_>) -> Option<String> {
     if let Some(name) = date.infinity() {
         return Some(name.to_owned());
     }
-    let rest = stamp.map_or_else(String::new, |stamp| {
-        let fraction = format!("{:06}", stamp.time.nanosecond / 1000);
-        let fraction = fraction.trim_end_matches('0');
-        let point = if fraction.is_empty() { "" } else { "." };
-        let Time {
-            hour,
-            minute,
-            second,
-            ..
-        } = stamp.time;
-        let zone = stamp.offset_minutes.map_or_else(String::new, |offset| {
-            let (sign, n) = (if offset < 0 { '-' } else { '+' }, offset.unsigned_abs());
-            match n % 60 {
-                0 => format!("{sign}{:02}", n / 60),
-                minutes => format!("{sign}{:02}:{minutes:02}", n / 60),
-            }
-        });
-        format!(" {hour:02}:{minute:02}:{second:02}{point}{fraction}{zone}")
+    Some(stamp.map_or_else(|| with_era(&date, ""), |stamp| timestamp_text(&stamp)))
+}
+
+/// Returns a time of day as `hh:mm:ss[.ffffff]`, truncated to microseconds, without zeros at the
+/// end.
+pub(super) fn time_text(time: Time) -> String {
+    let fraction = format!("{:06}", time.nanosecond / 1000);
+    let fraction = fraction.trim_end_matches('0');
+    let point = if fraction.is_empty() { "" } else { "." };
+    let Time {
+        hour,
+        minute,
+        second,
+        ..
+    } = time;
+    format!("{hour:02}:{minute:02}:{second:02}{point}{fraction}")
+}
+
+/// Returns a timestamp as the server writes it, with its offset if it has one.
+pub(super) fn timestamp_text(stamp: &Timestamp) -> String {
+    let zone = stamp.offset_minutes.map_or_else(String::new, |offset| {
+        let (sign, n) = (if offset < 0 { '-' } else { '+' }, offset.unsigned_abs());
+        match n % 60 {
+            0 => format!("{sign}{:02}", n / 60),
+            minutes => format!("{sign}{:02}:{minutes:02}", n / 60),
+        }
     });
-    Some(with_era(&date, &rest))
+    with_era(&stamp.date, &format!(" {}{zone}", time_text(stamp.time)))
 }
 
 /// Returns a date as `yyyy-mm-dd`, followed by `rest` (such as a time), and by ` BC` if the year is
