@@ -50,6 +50,7 @@ mod limit;
 mod moving;
 mod next_rows;
 mod object_path;
+mod parameter_rows;
 mod parameters;
 mod parts;
 mod pending;

@@ -10,11 +10,11 @@ use pyo3::exceptions::{PyKeyError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{
     PyBool, PyDate, PyDateAccess, PyDateTime, PyDelta, PyDeltaAccess, PyDict, PyFloat, PyFrozenSet,
-    PyInt, PyIterator, PyList, PySet, PyString, PyTime, PyTimeAccess, PyTuple, PyTzInfoAccess,
+    PyInt, PyList, PySet, PyString, PyTime, PyTimeAccess, PyTuple, PyTzInfoAccess,
 };
 
 use crate::raw::function::call_one;
-use crate::raw::{binary, buffer, gil, number, text, uuid};
+use crate::raw::{binary, buffer, number, text, uuid};
 use crate::{array, errors};
 
 /// Returns the text of `string` as UTF-8; `what` describes `string` in the error message.
@@ -166,9 +166,9 @@ pub(crate) fn column(
     Ok(made)
 }
 
-/// Returns the length that `__len__` reports (it may be wrong), but at most [`ROWS_AHEAD`].
+/// Returns the length that `__len__` reports (it may be wrong), but at most 1024.
 fn likely_len(items: &Bound<'_, PyAny>) -> usize {
-    items.len().unwrap_or(0).min(ROWS_AHEAD)
+    items.len().unwrap_or(0).min(1024)
 }
 
 fn is_mapping(parameters: &Bound<'_, PyAny>) -> bool {
@@ -398,103 +398,4 @@ fn timestamp(v: &Bound<'_, PyDateTime>) -> PyResult<Timestamp> {
         time: time(v),
         offset_minutes,
     })
-}
-
-/// The number of rows of parameters that are read from Python at once. A driver call, which has
-/// released the GIL, acquires it once per batch.
-const ROWS_AHEAD: usize = 1024;
-/// The approximate size in bytes of the text and binary values of one batch of rows.
-const BYTES_AHEAD: usize = 1 << 20;
-
-/// The rows of parameters of `executemany`. The database iterates over them without the GIL; the
-/// iterator acquires the GIL for each batch.
-pub(crate) struct ParameterRows {
-    /// The first row, which determines whether parameters are passed by name.
-    first: Option<Py<PyAny>>,
-    iterator: Py<PyIterator>,
-    statement: BoundSql,
-    adapters: Option<Py<PyDict>>,
-    ledger: Ledger,
-    ahead: std::vec::IntoIter<Vec<Value>>,
-    ended: bool,
-    failure: Option<PyErr>,
-}
-
-impl ParameterRows {
-    pub(crate) fn new(
-        sql: &Bound<'_, PyString>,
-        rows: &Bound<'_, PyAny>,
-        dialect: Dialect,
-        names_in: impl FnOnce(&str) -> PyResult<Option<Vec<String>>>,
-        adapters: Option<&Bound<'_, PyDict>>,
-        ledger: &Ledger,
-    ) -> PyResult<ParameterRows> {
-        let mut iterator = rows.try_iter()?;
-        let first = iterator.next().transpose()?;
-        Ok(ParameterRows {
-            statement: BoundSql::new(sql, first.as_ref(), dialect, names_in)?,
-            first: first.map(Bound::unbind),
-            iterator: iterator.unbind(),
-            adapters: adapters.map(|a| a.clone().unbind()),
-            ledger: ledger.clone(),
-            ahead: Vec::new().into_iter(),
-            ended: false,
-            failure: None,
-        })
-    }
-
-    /// Sets the types that `setinputsizes` has declared, one for each parameter.
-    pub(crate) fn declare(&mut self, declared: Vec<Option<Declared>>) {
-        self.statement.declared = declared;
-    }
-
-    /// Returns the SQL text that the driver executes for each row.
-    pub(crate) fn sql(&self) -> String {
-        self.statement.sql.clone()
-    }
-
-    /// Returns the exception that ended the iteration over the rows early; `None` if the last row
-    /// was reached.
-    pub(crate) fn take_failure(&mut self) -> Option<PyErr> {
-        self.failure.take()
-    }
-
-    fn read_ahead(&mut self) {
-        gil::attach(|py| {
-            let mut batch = Vec::new();
-            let mut n_bytes = 0;
-            let mut iterator = self.iterator.bind(py).clone();
-            let adapters = self.adapters.as_ref().map(|a| a.bind(py));
-            let mut first = self.first.take().map(|row| Ok(row.into_bound(py)));
-            while batch.len() < ROWS_AHEAD && n_bytes < BYTES_AHEAD {
-                let Some(row) = first.take().or_else(|| iterator.next()) else {
-                    self.ended = true;
-                    break;
-                };
-                match row.and_then(|row| self.statement.values(&row, adapters, &self.ledger)) {
-                    Ok(values) => {
-                        n_bytes += values.iter().map(Value::len_bytes).sum::<usize>();
-                        batch.push(values);
-                    }
-                    Err(e) => {
-                        self.ended = true;
-                        self.failure = Some(e);
-                        break;
-                    }
-                }
-            }
-            self.ahead = batch.into_iter();
-        });
-    }
-}
-
-impl Iterator for ParameterRows {
-    type Item = Vec<Value>;
-
-    fn next(&mut self) -> Option<Vec<Value>> {
-        if self.ahead.len() == 0 && !self.ended {
-            self.read_ahead();
-        }
-        self.ahead.next()
-    }
 }
