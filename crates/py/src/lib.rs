@@ -49,6 +49,7 @@ mod ledger;
 mod limit;
 mod moving;
 mod next_rows;
+mod numpy_scalar;
 mod object_path;
 mod parameter_rows;
 mod parameters;

@@ -13,8 +13,9 @@ use pyo3::types::{
     PyInt, PyList, PySet, PyString, PyTime, PyTimeAccess, PyTuple, PyTzInfoAccess,
 };
 
+use crate::numpy_scalar::{self, Converted};
 use crate::raw::function::call_one;
-use crate::raw::{binary, buffer, number, text, uuid};
+use crate::raw::{binary, buffer, ndarray, number, text, uuid};
 use crate::{array, errors};
 
 /// Returns the text of `string` as UTF-8; `what` describes `string` in the error message.
@@ -242,6 +243,11 @@ pub(crate) fn plain_value(
         return Ok(Value::F64(v.value()));
     }
     if let Ok(v) = item.cast::<PyDateTime>() {
+        // The class of pandas' `NaT` (not a time) is derived from `datetime`. Only `NaT` is not
+        // equal to itself.
+        if !v.is_exact_instance_of::<PyDateTime>() && v.ne(v)? {
+            return Ok(Value::Null);
+        }
         return timestamp(v).map(Value::Timestamp);
     }
     if let Ok(v) = item.cast::<PyDate>() {
@@ -268,13 +274,17 @@ pub(crate) fn plain_value(
         return item.getattr("bytes")?.extract().map(Value::Uuid);
     }
     if let Ok(v) = item.cast::<PyDelta>() {
-        return match dialect {
-            Dialect::Postgres => Ok(Value::Cast(span(v), "interval")),
-            Dialect::MySql => Ok(Value::Text(span(v))),
-            _ => Err(refused(
+        return delta(v, position, dialect);
+    }
+    // The memory of a scalar of NumPy is a buffer too.
+    if !binary::is_bytes(item) && ndarray::is_generic(item)? {
+        return match numpy_scalar::convert(item)? {
+            Some(Converted::Value(value)) => Ok(value),
+            Some(Converted::Delta(v)) => delta(&v, position, dialect),
+            None => Err(refused(
                 item,
                 position,
-                "this database has no type for a span of time",
+                "no type of the database corresponds to this type or unit of NumPy",
             )),
         };
     }
@@ -287,6 +297,18 @@ pub(crate) fn plain_value(
         position,
         "take one of None, bool, int, float, str, bytes, Decimal, date, time, datetime, timedelta, UUID",
     ))
+}
+
+fn delta(v: &Bound<'_, PyDelta>, position: usize, dialect: Dialect) -> PyResult<Value> {
+    match dialect {
+        Dialect::Postgres => Ok(Value::Cast(span(v), "interval")),
+        Dialect::MySql => Ok(Value::Text(span(v))),
+        _ => Err(refused(
+            v,
+            position,
+            "this database has no type for a span of time",
+        )),
+    }
 }
 
 fn refused(item: &Bound<'_, PyAny>, position: usize, remedy: &str) -> PyErr {
