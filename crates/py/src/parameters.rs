@@ -301,8 +301,8 @@ pub(crate) fn plain_value(
 
 fn delta(v: &Bound<'_, PyDelta>, position: usize, dialect: Dialect) -> PyResult<Value> {
     match dialect {
-        Dialect::Postgres => Ok(Value::Cast(span(v), "interval")),
-        Dialect::MySql => Ok(Value::Text(span(v))),
+        Dialect::Postgres => Ok(Value::Cast(interval(micros(v)), "interval")),
+        Dialect::MySql => Ok(Value::Text(clock(micros(v)))),
         _ => Err(refused(
             v,
             position,
@@ -376,10 +376,17 @@ fn time(v: &impl PyTimeAccess) -> Time {
     }
 }
 
-/// Formats a duration as `-26:00:00.000001`, for PostgreSQL's `interval` or MariaDB's `time`.
-fn span(v: &Bound<'_, PyDelta>) -> String {
+/// The number of microseconds of a day.
+const DAY: i128 = 86_400_000_000;
+
+/// Returns the number of microseconds of a duration.
+fn micros(v: &Bound<'_, PyDelta>) -> i128 {
     let seconds = i64::from(v.get_days()) * 86_400 + i64::from(v.get_seconds());
-    let micros = i128::from(seconds) * 1_000_000 + i128::from(v.get_microseconds());
+    i128::from(seconds) * 1_000_000 + i128::from(v.get_microseconds())
+}
+
+/// Formats microseconds as `-26:00:00.000001`, for MariaDB's `time`.
+fn clock(micros: i128) -> String {
     let sign = if micros < 0 { "-" } else { "" };
     let (seconds, micros) = (
         micros.unsigned_abs() / 1_000_000,
@@ -390,6 +397,25 @@ fn span(v: &Bound<'_, PyDelta>) -> String {
         "{sign}{hours:02}:{minutes:02}:{:02}.{micros:06}",
         seconds % 60
     )
+}
+
+/// Formats microseconds as PostgreSQL writes an `interval`, for example `-1 days -02:00:00`. Days
+/// and time have the same sign.
+fn interval(micros: i128) -> String {
+    let (days, rest) = (micros / DAY, micros % DAY);
+    let time = clock(rest);
+    let (seconds, fraction) = time.split_once('.').unwrap_or((&time, ""));
+    let time = match fraction.trim_end_matches('0') {
+        "" => seconds.to_owned(),
+        fraction => format!("{seconds}.{fraction}"),
+    };
+    match (days, rest) {
+        (0, _) => time,
+        (1, 0) => "1 day".to_owned(),
+        (1, _) => format!("1 day {time}"),
+        (_, 0) => format!("{days} days"),
+        _ => format!("{days} days {time}"),
+    }
 }
 
 fn timestamp(v: &Bound<'_, PyDateTime>) -> PyResult<Timestamp> {
