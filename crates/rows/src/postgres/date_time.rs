@@ -30,12 +30,12 @@ pub(super) fn time_of_micros(micros: i64) -> Time {
     Time::of_seconds(seconds as u32, micros as u32 * 1000)
 }
 
-/// Returns the number of microseconds from midnight to a time of day; nanoseconds are rounded to
-/// the nearest microsecond.
+/// Returns the number of microseconds from midnight to a time of day. A fraction of a microsecond
+/// is truncated, as in Python, so that 23:59:59.999999999 does not become 24:00:00.
 pub(super) fn micros_of_time(time: &Time) -> i64 {
     let seconds =
         (i64::from(time.hour) * 60 + i64::from(time.minute)) * 60 + i64::from(time.second);
-    seconds * 1_000_000 + (i64::from(time.nanosecond) + 500) / 1000
+    seconds * 1_000_000 + i64::from(time.nanosecond) / 1000
 }
 
 /// Returns the timestamp that is `micros` microseconds after 2000-01-01 00:00:00, with
@@ -148,6 +148,20 @@ mod tests {
         assert_eq!(days_of_date(date(2023, 2, 29)), None);
         assert_eq!(days_of_date(date(2023, 4, 31)), None);
         assert_eq!(days_of_date(date(2023, 13, 1)), None);
+    }
+
+    #[test]
+    fn fractions_of_a_microsecond_are_truncated() {
+        let mut stamp = date(1999, 12, 31).midnight(None);
+        stamp.time = Time {
+            hour: 23,
+            minute: 59,
+            second: 59,
+            nanosecond: 999_999_999,
+        };
+        assert_eq!(micros_of_time(&stamp.time), DAY - 1);
+        assert_eq!(micros_of_timestamp(&stamp), Some(-1));
+        assert_eq!(timestamp_text(&stamp), "1999-12-31 23:59:59.999999");
     }
 
     #[test]

@@ -315,7 +315,7 @@ mod tests {
         };
         let time = Time {
             second: 1,
-            nanosecond: 500,
+            nanosecond: 1_999,
             ..Time::default()
         };
         let stamp = Timestamp {
