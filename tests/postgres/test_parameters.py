@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterator
+from decimal import Decimal
 
 import pytest
 
@@ -49,3 +50,16 @@ def test_the_longest_timedelta_is_sent(con: onecopy.Connection) -> None:
 def test_an_interval_that_is_written_back_is_unchanged_or_normal(con: onecopy.Connection, text: str) -> None:
     ((value, normal),) = con.execute(f"select i, justify_hours(i)::text from (select interval '{text}') as t (i)")
     assert con.execute("select (?)::text", [value]).fetchall() == [(normal,)]
+
+
+@pytest.mark.parametrize("text", ["NaN", "Infinity", "-Infinity"])
+def test_a_decimal_without_digits_is_sent(con: onecopy.Connection, text: str) -> None:
+    assert con.execute("select (?)::text, (?)[1]::text", [Decimal(text), [Decimal(text)]]).fetchall() == [(text, text)]
+    con.execute("create temporary table z (a numeric)")
+    con.executemany("insert into z values (?)", [[Decimal(text)], [Decimal("1.5")]] * 200)
+    assert con.execute("select count(*) from z where a = ?", [Decimal(text)]).fetchall() == [(200,)]
+
+
+def test_a_signalling_nan_is_nan(con: onecopy.Connection) -> None:
+    values = [Decimal("sNaN"), Decimal("-NaN12")]
+    assert con.execute("select (?)::text, (?)::text", values).fetchall() == [("NaN", "NaN")]

@@ -144,6 +144,7 @@ fn array_type(value: &Value) -> &'static str {
         Value::Timestamp(stamp) if stamp.offset_minutes.is_some() => "timestamptz[]",
         Value::Timestamp(_) => "timestamp[]",
         Value::Uuid(_) => "uuid[]",
+        Value::Cast(_, "numeric") => "numeric[]",
         Value::Cast(_, "interval") => "interval[]",
         Value::Cast(_, "time with time zone") => "timetz[]",
         _ => "",

@@ -268,7 +268,7 @@ pub(crate) fn plain_value(
         ));
     }
     if item.is_instance(number::decimal_class(py)?)? {
-        return decimal(item, position);
+        return decimal(item, position, dialect);
     }
     if item.is_instance(uuid::class(py)?)? {
         return item.getattr("bytes")?.extract().map(Value::Uuid);
@@ -325,8 +325,9 @@ fn type_name(item: &Bound<'_, PyAny>) -> String {
         .map_or_else(|_| "?".to_owned(), |n| n.to_string())
 }
 
-/// Returns a `Decimal` without an exponent, formatted by `format(d, "f")`, which is exact.
-fn decimal(item: &Bound<'_, PyAny>, position: usize) -> PyResult<Value> {
+/// Returns a `Decimal` without an exponent, formatted by `format(d, "f")`, which is exact. NaN and
+/// the infinities have a value in PostgreSQL only; its versions before 14 have no infinities.
+fn decimal(item: &Bound<'_, PyAny>, position: usize, dialect: Dialect) -> PyResult<Value> {
     let py = item.py();
     if item.get_type().is(number::decimal_class(py)?) {
         // `str` is called first, which takes a third of the time of `format`. Its result is equal
@@ -338,6 +339,17 @@ fn decimal(item: &Bound<'_, PyAny>, position: usize) -> PyResult<Value> {
         }
     }
     if !item.call_method0("is_finite")?.is_truthy()? {
+        if dialect == Dialect::Postgres {
+            let text = if item.call_method0("is_nan")?.is_truthy()? {
+                "NaN"
+            } else if item.call_method0("is_signed")?.is_truthy()? {
+                "-Infinity"
+            } else {
+                "Infinity"
+            };
+            // The text has no digits, from which the ODBC driver would need its precision.
+            return Ok(Value::Cast(text.to_owned(), "numeric"));
+        }
         return Err(errors::to_py(
             py,
             &Error::new(
