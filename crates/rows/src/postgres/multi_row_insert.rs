@@ -36,14 +36,19 @@ pub(super) struct RepeatedInsert {
 }
 
 /// Returns a query that checks if an INSERT of several rows into the table has the same effect as
-/// several INSERTs of one row. Its result has a row if the table is not a view, and has neither
-/// rules nor statement triggers.
+/// several INSERTs of one row. Its result has a row if the table is not a view, and neither it nor
+/// one of its partitions has rules or triggers: an AFTER ROW trigger is executed after the last row
+/// of the INSERT, so it sees all rows. The internal triggers of foreign keys are permitted, unless
+/// a foreign key references the table itself.
 fn is_plain_table(table: &str) -> String {
     let literal = table.replace('\'', "''");
     format!(
-        "select 1 from pg_catalog.pg_class c where c.oid = pg_catalog.to_regclass('{literal}') \
+        "with recursive parts (id) as (select pg_catalog.to_regclass('{literal}')::pg_catalog.oid \
+         union select inhrelid from pg_catalog.pg_inherits join parts on inhparent = id) \
+         select 1 from pg_catalog.pg_class where oid = pg_catalog.to_regclass('{literal}') \
          and relkind in ('r', 'p') and not relhasrules and not exists \
-         (select from pg_catalog.pg_trigger t where t.tgrelid = c.oid and t.tgtype & 1 = 0)"
+         (select from pg_catalog.pg_trigger join parts on tgrelid = id \
+         where not tgisinternal or tgconstrrelid in (select id from parts))"
     )
 }
 
