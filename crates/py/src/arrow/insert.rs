@@ -186,7 +186,8 @@ fn of_array(object: &Bound<'_, PyAny>, mask: Option<Vec<u8>>) -> PyResult<Array>
         "<M8[ns]" => TimeUnit::Nano,
         other => {
             return Err(PyTypeError::new_err(format!(
-                "an array of `{other}` has no like in SQL\ntake `datetime64` in seconds or finer"
+                "an array of `{other}` cannot be inserted, because no SQL type corresponds to it\n\
+                 take `datetime64` in seconds, milliseconds, microseconds or nanoseconds"
             )));
         }
     };

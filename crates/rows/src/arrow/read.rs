@@ -1,6 +1,7 @@
 //! `BatchRows`: reads the values of Arrow arrays as parameters of a statement, row by row.
 
 use onecopy_text::Tally;
+use onecopy_wire::float16::Half;
 
 use super::array::{Array, Batch, bit};
 use super::date_time;
@@ -116,6 +117,7 @@ impl Array {
                     Err(_) => Value::Decimal(n.to_string()),
                 }
             }
+            DataType::Float16 => Value::F64(Half(u16::from_ne_bytes(self.fixed(at)?)).widen()),
             DataType::Float32 => {
                 let n = f32::from_ne_bytes(self.fixed(at)?);
                 Value::F64(onecopy_wire::number::widen(n))
