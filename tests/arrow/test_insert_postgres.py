@@ -206,3 +206,23 @@ def test_triggers_see_each_row_and_it_is_a_copy(con: onecopy.Connection) -> None
     con.cursor().insert_arrow("watched", pyarrow.table({"n": pyarrow.array(range(N_ROWS), pyarrow.int32())}))
     found = con.execute("select left(query, 4), count(*), sum(n) from seen group by 1").fetchall()
     assert found == [("COPY", N_ROWS, sum(range(N_ROWS)))]
+
+
+def test_nanoseconds_are_truncated(con: onecopy.Connection) -> None:
+    last = 86_399_999_999_999
+    table = pyarrow.table(
+        {
+            "t": pyarrow.array([last] * 3, pyarrow.time64("ns")),
+            "s": pyarrow.array([last, -1, 999_999_999], pyarrow.timestamp("ns")),
+            "z": pyarrow.array([last, -1, 999_999_999], pyarrow.timestamp("ns", "UTC")),
+        }
+    )
+    con.execute("create temporary table z (t time, s timestamp, z timestamptz, x text)")
+    con.execute("set timezone = 'UTC'")
+    con.cursor().insert_arrow("insert into z (t, s, z) values (?, ?, ?)", table)
+    con.cursor().insert_arrow("insert into z (x) values (cast(? as text))", table.select(["t"]))
+    rows = con.execute("select t, s::text, z::text from z where s is not null").fetchall()
+    time = dt.time(23, 59, 59, 999_999)
+    texts = ["1970-01-01 23:59:59.999999", "1969-12-31 23:59:59.999999", "1970-01-01 00:00:00.999999"]
+    assert rows == [(time, text, text + "+00") for text in texts]
+    assert con.execute("select distinct x from z where s is null").fetchall() == [("23:59:59.999999",)]

@@ -178,5 +178,5 @@ def test_elements_that_do_not_fit_are_an_error_that_names_the_column(con: onecop
 
 
 def test_lists_are_refused_as_parameters(con: onecopy.Connection) -> None:
-    with pytest.raises(onecopy.NotSupportedError, match="has no like in SQL"):
+    with pytest.raises(onecopy.NotSupportedError, match="no SQL type corresponds"):
         con.cursor().insert_arrow("insert into t values (?)", pa.table({"x": [[1]]}))

@@ -207,8 +207,7 @@ def test_an_exception_of_the_iterable_is_raised_and_nothing_is_stored(target: st
         async with connected(target) as con:
             with pytest.raises(LookupError, match="no more"):
                 await READERS[name](con, rows())
-            n_stored = (await (await con.execute("select count(*) from t")).fetchall())[0][0]
-            assert n_stored == (0 if name == "copy_in" else n_rows)
+            assert await (await con.execute("select count(*) from t")).fetchall() == [(0,)]
 
     run(main)
 

@@ -128,16 +128,46 @@ def test_effects_of_each_statement_are_kept(con: onecopy.Connection, definition:
     con.rollback()
 
 
-def test_row_triggers_see_each_row(con: onecopy.Connection) -> None:
+@pytest.mark.parametrize("table", ["plain", "partitioned", "partition"])
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_row_triggers_see_each_row(con: onecopy.Connection, when: str, table: str) -> None:
     con.execute("create schema own")
     con.execute("set search_path to own")
-    con.execute("create table counted (a int, before int)")
+    con.execute("create table notes (a int, counted int)")
+    con.execute(f"create table target (a int) {'' if table == 'plain' else 'partition by range (a)'}")
+    if table != "plain":
+        con.execute("create table part partition of target default")
     con.execute(
-        "create function numbered() returns trigger language plpgsql as $$ begin "
-        "new.before := (select count(*) from counted); return new; end $$"
+        "create function noted() returns trigger language plpgsql as $$ begin "
+        "insert into notes values (new.a, (select count(*) from target)); return new; end $$"
     )
-    con.execute("create trigger numbered before insert on counted for each row execute function numbered()")
-    con.executemany("insert into counted (a) values (?)", [[i] for i in range(300)])
-    assert repeats(con)
-    assert con.execute("select a, before from counted order by a").fetchall() == [(i, i) for i in range(300)]
+    on = "part" if table == "partition" else "target"
+    con.execute(f"create trigger noted {when} insert on {on} for each row execute function noted()")
+    con.executemany("insert into target (a) values (?)", [[i] for i in range(300)])
+    assert not repeats(con)
+    first = 0 if when == "before" else 1
+    expected = [(i, i + first) for i in range(300)]
+    assert con.execute("select a, counted from notes order by a").fetchall() == expected
+    con.rollback()
+
+
+def test_a_table_with_a_foreign_key_has_no_triggers_of_its_own(con: onecopy.Connection) -> None:
+    con.execute("create temporary table parent (a int primary key)")
+    con.execute("create temporary table child (a int references parent)")
+    con.executemany("insert into parent values (?)", [[i] for i in range(300)])
+    con.executemany("insert into child values (?)", [[i] for i in range(300)])
+    assert con.execute("select count(*) from child").fetchall() == [(300,)]
+    assert con.execute(PREPARED).fetchall() == [(2,)]
+    with pytest.raises(onecopy.IntegrityError) as raised:
+        con.executemany("insert into child values (?)", [[i] for i in range(200, 400)])
+    assert raised.value.row == 100
+    con.rollback()
+
+
+def test_a_foreign_key_of_the_table_itself_is_checked_for_each_row(con: onecopy.Connection) -> None:
+    con.execute("create temporary table tree (a int primary key, parent int references tree)")
+    rows = [[i, i + 1 if i == 150 else None] for i in range(300)]
+    with pytest.raises(onecopy.IntegrityError) as raised:
+        con.executemany("insert into tree values (?, ?)", rows)
+    assert raised.value.row == 150
     con.rollback()

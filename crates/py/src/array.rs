@@ -99,13 +99,29 @@ impl Array {
         if *self.type_name.get_or_insert(name) != name {
             self.type_name = Some("");
         }
-        put_quoted(&text, &mut self.text);
+        match value {
+            // The server writes the booleans of an array as one letter.
+            Value::Bool(b) => self.text.push(if *b { 't' } else { 'f' }),
+            _ if text.eq_ignore_ascii_case("null") => put_quoted(&text, &mut self.text),
+            _ => put_element(&text, b"{},", &mut self.text),
+        }
+    }
+}
+
+/// Appends an element of an array or a bound of a range. Like the server, quotes it only if it is
+/// empty, or contains white space, a quote, a backslash or a character of `syntax`.
+pub(crate) fn put_element(text: &str, syntax: &[u8], out: &mut String) {
+    let is_space = |b: u8| b.is_ascii_whitespace() || b == 0x0b;
+    let is_plain = |b: u8| !is_space(b) && !b"\"\\".contains(&b) && !syntax.contains(&b);
+    match !text.is_empty() && text.bytes().all(is_plain) {
+        true => out.push_str(text),
+        false => put_quoted(text, out),
     }
 }
 
 /// Appends text in double quotes, with quotes and backslashes escaped, as PostgreSQL's arrays and
 /// ranges require.
-pub(crate) fn put_quoted(text: &str, out: &mut String) {
+fn put_quoted(text: &str, out: &mut String) {
     out.push('"');
     for c in text.chars() {
         if matches!(c, '"' | '\\') {
@@ -128,6 +144,7 @@ fn array_type(value: &Value) -> &'static str {
         Value::Timestamp(stamp) if stamp.offset_minutes.is_some() => "timestamptz[]",
         Value::Timestamp(_) => "timestamp[]",
         Value::Uuid(_) => "uuid[]",
+        Value::Cast(_, "numeric") => "numeric[]",
         Value::Cast(_, "interval") => "interval[]",
         Value::Cast(_, "time with time zone") => "timetz[]",
         _ => "",

@@ -10,11 +10,12 @@ use pyo3::exceptions::{PyKeyError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{
     PyBool, PyDate, PyDateAccess, PyDateTime, PyDelta, PyDeltaAccess, PyDict, PyFloat, PyFrozenSet,
-    PyInt, PyIterator, PyList, PySet, PyString, PyTime, PyTimeAccess, PyTuple, PyTzInfoAccess,
+    PyInt, PyList, PySet, PyString, PyTime, PyTimeAccess, PyTuple, PyTzInfoAccess,
 };
 
+use crate::numpy_scalar::{self, Converted};
 use crate::raw::function::call_one;
-use crate::raw::{binary, buffer, gil, number, text, uuid};
+use crate::raw::{binary, buffer, ndarray, number, text, uuid};
 use crate::{array, errors};
 
 /// Returns the text of `string` as UTF-8; `what` describes `string` in the error message.
@@ -166,9 +167,9 @@ pub(crate) fn column(
     Ok(made)
 }
 
-/// Returns the length that `__len__` reports (it may be wrong), but at most [`ROWS_AHEAD`].
+/// Returns the length that `__len__` reports (it may be wrong), but at most 1024.
 fn likely_len(items: &Bound<'_, PyAny>) -> usize {
-    items.len().unwrap_or(0).min(ROWS_AHEAD)
+    items.len().unwrap_or(0).min(1024)
 }
 
 fn is_mapping(parameters: &Bound<'_, PyAny>) -> bool {
@@ -242,6 +243,11 @@ pub(crate) fn plain_value(
         return Ok(Value::F64(v.value()));
     }
     if let Ok(v) = item.cast::<PyDateTime>() {
+        // The class of pandas' `NaT` (not a time) is derived from `datetime`. Only `NaT` is not
+        // equal to itself.
+        if !v.is_exact_instance_of::<PyDateTime>() && v.ne(v)? {
+            return Ok(Value::Null);
+        }
         return timestamp(v).map(Value::Timestamp);
     }
     if let Ok(v) = item.cast::<PyDate>() {
@@ -262,19 +268,23 @@ pub(crate) fn plain_value(
         ));
     }
     if item.is_instance(number::decimal_class(py)?)? {
-        return decimal(item, position);
+        return decimal(item, position, dialect);
     }
     if item.is_instance(uuid::class(py)?)? {
         return item.getattr("bytes")?.extract().map(Value::Uuid);
     }
     if let Ok(v) = item.cast::<PyDelta>() {
-        return match dialect {
-            Dialect::Postgres => Ok(Value::Cast(span(v), "interval")),
-            Dialect::MySql => Ok(Value::Text(span(v))),
-            _ => Err(refused(
+        return delta(v, position, dialect);
+    }
+    // The memory of a scalar of NumPy is a buffer too.
+    if !binary::is_bytes(item) && ndarray::is_generic(item)? {
+        return match numpy_scalar::convert(item)? {
+            Some(Converted::Value(value)) => Ok(value),
+            Some(Converted::Delta(v)) => delta(&v, position, dialect),
+            None => Err(refused(
                 item,
                 position,
-                "this database has no type for a span of time",
+                "no type of the database corresponds to this type or unit of NumPy",
             )),
         };
     }
@@ -287,6 +297,18 @@ pub(crate) fn plain_value(
         position,
         "take one of None, bool, int, float, str, bytes, Decimal, date, time, datetime, timedelta, UUID",
     ))
+}
+
+fn delta(v: &Bound<'_, PyDelta>, position: usize, dialect: Dialect) -> PyResult<Value> {
+    match dialect {
+        Dialect::Postgres => Ok(Value::Cast(interval(micros(v)), "interval")),
+        Dialect::MySql => Ok(Value::Text(clock(micros(v)))),
+        _ => Err(refused(
+            v,
+            position,
+            "this database has no type for a span of time",
+        )),
+    }
 }
 
 fn refused(item: &Bound<'_, PyAny>, position: usize, remedy: &str) -> PyErr {
@@ -303,8 +325,9 @@ fn type_name(item: &Bound<'_, PyAny>) -> String {
         .map_or_else(|_| "?".to_owned(), |n| n.to_string())
 }
 
-/// Returns a `Decimal` without an exponent, formatted by `format(d, "f")`, which is exact.
-fn decimal(item: &Bound<'_, PyAny>, position: usize) -> PyResult<Value> {
+/// Returns a `Decimal` without an exponent, formatted by `format(d, "f")`, which is exact. NaN and
+/// the infinities have a value in PostgreSQL only; its versions before 14 have no infinities.
+fn decimal(item: &Bound<'_, PyAny>, position: usize, dialect: Dialect) -> PyResult<Value> {
     let py = item.py();
     if item.get_type().is(number::decimal_class(py)?) {
         // `str` is called first, which takes a third of the time of `format`. Its result is equal
@@ -316,6 +339,17 @@ fn decimal(item: &Bound<'_, PyAny>, position: usize) -> PyResult<Value> {
         }
     }
     if !item.call_method0("is_finite")?.is_truthy()? {
+        if dialect == Dialect::Postgres {
+            let text = if item.call_method0("is_nan")?.is_truthy()? {
+                "NaN"
+            } else if item.call_method0("is_signed")?.is_truthy()? {
+                "-Infinity"
+            } else {
+                "Infinity"
+            };
+            // The text has no digits, from which the ODBC driver would need its precision.
+            return Ok(Value::Cast(text.to_owned(), "numeric"));
+        }
         return Err(errors::to_py(
             py,
             &Error::new(
@@ -354,10 +388,17 @@ fn time(v: &impl PyTimeAccess) -> Time {
     }
 }
 
-/// Formats a duration as `-26:00:00.000001`, for PostgreSQL's `interval` or MariaDB's `time`.
-fn span(v: &Bound<'_, PyDelta>) -> String {
+/// The number of microseconds of a day.
+const DAY: i128 = 86_400_000_000;
+
+/// Returns the number of microseconds of a duration.
+fn micros(v: &Bound<'_, PyDelta>) -> i128 {
     let seconds = i64::from(v.get_days()) * 86_400 + i64::from(v.get_seconds());
-    let micros = i128::from(seconds) * 1_000_000 + i128::from(v.get_microseconds());
+    i128::from(seconds) * 1_000_000 + i128::from(v.get_microseconds())
+}
+
+/// Formats microseconds as `-26:00:00.000001`, for MariaDB's `time`.
+fn clock(micros: i128) -> String {
     let sign = if micros < 0 { "-" } else { "" };
     let (seconds, micros) = (
         micros.unsigned_abs() / 1_000_000,
@@ -368,6 +409,25 @@ fn span(v: &Bound<'_, PyDelta>) -> String {
         "{sign}{hours:02}:{minutes:02}:{:02}.{micros:06}",
         seconds % 60
     )
+}
+
+/// Formats microseconds as PostgreSQL writes an `interval`, for example `-1 days -02:00:00`. Days
+/// and time have the same sign.
+fn interval(micros: i128) -> String {
+    let (days, rest) = (micros / DAY, micros % DAY);
+    let time = clock(rest);
+    let (seconds, fraction) = time.split_once('.').unwrap_or((&time, ""));
+    let time = match fraction.trim_end_matches('0') {
+        "" => seconds.to_owned(),
+        fraction => format!("{seconds}.{fraction}"),
+    };
+    match (days, rest) {
+        (0, _) => time,
+        (1, 0) => "1 day".to_owned(),
+        (1, _) => format!("1 day {time}"),
+        (_, 0) => format!("{days} days"),
+        _ => format!("{days} days {time}"),
+    }
 }
 
 fn timestamp(v: &Bound<'_, PyDateTime>) -> PyResult<Timestamp> {
@@ -398,103 +458,4 @@ fn timestamp(v: &Bound<'_, PyDateTime>) -> PyResult<Timestamp> {
         time: time(v),
         offset_minutes,
     })
-}
-
-/// The number of rows of parameters that are read from Python at once. A driver call, which has
-/// released the GIL, acquires it once per batch.
-const ROWS_AHEAD: usize = 1024;
-/// The approximate size in bytes of the text and binary values of one batch of rows.
-const BYTES_AHEAD: usize = 1 << 20;
-
-/// The rows of parameters of `executemany`. The database iterates over them without the GIL; the
-/// iterator acquires the GIL for each batch.
-pub(crate) struct ParameterRows {
-    /// The first row, which determines whether parameters are passed by name.
-    first: Option<Py<PyAny>>,
-    iterator: Py<PyIterator>,
-    statement: BoundSql,
-    adapters: Option<Py<PyDict>>,
-    ledger: Ledger,
-    ahead: std::vec::IntoIter<Vec<Value>>,
-    ended: bool,
-    failure: Option<PyErr>,
-}
-
-impl ParameterRows {
-    pub(crate) fn new(
-        sql: &Bound<'_, PyString>,
-        rows: &Bound<'_, PyAny>,
-        dialect: Dialect,
-        names_in: impl FnOnce(&str) -> PyResult<Option<Vec<String>>>,
-        adapters: Option<&Bound<'_, PyDict>>,
-        ledger: &Ledger,
-    ) -> PyResult<ParameterRows> {
-        let mut iterator = rows.try_iter()?;
-        let first = iterator.next().transpose()?;
-        Ok(ParameterRows {
-            statement: BoundSql::new(sql, first.as_ref(), dialect, names_in)?,
-            first: first.map(Bound::unbind),
-            iterator: iterator.unbind(),
-            adapters: adapters.map(|a| a.clone().unbind()),
-            ledger: ledger.clone(),
-            ahead: Vec::new().into_iter(),
-            ended: false,
-            failure: None,
-        })
-    }
-
-    /// Sets the types that `setinputsizes` has declared, one for each parameter.
-    pub(crate) fn declare(&mut self, declared: Vec<Option<Declared>>) {
-        self.statement.declared = declared;
-    }
-
-    /// Returns the SQL text that the driver executes for each row.
-    pub(crate) fn sql(&self) -> String {
-        self.statement.sql.clone()
-    }
-
-    /// Returns the exception that ended the iteration over the rows early; `None` if the last row
-    /// was reached.
-    pub(crate) fn take_failure(&mut self) -> Option<PyErr> {
-        self.failure.take()
-    }
-
-    fn read_ahead(&mut self) {
-        gil::attach(|py| {
-            let mut batch = Vec::new();
-            let mut n_bytes = 0;
-            let mut iterator = self.iterator.bind(py).clone();
-            let adapters = self.adapters.as_ref().map(|a| a.bind(py));
-            let mut first = self.first.take().map(|row| Ok(row.into_bound(py)));
-            while batch.len() < ROWS_AHEAD && n_bytes < BYTES_AHEAD {
-                let Some(row) = first.take().or_else(|| iterator.next()) else {
-                    self.ended = true;
-                    break;
-                };
-                match row.and_then(|row| self.statement.values(&row, adapters, &self.ledger)) {
-                    Ok(values) => {
-                        n_bytes += values.iter().map(Value::len_bytes).sum::<usize>();
-                        batch.push(values);
-                    }
-                    Err(e) => {
-                        self.ended = true;
-                        self.failure = Some(e);
-                        break;
-                    }
-                }
-            }
-            self.ahead = batch.into_iter();
-        });
-    }
-}
-
-impl Iterator for ParameterRows {
-    type Item = Vec<Value>;
-
-    fn next(&mut self) -> Option<Vec<Value>> {
-        if self.ahead.len() == 0 && !self.ended {
-            self.read_ahead();
-        }
-        self.ahead.next()
-    }
 }

@@ -53,7 +53,7 @@ impl Range {
         }
     }
 
-    /// Appends the range in the text form of PostgreSQL, with each bound in quotes.
+    /// Appends the range in the text form of PostgreSQL.
     fn put(
         &self,
         py: Python<'_>,
@@ -73,7 +73,7 @@ impl Range {
             let value =
                 parameters::plain_value(bound.bind(py), position, Dialect::Postgres, tally)?;
             if let Some(text) = text_of_value(&value) {
-                array::put_quoted(&text, out);
+                array::put_element(&text, b"()[],", out);
             }
             out.push(end);
         }

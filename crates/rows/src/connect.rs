@@ -179,7 +179,7 @@ impl Connection {
     pub fn execute_many(
         &self,
         sql: &str,
-        rows: &mut dyn Iterator<Item = Vec<Value>>,
+        rows: &mut dyn Iterator<Item = Result<Vec<Value>, Error>>,
     ) -> Result<Option<u64>, Error> {
         each!(Connection, self, c => c.execute_many(sql, rows))
     }
@@ -191,7 +191,7 @@ impl Connection {
     pub fn insert_rows(
         &self,
         insert: &TableInsert,
-        rows: &mut dyn Iterator<Item = Vec<Value>>,
+        rows: &mut dyn Iterator<Item = Result<Vec<Value>, Error>>,
     ) -> Result<Option<u64>, Error> {
         each!(Connection, self, c => c.insert_rows(insert, rows))
     }
@@ -206,7 +206,7 @@ impl Connection {
     pub fn execute_many_returning(
         &self,
         sql: &str,
-        rows: &mut dyn Iterator<Item = Vec<Value>>,
+        rows: &mut dyn Iterator<Item = Result<Vec<Value>, Error>>,
     ) -> Result<Statement, Error> {
         let is_one_transaction = self.autocommit();
         if is_one_transaction {

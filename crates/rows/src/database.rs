@@ -249,18 +249,20 @@ pub trait DatabaseConnection: Debug + Send + Sync + Sized {
     }
 
     /// Executes one statement for each row of parameters; returns the total number of changed rows,
-    /// if the database reports it.
+    /// if the database reports it. If `rows` returns an error, the rows before it are executed, as
+    /// after an error of the database.
     ///
     /// # Errors
     /// The errors of [`DatabaseConnection::execute`]; the error contains the index (from 0) of the
-    /// row of parameters that failed.
+    /// row of parameters that failed. The first error of `rows`.
     fn execute_many(
         &self,
         sql: &str,
-        rows: &mut dyn Iterator<Item = Vec<Value>>,
+        rows: &mut dyn Iterator<Item = Result<Vec<Value>, Error>>,
     ) -> Result<Option<u64>, Error> {
         let mut changed = Some(0);
         for (at, row) in rows.enumerate() {
+            let row = row?;
             let statement = self.execute(sql, &row).map_err(|e| e.at_row(at as u64))?;
             changed = changed.zip(statement.row_count()).map(|(sum, n)| sum + n);
         }
@@ -275,7 +277,7 @@ pub trait DatabaseConnection: Debug + Send + Sync + Sized {
     fn insert_rows(
         &self,
         insert: &TableInsert,
-        rows: &mut dyn Iterator<Item = Vec<Value>>,
+        rows: &mut dyn Iterator<Item = Result<Vec<Value>, Error>>,
     ) -> Result<Option<u64>, Error> {
         self.execute_many(&insert.sql(), rows)
     }

@@ -42,7 +42,7 @@ impl StoredResults {
     pub(crate) fn execute<C: DatabaseConnection>(
         connection: &C,
         sql: &str,
-        rows: &mut dyn Iterator<Item = Vec<Value>>,
+        rows: &mut dyn Iterator<Item = Result<Vec<Value>, Error>>,
     ) -> Result<StoredResults, Error> {
         let mut stored = StoredResults {
             schema: Schema::default(),
@@ -57,7 +57,7 @@ impl StoredResults {
         };
         for (at, row) in rows.enumerate() {
             stored
-                .add(connection, sql, &row)
+                .add(connection, sql, &row?)
                 .map_err(|error| error.at_row(at as u64))?;
         }
         stored.current = stored.waiting.pop_front().unwrap_or_default();

@@ -87,17 +87,62 @@ const BATCH_ROWS: usize = 1024;
 /// The number of bytes of text and binary values after which a batch of rows of parameters ends.
 const BATCH_BYTES: usize = 1 << 20;
 
-/// Returns the next batch of rows of parameters, limited by `BATCH_ROWS` and `BATCH_BYTES`; an
-/// empty vector after the last row.
-pub(crate) fn batch(rows: &mut dyn Iterator<Item = Vec<Value>>) -> Vec<Vec<Value>> {
-    let mut batch = Vec::new();
-    let mut n_bytes = 0;
-    while batch.len() < BATCH_ROWS && n_bytes < BATCH_BYTES {
-        let Some(row) = rows.next() else { break };
-        n_bytes += row.iter().map(Value::len_bytes).sum::<usize>();
-        batch.push(row);
+/// An iterator over batches of rows of parameters. A batch is not empty; it is limited to a number
+/// of rows and to `BATCH_BYTES`. If the caller's iterator returns an error, the last batch has the
+/// rows before it, and [`Batches::end`] returns the error.
+pub(crate) struct Batches<'r> {
+    rows: &'r mut dyn Iterator<Item = Result<Vec<Value>, Error>>,
+    most_rows: usize,
+    end: Option<Result<(), Error>>,
+}
+
+impl<'r> Batches<'r> {
+    /// Creates the iterator over batches of at most `BATCH_ROWS` rows.
+    pub(crate) fn new(rows: &'r mut dyn Iterator<Item = Result<Vec<Value>, Error>>) -> Batches<'r> {
+        Batches::of_rows(rows, BATCH_ROWS)
     }
-    batch
+
+    /// Creates the iterator over batches of at most `most_rows` rows.
+    pub(crate) fn of_rows(
+        rows: &'r mut dyn Iterator<Item = Result<Vec<Value>, Error>>,
+        most_rows: usize,
+    ) -> Batches<'r> {
+        Batches {
+            rows,
+            most_rows,
+            end: None,
+        }
+    }
+
+    /// Returns the error of the caller's iterator, if it has returned one. The rows before the
+    /// error were returned in batches, so the caller calls this function after it has executed the
+    /// last batch, and before it commits a transaction.
+    ///
+    /// # Errors
+    /// The error of the caller's iterator.
+    pub(crate) fn end(self) -> Result<(), Error> {
+        self.end.unwrap_or(Ok(()))
+    }
+}
+
+impl Iterator for Batches<'_> {
+    type Item = Vec<Vec<Value>>;
+
+    fn next(&mut self) -> Option<Vec<Vec<Value>>> {
+        let mut batch = Vec::new();
+        let mut n_bytes = 0;
+        while batch.len() < self.most_rows && n_bytes < BATCH_BYTES && self.end.is_none() {
+            match self.rows.next() {
+                Some(Ok(row)) => {
+                    n_bytes += row.iter().map(Value::len_bytes).sum::<usize>();
+                    batch.push(row);
+                }
+                Some(Err(error)) => self.end = Some(Err(error)),
+                None => self.end = Some(Ok(())),
+            }
+        }
+        (!batch.is_empty()).then_some(batch)
+    }
 }
 
 impl Value {

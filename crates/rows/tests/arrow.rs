@@ -94,8 +94,8 @@ proptest! {
         let con = memory();
         con.execute("create table a (i integer, t text, f real, b blob)", &[]).unwrap();
         con.execute("create table b (i integer, t text, f real, b blob)", &[]).unwrap();
-        let mut values = rows.into_iter().map(|(i, t, f, b)| vec![i, t, f, b]);
-        con.execute_many("insert into a values (?, ?, ?, ?)", &mut values).unwrap();
+        let values = rows.into_iter().map(|(i, t, f, b)| vec![i, t, f, b]);
+        con.execute_many("insert into a values (?, ?, ?, ?)", &mut values.map(Ok)).unwrap();
         let options = ArrowOptions { batch_bytes, ..ArrowOptions::default() };
         let mut taken = foreign(stream(&con, "select * from a", &options));
         let names: Vec<String> = taken.fields().iter().map(|f| f.name.clone()).collect();
@@ -103,7 +103,6 @@ proptest! {
         let insert = TableInsert::new("b", &columns, con.dialect());
         let mut rows = BatchRows::new(names.clone(), || taken.next_batch());
         con.insert_rows(&insert, &mut rows).unwrap();
-        prop_assert!(rows.failure().is_none());
         prop_assert_eq!(texts(&con, "select * from a"), texts(&con, "select * from b"));
     }
 }

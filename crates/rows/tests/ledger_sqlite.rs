@@ -80,7 +80,7 @@ fn names_table(connection: &Connection, n_rows: i64) -> usize {
         )
         .unwrap();
     let name = |i: i64| NAMES[i as usize % NAMES.len()];
-    let mut rows = (0..n_rows).map(|i| {
+    let rows = (0..n_rows).map(|i| {
         vec![
             Value::I64(i),
             name(i).map_or(Value::Null, |n| Value::Text(n.to_owned())),
@@ -89,7 +89,7 @@ fn names_table(connection: &Connection, n_rows: i64) -> usize {
         ]
     });
     connection
-        .execute_many("insert into t values (?, ?, ?, ?)", &mut rows)
+        .execute_many("insert into t values (?, ?, ?, ?)", &mut rows.map(Ok))
         .unwrap();
     (0..n_rows).map(|i| name(i).map_or(0, str::len)).sum()
 }

@@ -183,7 +183,7 @@ fn execute_many_counts_rows_and_names_the_one_at_fault() {
             "create table odbc_many (n integer primary key, t varchar(20))",
         );
         c.commit().unwrap();
-        let mut values = (0..100).map(|i| {
+        let values = (0..100).map(|i| {
             vec![
                 Value::I64(i),
                 if i % 3 == 0 {
@@ -194,7 +194,7 @@ fn execute_many_counts_rows_and_names_the_one_at_fault() {
             ]
         });
         assert_eq!(
-            c.execute_many("insert into odbc_many values (?, ?)", &mut values)
+            c.execute_many("insert into odbc_many values (?, ?)", &mut values.map(Ok))
                 .unwrap(),
             Some(100)
         );
@@ -207,11 +207,11 @@ fn execute_many_counts_rows_and_names_the_one_at_fault() {
             [text("é4")]
         );
         c.commit().unwrap();
-        let mut values = [200, 201, 7]
+        let values = [200, 201, 7]
             .into_iter()
             .map(|i| vec![Value::I64(i), Value::Null]);
         let error = c
-            .execute_many("insert into odbc_many values (?, ?)", &mut values)
+            .execute_many("insert into odbc_many values (?, ?)", &mut values.map(Ok))
             .unwrap_err();
         assert_eq!(
             (error.kind, error.row),

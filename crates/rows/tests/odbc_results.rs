@@ -135,8 +135,8 @@ fn executing_many_runs_all_statements_of_each_row() {
     with_table(|profile, c| {
         let sql = "insert into odbc_results values (?); insert into odbc_results values (?)";
         let pair = |a, b| vec![Value::I64(a), Value::I64(b)];
-        let mut pairs = [pair(1, 2), pair(3, 4)].into_iter();
-        match c.execute_many(sql, &mut pairs) {
+        let pairs = [pair(1, 2), pair(3, 4)].into_iter();
+        match c.execute_many(sql, &mut pairs.map(Ok)) {
             Ok(changed) => {
                 assert_eq!(changed, Some(4), "{profile:?}");
                 assert_eq!(count(c), Kept::I64(4), "{profile:?}");

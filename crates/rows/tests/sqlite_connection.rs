@@ -218,9 +218,9 @@ fn a_damaged_file_is_an_operational_error_that_says_so() {
     let path = dir.path().join("a.db").to_str().unwrap().to_owned();
     let connection = open(&path).unwrap();
     run(&connection, "create table t (a)");
-    let mut many = (0..2000).map(|i| vec![text(&format!("some text to fill pages with {i}"))]);
+    let many = (0..2000).map(|i| vec![text(&format!("some text to fill pages with {i}"))]);
     connection
-        .execute_many("insert into t values (?)", &mut many)
+        .execute_many("insert into t values (?)", &mut many.map(Ok))
         .unwrap();
     connection.commit().unwrap();
     connection.close().unwrap();
@@ -378,7 +378,7 @@ fn closing_ends_statements_and_frees_the_file() {
         connection.rollback().unwrap_err(),
         connection.prepare_check("select 1").unwrap_err(),
         connection
-            .execute_many("delete from t", &mut std::iter::once(vec![]))
+            .execute_many("delete from t", &mut std::iter::once(vec![]).map(Ok))
             .unwrap_err(),
     ] {
         assert_eq!(error.kind, ErrorKind::Interface);

@@ -108,9 +108,9 @@ fn threads_share_a_connection_and_each_gets_its_own_rows() {
         &connection,
         "create table t (a integer primary key, b text)",
     );
-    let mut values = (0..500).map(|i| vec![Value::I64(i), Value::Text(format!("text {i}"))]);
+    let values = (0..500).map(|i| vec![Value::I64(i), Value::Text(format!("text {i}"))]);
     connection
-        .execute_many("insert into t values (?, ?)", &mut values)
+        .execute_many("insert into t values (?, ?)", &mut values.map(Ok))
         .unwrap();
     connection.commit().unwrap();
     std::thread::scope(|scope| {

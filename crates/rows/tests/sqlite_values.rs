@@ -291,12 +291,12 @@ proptest! {
     ) {
         let connection = memory();
         run(&connection, "create table t (id integer primary key, a blob, b blob, c blob)");
-        let mut bound = values.iter().zip(0..).map(|(row, id)| {
+        let bound = values.iter().zip(0..).map(|(row, id)| {
             let mut all = vec![Value::I64(id)];
             all.extend(row.iter().map(|(value, _)| value.clone()));
             all
         });
-        connection.execute_many("insert into t values (?, ?, ?, ?)", &mut bound).unwrap();
+        connection.execute_many("insert into t values (?, ?, ?, ?)", &mut bound.map(Ok)).unwrap();
         let want: Vec<Vec<Got>> =
             values.iter().map(|row| row.iter().map(|(_, got)| got.clone()).collect()).collect();
 

@@ -47,12 +47,11 @@ enum ColumnSource {
 }
 
 /// An iterator over rows of parameters that are passed as columns. Each item has one value per
-/// column.
+/// column. The iterator ends after the first error.
 pub(crate) struct ColumnRows {
     columns: Vec<ColumnSource>,
     row: usize,
     n_rows: usize,
-    failure: Option<Error>,
 }
 
 impl ColumnRows {
@@ -97,22 +96,15 @@ impl ColumnRows {
             columns: made,
             row: 0,
             n_rows: n_rows.unwrap_or(0),
-            failure: None,
         })
-    }
-
-    /// Returns the error that ended the iteration over the rows early; `None` if the last row was
-    /// reached.
-    pub(crate) fn take_failure(&mut self) -> Option<Error> {
-        self.failure.take()
     }
 }
 
 impl Iterator for ColumnRows {
-    type Item = Vec<Value>;
+    type Item = Result<Vec<Value>, Error>;
 
-    fn next(&mut self) -> Option<Vec<Value>> {
-        if self.row >= self.n_rows || self.failure.is_some() {
+    fn next(&mut self) -> Option<Result<Vec<Value>, Error>> {
+        if self.row >= self.n_rows {
             return None;
         }
         let mut values = Vec::with_capacity(self.columns.len());
@@ -123,14 +115,14 @@ impl Iterator for ColumnRows {
                     Ok(value) => value,
                     Err(error) => {
                         let error = error.at_column(i, "").at_row(self.row as u64);
-                        self.failure = Some(error);
-                        return None;
+                        self.row = self.n_rows;
+                        return Some(Err(error));
                     }
                 },
             });
         }
         self.row += 1;
-        Some(values)
+        Some(Ok(values))
     }
 }
 
@@ -194,7 +186,8 @@ fn of_array(object: &Bound<'_, PyAny>, mask: Option<Vec<u8>>) -> PyResult<Array>
         "<M8[ns]" => TimeUnit::Nano,
         other => {
             return Err(PyTypeError::new_err(format!(
-                "an array of `{other}` has no like in SQL\ntake `datetime64` in seconds or finer"
+                "an array of `{other}` cannot be inserted, because no SQL type corresponds to it\n\
+                 take `datetime64` in seconds, milliseconds, microseconds or nanoseconds"
             )));
         }
     };

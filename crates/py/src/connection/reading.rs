@@ -17,8 +17,8 @@ use super::Connection;
 use super::execute::Said;
 use crate::active_statement::Detached;
 use crate::arrow::{ColumnRows, Destination};
-use crate::errors;
-use crate::parameters::{self, ParameterRows};
+use crate::parameter_rows::ParameterRows;
+use crate::parameters;
 use crate::pending::PendingCall;
 use crate::raw;
 
@@ -30,7 +30,7 @@ pub(crate) trait ReadingCall: Send {
     /// Returns the exception because of which the data ended early; `None` if the data was read to
     /// its end. This exception has precedence over the result of the call. The function is called
     /// once, after [`ReadingCall::execute`].
-    fn failure(&mut self, py: Python<'_>) -> Option<PyErr>;
+    fn failure(&mut self) -> Option<PyErr>;
 }
 
 /// The result of a statement that was executed for many rows of parameters.
@@ -43,22 +43,21 @@ pub(crate) enum Changes {
 }
 
 /// Rows of parameters that are created while the database executes the statement for them.
-trait RowsOfParameters: Iterator<Item = Vec<Value>> + Send {
-    /// Returns the exception that ended the rows early; `None` if the last row was reached.
-    fn failure(&mut self, py: Python<'_>) -> Option<PyErr>;
+trait RowsOfParameters: Iterator<Item = Result<Vec<Value>, Error>> + Send {
+    /// Returns the Python exception that ended the rows early; `None` if there was none. It is
+    /// called after the last row was read.
+    fn failure(&mut self) -> Option<PyErr> {
+        None
+    }
 }
 
 impl RowsOfParameters for ParameterRows {
-    fn failure(&mut self, _: Python<'_>) -> Option<PyErr> {
+    fn failure(&mut self) -> Option<PyErr> {
         self.take_failure()
     }
 }
 
-impl RowsOfParameters for ColumnRows {
-    fn failure(&mut self, py: Python<'_>) -> Option<PyErr> {
-        self.take_failure().map(|e| errors::to_py(py, &e))
-    }
-}
+impl RowsOfParameters for ColumnRows {}
 
 /// Rows of parameters that are read from another library's Arrow stream.
 struct ArrowRows {
@@ -83,18 +82,18 @@ impl ArrowRows {
 }
 
 impl Iterator for ArrowRows {
-    type Item = Vec<Value>;
+    type Item = Result<Vec<Value>, Error>;
 
-    fn next(&mut self) -> Option<Vec<Value>> {
+    fn next(&mut self) -> Option<Result<Vec<Value>, Error>> {
         self.rows.as_mut()?.next()
     }
 }
 
 impl RowsOfParameters for ArrowRows {
-    fn failure(&mut self, py: Python<'_>) -> Option<PyErr> {
+    fn failure(&mut self) -> Option<PyErr> {
         let mut rows = self.rows.take()?;
         std::mem::take(&mut rows.tally).enter(&self.ledger, Stage::Parameters);
-        rows.failure().map(|e| errors::to_py(py, &e))
+        None
     }
 }
 
@@ -117,8 +116,8 @@ impl<R: RowsOfParameters> ReadingCall for ManyRows<R> {
         }
     }
 
-    fn failure(&mut self, py: Python<'_>) -> Option<PyErr> {
-        self.rows.failure(py)
+    fn failure(&mut self) -> Option<PyErr> {
+        self.rows.failure()
     }
 }
 
@@ -131,7 +130,7 @@ impl Connection {
         mut call: Box<dyn ReadingCall>,
     ) -> PyResult<Changes> {
         let done = self.call_within(py, limit, |db| call.execute(db));
-        call.failure(py).map_or(done, Err)
+        call.failure().map_or(done, Err)
     }
 
     /// Creates a `PendingCall`, by which an event loop runs `call`. The Python objects are read on
@@ -153,7 +152,7 @@ impl Connection {
             Err(error) => (Err(error), Some(None)),
         };
         let make_result = move |py: Python<'_>, changes, _is_late| {
-            let failure = lock(&call).failure(py);
+            let failure = lock(&call).failure();
             if let Some(failure) = failure {
                 return Err(failure);
             }

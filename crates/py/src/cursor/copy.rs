@@ -100,7 +100,7 @@ impl ReadingCall for CopyIn {
         Ok(Changes::Count(n_rows))
     }
 
-    fn failure(&mut self, _: Python<'_>) -> Option<PyErr> {
+    fn failure(&mut self) -> Option<PyErr> {
         self.chunks.failure.take()
     }
 }

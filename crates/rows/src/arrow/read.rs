@@ -1,6 +1,7 @@
 //! `BatchRows`: reads the values of Arrow arrays as parameters of a statement, row by row.
 
 use onecopy_text::Tally;
+use onecopy_wire::float16::Half;
 
 use super::array::{Array, Batch, bit};
 use super::date_time;
@@ -11,8 +12,8 @@ use crate::cell::Date;
 use crate::error::{Error, ErrorKind};
 use crate::value::Value;
 
-/// An iterator over the rows of consecutive batches, as rows of parameters. It ends after an error,
-/// which [`BatchRows::failure`] then returns.
+/// An iterator over the rows of consecutive batches, as rows of parameters. It ends after the first
+/// error.
 pub struct BatchRows<F> {
     next_batch: F,
     names: Vec<String>,
@@ -22,7 +23,6 @@ pub struct BatchRows<F> {
     /// The numbers of text bytes that were converted and copied; the caller adds them to a
     /// `Ledger`.
     pub tally: Tally,
-    failure: Option<Error>,
     is_done: bool,
 }
 
@@ -37,15 +37,8 @@ impl<F: FnMut() -> Result<Option<Batch>, Error>> BatchRows<F> {
             batch: Batch::default(),
             row: 0,
             n_done: 0,
-            failure: None,
             is_done: false,
         }
-    }
-
-    /// Returns the error that ended the iteration; `None` if the iteration ended after the last
-    /// batch.
-    pub fn failure(self) -> Option<Error> {
-        self.failure
     }
 
     fn row_values(&mut self) -> Result<Vec<Value>, Error> {
@@ -66,9 +59,9 @@ impl<F: FnMut() -> Result<Option<Batch>, Error>> BatchRows<F> {
 }
 
 impl<F: FnMut() -> Result<Option<Batch>, Error>> Iterator for BatchRows<F> {
-    type Item = Vec<Value>;
+    type Item = Result<Vec<Value>, Error>;
 
-    fn next(&mut self) -> Option<Vec<Value>> {
+    fn next(&mut self) -> Option<Result<Vec<Value>, Error>> {
         while self.row >= self.batch.n_rows {
             if self.is_done {
                 return None;
@@ -79,24 +72,20 @@ impl<F: FnMut() -> Result<Option<Batch>, Error>> Iterator for BatchRows<F> {
                 Ok(Some(batch)) => self.batch = batch,
                 Ok(None) => self.is_done = true,
                 Err(error) => {
-                    self.failure = Some(error);
                     self.is_done = true;
+                    return Some(Err(error));
                 }
             }
         }
-        match self.row_values() {
-            Ok(values) => {
-                self.row += 1;
-                self.n_done += 1;
-                Some(values)
-            }
-            Err(error) => {
-                self.failure = Some(error);
-                self.is_done = true;
-                self.batch = Batch::default();
-                None
-            }
+        let values = self.row_values();
+        if values.is_ok() {
+            self.row += 1;
+            self.n_done += 1;
+        } else {
+            self.is_done = true;
+            self.batch = Batch::default();
         }
+        Some(values)
     }
 }
 
@@ -128,6 +117,7 @@ impl Array {
                     Err(_) => Value::Decimal(n.to_string()),
                 }
             }
+            DataType::Float16 => Value::F64(Half(u16::from_ne_bytes(self.fixed(at)?)).widen()),
             DataType::Float32 => {
                 let n = f32::from_ne_bytes(self.fixed(at)?);
                 Value::F64(onecopy_wire::number::widen(n))

@@ -62,26 +62,19 @@ impl TimeUnit {
         }
     }
 
+    const ALL: [TimeUnit; 4] = [
+        TimeUnit::Second,
+        TimeUnit::Milli,
+        TimeUnit::Micro,
+        TimeUnit::Nano,
+    ];
+
     fn of_letter(letter: &str) -> Option<TimeUnit> {
-        [
-            TimeUnit::Second,
-            TimeUnit::Milli,
-            TimeUnit::Micro,
-            TimeUnit::Nano,
-        ]
-        .into_iter()
-        .find(|u| u.letter() == letter)
+        TimeUnit::ALL.into_iter().find(|u| u.letter() == letter)
     }
 
     fn of_name(name: &str) -> Option<TimeUnit> {
-        [
-            TimeUnit::Second,
-            TimeUnit::Milli,
-            TimeUnit::Micro,
-            TimeUnit::Nano,
-        ]
-        .into_iter()
-        .find(|u| u.name() == name)
+        TimeUnit::ALL.into_iter().find(|u| u.name() == name)
     }
 }
 
@@ -100,6 +93,8 @@ pub enum DataType {
         /// `true` if the values are unsigned.
         unsigned: bool,
     },
+    /// 16-bit floats. This crate only imports such columns.
+    Float16,
     /// 32-bit floats.
     Float32,
     /// 64-bit floats.
@@ -178,6 +173,7 @@ impl DataType {
                 };
                 letter.into()
             }
+            DataType::Float16 => "e".into(),
             DataType::Float32 => "f".into(),
             DataType::Float64 => "g".into(),
             DataType::Decimal {
@@ -222,6 +218,7 @@ impl DataType {
             "S" => DataType::uint(16),
             "I" => DataType::uint(32),
             "L" => DataType::uint(64),
+            "e" => DataType::Float16,
             "f" => DataType::Float32,
             "g" => DataType::Float64,
             "u" => DataType::Utf8,
@@ -356,6 +353,7 @@ impl fmt::Display for DataType {
             DataType::Int { bits, unsigned } => {
                 write!(f, "{}int{bits}", if *unsigned { "u" } else { "" })
             }
+            DataType::Float16 => f.write_str("halffloat"),
             DataType::Float32 => f.write_str("float"),
             DataType::Float64 => f.write_str("double"),
             DataType::Decimal {
@@ -402,7 +400,8 @@ pub struct Field {
 /// Returns `true` if this crate can create columns of this type, `false` if it only imports them.
 pub(crate) fn is_made(data_type: &DataType) -> bool {
     match data_type {
-        DataType::Utf8View
+        DataType::Float16
+        | DataType::Utf8View
         | DataType::BinaryView
         | DataType::FixedBinary(_)
         | DataType::Date64

@@ -190,7 +190,10 @@ pub fn fields_of(schema: &ArrowSchema) -> Result<Vec<Field>, Error> {
 }
 
 fn unknown(format: &str) -> Error {
-    let message = format!("Arrow's type `{format}` has no like in SQL\ncast the column first");
+    let message = format!(
+        "a column of the Arrow type `{format}` cannot be inserted, because no SQL type corresponds \
+         to it\ncast the column to another type first"
+    );
     Error::new(ErrorKind::NotSupported, message)
 }
 
@@ -402,6 +405,7 @@ fn width(data_type: &DataType) -> Result<usize, Error> {
     Ok(match data_type {
         DataType::Int { bits, .. } => usize::from(*bits) / 8,
         DataType::Decimal { bits, .. } => usize::from(*bits) / 8,
+        DataType::Float16 => 2,
         DataType::Float32 | DataType::Date32 => 4,
         DataType::Float64 | DataType::Date64 | DataType::Timestamp { .. } => 8,
         DataType::Time(crate::arrow::TimeUnit::Second | crate::arrow::TimeUnit::Milli) => 4,

@@ -70,7 +70,7 @@ impl DatabaseConnection for Connection {
     fn execute_many(
         &self,
         sql: &str,
-        rows: &mut dyn Iterator<Item = Vec<Value>>,
+        rows: &mut dyn Iterator<Item = Result<Vec<Value>, Error>>,
     ) -> Result<Option<u64>, Error> {
         self.check_single(sql)?;
         execute_many::execute_many(&self.shared, sql, rows)

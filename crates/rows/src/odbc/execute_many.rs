@@ -28,7 +28,7 @@ use crate::error::{Error, ErrorKind};
 use crate::odbc::block::buffer::Buffer;
 use crate::sql::dialect::Dialect;
 use crate::sql::statements;
-use crate::value::{self, Value};
+use crate::value::{Batches, Value};
 
 /// The smallest number of rows that are executed as an array: for fewer rows, the two additional
 /// statements of a savepoint would cost too much.
@@ -42,12 +42,9 @@ type Row = Vec<Value>;
 pub(crate) fn execute_many(
     shared: &Arc<SharedConnection>,
     sql: &str,
-    rows: &mut dyn Iterator<Item = Row>,
+    rows: &mut dyn Iterator<Item = Result<Row, Error>>,
 ) -> Result<Option<u64>, Error> {
-    let mut batches = std::iter::from_fn(|| {
-        let batch = value::batch(rows);
-        (!batch.is_empty()).then_some(batch)
-    });
+    let mut batches = Batches::new(rows);
     let first = batches.next();
     let sql = match shared.quirks.dialect {
         Dialect::Postgres => parameter_casts::of_rows(sql, first.as_deref().unwrap_or_default()),
@@ -61,7 +58,7 @@ pub(crate) fn execute_many(
             None => Ok(()),
         });
     many.release_savepoint();
-    ran.map(|()| many.changed)
+    ran.and_then(|()| batches.end()).map(|()| many.changed)
 }
 
 /// Returns `true` if an array of rows has the same effect as single executions of `sql`.

@@ -1,4 +1,4 @@
-//! Executes one statement for a batch of rows of parameters in one round trip.
+//! Executes one statement for a batch of rows of parameters in few round trips.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use postgres_protocol::message::frontend;
 
 use super::delivery::Completion;
 use super::execute::{begin, describe, prepare, write_execution};
-use super::parameters;
+use super::parameters::{self, UniformRows};
 use super::shared::Shared;
 use super::statement_cache::PreparedStatement;
 use super::wire::{Event, Wire};
@@ -14,8 +14,9 @@ use crate::error::Error;
 use crate::value::Value;
 
 /// Executes `sql` once for each row of parameters in `rows`, and returns the number of changed rows
-/// if the server reports it. `first_row` is the index (from 0) of the first row of `rows` among all
-/// rows of the caller; errors contain the index of their row.
+/// if the server reports it. Each value has the parameter type that it has in a single execution.
+/// `first_row` is the index (from 0) of the first row of `rows` among all rows of the caller;
+/// errors contain the index of their row.
 pub(super) fn run_batch(
     shared: &Shared,
     wire: &mut Wire,
@@ -28,9 +29,7 @@ pub(super) fn run_batch(
     // error is returned.
     let (mut rows, mut refused) = (rows, None);
     for (i, values) in rows.iter().enumerate() {
-        if let Err(error) = parameters::check(translated.n_parameters, values)
-            .and_then(|()| parameters::check_types(&rows[..i], values))
-        {
+        if let Err(error) = parameters::check(translated.n_parameters, values) {
             let error = error.at_row(first_row + i as u64);
             if i == 0 {
                 return Err(error);
@@ -39,16 +38,60 @@ pub(super) fn run_batch(
             break;
         }
     }
-    let declared = parameters::types_of_rows(rows, translated.n_parameters);
-    let prepared = prepare_many(shared, wire, sql, &declared).map_err(|e| e.at_row(first_row))?;
-    let (kinds, _) = describe(&prepared, wire);
-    for values in rows {
-        write_execution(wire, &prepared, values.iter(), &kinds)?;
+    let mut pending = Pending {
+        sql: &translated.sql,
+        first_row,
+        n: 0,
+        changed: Some(0),
+    };
+    while !rows.is_empty() {
+        let part = UniformRows::first(rows, |_, _| None);
+        rows = &rows[part.rows.len()..];
+        let kept = wire.cache.prepared(sql, &part.types);
+        let prepared = match kept.filter(|_| pending.n > 0) {
+            Some(kept) => kept,
+            None => {
+                // The server prepares a statement while no execution is pending, so that an error
+                // of an earlier row is returned before an error of this statement.
+                pending.complete(wire)?;
+                prepare_many(shared, wire, sql, &part.types)
+                    .map_err(|e| e.at_row(pending.first_row))?
+            }
+        };
+        let (kinds, _) = describe(&prepared, wire);
+        for values in part.rows {
+            write_execution(wire, &prepared, values.iter(), &kinds)?;
+        }
+        pending.n += part.rows.len();
     }
-    frontend::sync(&mut wire.out);
-    wire.send()?;
-    let (ended, changed) = read_completions(wire, &translated.sql, rows.len(), first_row)?;
-    ended.and(refused.map_or(Ok(changed), Err))
+    pending.complete(wire)?;
+    refused.map_or(Ok(pending.changed), Err)
+}
+
+/// The executions that were written to the output buffer, and whose completions are not yet read.
+struct Pending<'s> {
+    sql: &'s str,
+    /// The index (from 0) of the row of parameters of the first of these executions.
+    first_row: u64,
+    n: usize,
+    /// The number of rows that the previous executions changed; `None` if it is unknown.
+    changed: Option<u64>,
+}
+
+impl Pending<'_> {
+    /// Sends the executions, and reads their completions.
+    fn complete(&mut self, wire: &mut Wire) -> Result<(), Error> {
+        let n = std::mem::take(&mut self.n);
+        if n == 0 {
+            return Ok(());
+        }
+        frontend::sync(&mut wire.out);
+        wire.send()?;
+        let (ended, changed) = read_completions(wire, self.sql, n, self.first_row)?;
+        self.first_row += n as u64;
+        self.changed = self.changed.zip(changed).map(|(sum, n)| sum + n);
+        ended
+    }
 }
 
 /// Returns a prepared statement for many executions of `sql`: from the statement cache, or prepared

@@ -122,7 +122,7 @@ impl DatabaseConnection for Connection {
     fn execute_many(
         &self,
         sql: &str,
-        rows: &mut dyn Iterator<Item = Vec<Value>>,
+        rows: &mut dyn Iterator<Item = Result<Vec<Value>, Error>>,
     ) -> Result<Option<u64>, Error> {
         execute_many(&self.shared, sql, rows)
     }
@@ -130,7 +130,7 @@ impl DatabaseConnection for Connection {
     fn insert_rows(
         &self,
         insert: &TableInsert,
-        rows: &mut dyn Iterator<Item = Vec<Value>>,
+        rows: &mut dyn Iterator<Item = Result<Vec<Value>, Error>>,
     ) -> Result<Option<u64>, Error> {
         insert_rows(&self.shared, insert, rows)
     }

@@ -18,7 +18,7 @@ use super::wire::Wire;
 use crate::error::Error;
 use crate::sql::insert::TableInsert;
 use crate::task::TimeSlice;
-use crate::value::{Value, batch};
+use crate::value::{Batches, Value};
 
 /// The header of the binary COPY format: its signature, no flags, no extension.
 const HEADER: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
@@ -47,23 +47,24 @@ struct TableCopy<'a> {
 /// value that has no binary encoding is inserted by INSERT.
 ///
 /// # Errors
-/// The error of the server, with the index of the row.
+/// The error of the server, with the index of the row; the first error of `rows`.
 pub(super) fn insert_rows(
     shared: &Arc<Shared>,
     insert: &TableInsert,
-    rows: &mut dyn Iterator<Item = Vec<Value>>,
+    rows: &mut dyn Iterator<Item = Result<Vec<Value>, Error>>,
 ) -> Result<Option<u64>, Error> {
     // The iterator may run the caller's code, so it is called while the session is not locked.
-    let first = batch(rows);
-    let second = batch(rows);
-    if second.is_empty() {
-        return execute_many(shared, &insert.sql(), &mut first.into_iter());
-    }
+    let mut batches = Batches::new(rows);
+    let first = batches.next().unwrap_or_default();
+    let Some(second) = batches.next() else {
+        let rows = first.into_iter().map(Ok);
+        let mut rows = rows.chain(batches.end().err().map(Err));
+        return execute_many(shared, &insert.sql(), &mut rows);
+    };
     in_transaction(shared, || {
         let mut copy = TableCopy::new(shared, insert)?;
-        let (mut n_rows, mut values) = (0, first);
-        let (mut second, mut slice) = (Some(second), TimeSlice::begin());
-        while !values.is_empty() {
+        let (mut n_rows, mut slice) = (0, TimeSlice::begin());
+        for values in [first, second].into_iter().chain(&mut batches) {
             match copy.put(&values, n_rows) {
                 Ok(true) => n_rows += values.len() as u64,
                 // The server has reported an error, which is returned at the end.
@@ -71,10 +72,11 @@ pub(super) fn insert_rows(
                 Err(error) => return Err(copy.abort(error)),
             }
             slice.check().map_err(|e| copy.abort(lost(&e)))?;
-            values = second.take().unwrap_or_else(|| batch(rows));
         }
+        // The COPY is completed also if `rows` has returned an error: an aborted COPY would abort a
+        // transaction of the caller.
         copy.finish()?;
-        Ok(Some(n_rows))
+        batches.end().map(|()| Some(n_rows))
     })
 }
 

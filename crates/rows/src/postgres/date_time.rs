@@ -30,12 +30,12 @@ pub(super) fn time_of_micros(micros: i64) -> Time {
     Time::of_seconds(seconds as u32, micros as u32 * 1000)
 }
 
-/// Returns the number of microseconds from midnight to a time of day; nanoseconds are rounded to
-/// the nearest microsecond.
+/// Returns the number of microseconds from midnight to a time of day. A fraction of a microsecond
+/// is truncated, as in Python, so that 23:59:59.999999999 does not become 24:00:00.
 pub(super) fn micros_of_time(time: &Time) -> i64 {
     let seconds =
         (i64::from(time.hour) * 60 + i64::from(time.minute)) * 60 + i64::from(time.second);
-    seconds * 1_000_000 + (i64::from(time.nanosecond) + 500) / 1000
+    seconds * 1_000_000 + i64::from(time.nanosecond) / 1000
 }
 
 /// Returns the timestamp that is `micros` microseconds after 2000-01-01 00:00:00, with
@@ -81,26 +81,34 @@ pub(super) fn far_text(cell: Cell<'_>) -> Option<String> {
     if let Some(name) = date.infinity() {
         return Some(name.to_owned());
     }
-    let rest = stamp.map_or_else(String::new, |stamp| {
-        let fraction = format!("{:06}", stamp.time.nanosecond / 1000);
-        let fraction = fraction.trim_end_matches('0');
-        let point = if fraction.is_empty() { "" } else { "." };
-        let Time {
-            hour,
-            minute,
-            second,
-            ..
-        } = stamp.time;
-        let zone = stamp.offset_minutes.map_or_else(String::new, |offset| {
-            let (sign, n) = (if offset < 0 { '-' } else { '+' }, offset.unsigned_abs());
-            match n % 60 {
-                0 => format!("{sign}{:02}", n / 60),
-                minutes => format!("{sign}{:02}:{minutes:02}", n / 60),
-            }
-        });
-        format!(" {hour:02}:{minute:02}:{second:02}{point}{fraction}{zone}")
+    Some(stamp.map_or_else(|| with_era(&date, ""), |stamp| timestamp_text(&stamp)))
+}
+
+/// Returns a time of day as `hh:mm:ss[.ffffff]`, truncated to microseconds, without zeros at the
+/// end.
+pub(super) fn time_text(time: Time) -> String {
+    let fraction = format!("{:06}", time.nanosecond / 1000);
+    let fraction = fraction.trim_end_matches('0');
+    let point = if fraction.is_empty() { "" } else { "." };
+    let Time {
+        hour,
+        minute,
+        second,
+        ..
+    } = time;
+    format!("{hour:02}:{minute:02}:{second:02}{point}{fraction}")
+}
+
+/// Returns a timestamp as the server writes it, with its offset if it has one.
+pub(super) fn timestamp_text(stamp: &Timestamp) -> String {
+    let zone = stamp.offset_minutes.map_or_else(String::new, |offset| {
+        let (sign, n) = (if offset < 0 { '-' } else { '+' }, offset.unsigned_abs());
+        match n % 60 {
+            0 => format!("{sign}{:02}", n / 60),
+            minutes => format!("{sign}{:02}:{minutes:02}", n / 60),
+        }
     });
-    Some(with_era(&date, &rest))
+    with_era(&stamp.date, &format!(" {}{zone}", time_text(stamp.time)))
 }
 
 /// Returns a date as `yyyy-mm-dd`, followed by `rest` (such as a time), and by ` BC` if the year is
@@ -140,6 +148,20 @@ mod tests {
         assert_eq!(days_of_date(date(2023, 2, 29)), None);
         assert_eq!(days_of_date(date(2023, 4, 31)), None);
         assert_eq!(days_of_date(date(2023, 13, 1)), None);
+    }
+
+    #[test]
+    fn fractions_of_a_microsecond_are_truncated() {
+        let mut stamp = date(1999, 12, 31).midnight(None);
+        stamp.time = Time {
+            hour: 23,
+            minute: 59,
+            second: 59,
+            nanosecond: 999_999_999,
+        };
+        assert_eq!(micros_of_time(&stamp.time), DAY - 1);
+        assert_eq!(micros_of_timestamp(&stamp), Some(-1));
+        assert_eq!(timestamp_text(&stamp), "1999-12-31 23:59:59.999999");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use super::multi_row_insert::RepeatedInsert;
 use super::server::TransactionStatus;
 use super::shared::Shared;
 use crate::error::Error;
-use crate::value::{Value, batch};
+use crate::value::{Batches, Value};
 
 /// Calls `f`. In autocommit mode, begins a transaction before the call and commits it afterwards,
 /// or rolls it back if `f` fails. A transaction that is already open is used unchanged.
@@ -30,22 +30,23 @@ pub(super) fn in_transaction<T>(
 }
 
 /// Executes a statement for each row of parameters, many rows in one round trip. Returns the total
-/// number of changed rows; `None` if the server does not report it.
+/// number of changed rows; `None` if the server does not report it. With autocommit, no row is
+/// stored if a row fails or if `rows` returns an error.
 pub(super) fn execute_many(
     shared: &Arc<Shared>,
     sql: &str,
-    rows: &mut dyn Iterator<Item = Vec<Value>>,
+    rows: &mut dyn Iterator<Item = Result<Vec<Value>, Error>>,
 ) -> Result<Option<u64>, Error> {
     check_text(sql)?;
     // The iterator may run the caller's code, so it is called while the session is not locked.
-    let mut values = batch(rows);
-    if values.is_empty() {
-        return Ok(Some(0));
-    }
+    let mut batches = Batches::new(rows);
+    let Some(first) = batches.next() else {
+        return batches.end().map(|()| Some(0));
+    };
     in_transaction(shared, || {
         let (mut n_rows, mut changed) = (0, Some(0));
-        let repeated = RepeatedInsert::new(shared, sql, values.len())?;
-        while !values.is_empty() {
+        let repeated = RepeatedInsert::new(shared, sql, first.len())?;
+        for values in std::iter::once(first).chain(&mut batches) {
             let n = shared.call(|wire| {
                 let id = shared.activity.begin();
                 let many = match &repeated {
@@ -57,8 +58,7 @@ pub(super) fn execute_many(
             })?;
             changed = changed.zip(n).map(|(sum, n)| sum + n);
             n_rows += values.len() as u64;
-            values = batch(rows);
         }
-        Ok(changed)
+        batches.end().map(|()| changed)
     })
 }

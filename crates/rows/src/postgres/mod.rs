@@ -13,6 +13,7 @@
 //! | `wire` | a session: its socket, received bytes, bytes to send |
 //! | `delivery` | passes the rows and the end of a result from the connection to the statement that reads them |
 //! | `types`, `date_time`, `parameters` | types and formats of columns; dates and times in binary format; parameters |
+//! | `value_text` | values as the text that the server writes |
 //! | `rows` | a block of rows in the receive buffer, of which a cell is a slice |
 //! | `row_check` | the checks of a row's lengths and values |
 //! | `row_queue` | rows received before they are requested, in memory and in a temporary file |
@@ -67,12 +68,13 @@ mod tls;
 mod tls_settings;
 mod types;
 mod value_cell;
+mod value_text;
 mod waiting;
 mod wire;
 
 pub use connection::Connection;
 pub use copy::CopyOut;
-pub use parameters::text_of_value;
 pub use rows::Rows;
 pub use server::Notification;
 pub use statement::Statement;
+pub use value_text::text_of_value;

@@ -7,9 +7,10 @@ use postgres_protocol::message::frontend;
 
 use super::batch::{prepare_many, read_completions, run_batch};
 use super::execute::{begin, write_execution};
-use super::parameters::{check, check_types, translate, types_of_rows};
+use super::parameters::{UniformRows, check, translate};
 use super::server::TransactionStatus;
 use super::shared::Shared;
+use super::types::oid;
 use super::wire::Wire;
 use crate::error::Error;
 use crate::sql::insert::RowInsert;
@@ -35,14 +36,19 @@ pub(super) struct RepeatedInsert {
 }
 
 /// Returns a query that checks if an INSERT of several rows into the table has the same effect as
-/// several INSERTs of one row. Its result has a row if the table is not a view, and has neither
-/// rules nor statement triggers.
+/// several INSERTs of one row. Its result has a row if the table is not a view, and neither it nor
+/// one of its partitions has rules or triggers: an AFTER ROW trigger is executed after the last row
+/// of the INSERT, so it sees all rows. The internal triggers of foreign keys are permitted, unless
+/// a foreign key references the table itself.
 fn is_plain_table(table: &str) -> String {
     let literal = table.replace('\'', "''");
     format!(
-        "select 1 from pg_catalog.pg_class c where c.oid = pg_catalog.to_regclass('{literal}') \
+        "with recursive parts (id) as (select pg_catalog.to_regclass('{literal}')::pg_catalog.oid \
+         union select inhrelid from pg_catalog.pg_inherits join parts on inhparent = id) \
+         select 1 from pg_catalog.pg_class where oid = pg_catalog.to_regclass('{literal}') \
          and relkind in ('r', 'p') and not relhasrules and not exists \
-         (select from pg_catalog.pg_trigger t where t.tgrelid = c.oid and t.tgtype & 1 = 0)"
+         (select from pg_catalog.pg_trigger join parts on tgrelid = id \
+         where not tgisinternal or tgconstrrelid in (select id from parts))"
     )
 }
 
@@ -94,14 +100,15 @@ impl RepeatedInsert {
     ) -> Result<Option<u64>, Error> {
         let n_whole = rows.len() - rows.len() % self.n_rows;
         let (whole, rest) = rows.split_at(n_whole);
-        if whole.is_empty() || !self.are_alike(rows) {
+        let types = self.types_of(rows).filter(|_| !whole.is_empty());
+        let Some(types) = types else {
             return run_batch(shared, wire, single, rows, first_row);
-        }
+        };
         let preamble = begin(shared, wire, single)?;
         wire.send()?;
         wire.read_preamble(preamble)?;
         wire.command("SAVEPOINT onecopy_rows")?;
-        match self.run_whole(shared, wire, whole) {
+        match self.run_whole(shared, wire, whole, &types) {
             Ok(changed) => {
                 wire.command("RELEASE SAVEPOINT onecopy_rows")?;
                 if rest.is_empty() {
@@ -119,23 +126,35 @@ impl RepeatedInsert {
         }
     }
 
-    /// Returns `true` if the values of every row can be sent, and no parameter has binary values in
-    /// some rows and other values in others.
-    fn are_alike(&self, rows: &[Vec<Value>]) -> bool {
-        rows.iter().enumerate().all(|(i, values)| {
-            check(self.n_parameters, values).is_ok() && check_types(&rows[..i], values).is_ok()
-        })
+    /// Returns the type of each parameter (object identifier) if it has one type in all rows, and
+    /// the values of every row can be sent; otherwise `None`.
+    fn types_of(&self, rows: &[Vec<Value>]) -> Option<Vec<u32>> {
+        if rows
+            .iter()
+            .any(|row| check(self.n_parameters, row).is_err())
+        {
+            return None;
+        }
+        // Integers of both types are cast to the type of the column with the same result, because
+        // each value of the INSERT is a parameter or a constant.
+        let merge = |a, b| {
+            let is_integer = |of| matches!(of, oid::INT4 | oid::INT8);
+            (is_integer(a) && is_integer(b)).then_some(oid::INT8)
+        };
+        let uniform = UniformRows::first(rows, merge);
+        (uniform.rows.len() == rows.len()).then_some(uniform.types)
     }
 
     /// Inserts `rows`, whose number must be a multiple of the number of rows that this statement
-    /// inserts.
+    /// inserts. `types` has the type of each parameter of one row.
     fn run_whole(
         &self,
         shared: &Shared,
         wire: &mut Wire,
         rows: &[Vec<Value>],
+        types: &[u32],
     ) -> Result<Option<u64>, Error> {
-        let declared = types_of_rows(rows, self.n_parameters).repeat(self.n_rows);
+        let declared = types.repeat(self.n_rows);
         let prepared = prepare_many(shared, wire, &self.sql, &declared)?;
         for rows in rows.chunks_exact(self.n_rows) {
             write_execution(wire, &prepared, rows.iter().flatten(), &[])?;

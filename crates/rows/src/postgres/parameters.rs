@@ -1,14 +1,12 @@
 //! Parameters of statements: converts `?` to `$1`, chooses types, and encodes values for Bind.
 
-use std::borrow::Cow;
-
 use bytes::{BufMut, BytesMut};
 use postgres_protocol::IsNull;
 
-use super::date_time::{self, with_era};
+use super::date_time;
 use super::types::{oid, oid_of_name};
+use super::value_text::text_of_value;
 use crate::error::{Error, ErrorKind};
-use crate::plain_text::{offset_text, time_text};
 use crate::sql::dialect::Dialect;
 use crate::sql::lexer::{Lexer, TokenKind};
 use crate::sql::statements;
@@ -96,29 +94,6 @@ pub(super) fn check(n_parameters: usize, values: &[Value]) -> Result<(), Error> 
     Ok(())
 }
 
-/// Returns an error if a parameter has a binary value in the row `values` and another value (not
-/// NULL) in the rows `before`, or the reverse. All rows of a statement have the same parameter
-/// types, so the server would store such a binary value as text.
-///
-/// # Errors
-/// [`ErrorKind::Data`].
-pub(super) fn check_types(before: &[Vec<Value>], values: &[Value]) -> Result<(), Error> {
-    for (i, value) in values.iter().enumerate() {
-        let is_bytes = |value: &Value| matches!(own(value), Value::Bytes(_));
-        let other = before.iter().rev().map(|row| &row[i]);
-        let mut other = other.filter(|other| *own(other) != Value::Null);
-        if *own(value) != Value::Null
-            && other
-                .next()
-                .is_some_and(|other| is_bytes(other) != is_bytes(value))
-        {
-            let message = format!("parameter {} is bytes in some rows only", i + 1);
-            return Err(Error::new(ErrorKind::Data, message));
-        }
-    }
-    Ok(())
-}
-
 /// Returns the value inside a [`Value::Declared`], without the declared type. Any other value is
 /// returned unchanged.
 pub(super) fn own(value: &Value) -> &Value {
@@ -171,28 +146,70 @@ pub(super) fn type_of(value: &Value) -> u32 {
     }
 }
 
-/// Returns the type (object identifier) of each parameter for several rows of values; NULLs are
-/// ignored. If the values of a parameter have different types, the type is `int8` if all are
-/// integers, otherwise 0, so that the server infers the type.
-pub(super) fn types_of_rows(rows: &[Vec<Value>], n_parameters: usize) -> Vec<u32> {
-    let mut types: Vec<Option<u32>> = vec![None; n_parameters];
-    for row in rows {
-        for (known, value) in types.iter_mut().zip(row) {
-            if *own(value) == Value::Null {
-                continue;
-            }
-            let of_value = type_of(value);
-            *known = Some(match *known {
-                None => of_value,
-                Some(before) if before == of_value => before,
-                Some(oid::INT4 | oid::INT8) if matches!(of_value, oid::INT4 | oid::INT8) => {
-                    oid::INT8
+/// Returns `true` if the value is a NULL without a declared type. It can have the parameter type of
+/// any other value.
+fn is_untyped_null(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Declared(inner, declared) => {
+            let of_value = [
+                DeclaredKind::Sized,
+                DeclaredKind::Number,
+                DeclaredKind::Moment,
+            ];
+            **inner == Value::Null && of_value.contains(&declared.kind)
+        }
+        _ => false,
+    }
+}
+
+/// Rows of parameters whose values have the same types, apart from NULLs.
+pub(super) struct UniformRows<'r> {
+    pub(super) rows: &'r [Vec<Value>],
+    /// The type of each parameter (object identifier; 0 to let the server infer the type).
+    pub(super) types: Vec<u32>,
+}
+
+impl UniformRows<'_> {
+    /// Returns the longest sequence of rows from the beginning of `rows` whose values have the same
+    /// types. `merge` returns the common type of two different types if they are treated as the
+    /// same type, otherwise `None`.
+    pub(super) fn first(
+        rows: &[Vec<Value>],
+        merge: impl Fn(u32, u32) -> Option<u32>,
+    ) -> UniformRows<'_> {
+        let first = rows.first().map(Vec::as_slice).unwrap_or_default();
+        let mut types: Vec<Option<u32>> = vec![None; first.len()];
+        let merged = |known: Option<u32>, value: &Value| match (known, type_of(value)) {
+            _ if is_untyped_null(value) => Some(known),
+            (None, of_value) => Some(Some(of_value)),
+            (Some(known), of_value) if known == of_value => Some(Some(known)),
+            (Some(known), of_value) => merge(known, of_value).map(Some),
+        };
+        let mut n_rows = 0;
+        'rows: for row in rows {
+            let mut is_changed = false;
+            for (known, value) in types.iter().zip(row) {
+                match merged(*known, value) {
+                    Some(now) => is_changed |= now != *known,
+                    None => break 'rows,
                 }
-                Some(_) => 0,
-            });
+            }
+            if is_changed {
+                for (known, value) in types.iter_mut().zip(row) {
+                    *known = merged(*known, value).unwrap_or(*known);
+                }
+            }
+            n_rows += 1;
+        }
+        // A parameter without a type is NULL in all rows.
+        let types = types.into_iter().zip(first);
+        let types = types.map(|(known, null)| known.unwrap_or_else(|| type_of(null)));
+        UniformRows {
+            rows: &rows[..n_rows],
+            types: types.collect(),
         }
     }
-    types.into_iter().map(|t| t.unwrap_or(0)).collect()
 }
 
 /// Returns `true` if a value is sent in binary format for a parameter of the type `as_oid` (an
@@ -251,35 +268,6 @@ fn put_text(value: &Value, out: &mut BytesMut) {
     }
 }
 
-/// Returns the text that PostgreSQL parses to this value, without quotes; `None` for NULL.
-#[must_use]
-pub fn text_of_value(value: &Value) -> Option<Cow<'_, str>> {
-    Some(Cow::Owned(match value {
-        Value::Text(text) | Value::Decimal(text) | Value::Cast(text, _) => {
-            return Some(Cow::Borrowed(text));
-        }
-        Value::Null => return None,
-        Value::Bool(b) => b.to_string(),
-        Value::I64(n) => n.to_string(),
-        Value::F64(f) => f.to_string(),
-        Value::Bytes(bytes) => {
-            let hex: String = bytes.iter().map(|b| format!("{b:02x}")).collect();
-            format!("\\x{hex}")
-        }
-        Value::Date(date) => with_era(date, ""),
-        Value::Time(time) => time_text(*time, 9),
-        Value::Timestamp(stamp) => {
-            let offset = offset_text(stamp.offset_minutes);
-            with_era(
-                &stamp.date,
-                &format!(" {}{offset}", time_text(stamp.time, 9)),
-            )
-        }
-        Value::Uuid(uuid) => uuid.iter().map(|b| format!("{b:02x}")).collect(),
-        Value::Declared(inner, _) => return text_of_value(inner),
-    }))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -327,7 +315,7 @@ mod tests {
         };
         let time = Time {
             second: 1,
-            nanosecond: 500,
+            nanosecond: 1_999,
             ..Time::default()
         };
         let stamp = Timestamp {
@@ -394,14 +382,51 @@ mod tests {
     }
 
     #[test]
-    fn types_of_rows_hold_all_of_them() {
+    fn uniform_rows_end_where_a_type_changes() {
         let int = Value::I64;
         let text = |t: &str| Value::Text(t.to_owned());
         let rows = [
-            vec![int(1), Value::Null, int(1), text("a")],
-            vec![int(1 << 40), int(2), text("b"), Value::Null],
+            vec![Value::Null, Value::Null, int(1)],
+            vec![int(1), Value::Null, Value::Null],
+            vec![int(1 << 40), Value::Null, Value::Null],
+            vec![Value::Null, text("b"), int(2)],
+            vec![int(2), int(3), int(2)],
         ];
-        assert_eq!(types_of_rows(&rows, 4), [oid::INT8, oid::INT4, 0, 0]);
+        let exact = |_, _| None;
+        let lengths_and_types = |rows, merge: fn(u32, u32) -> Option<u32>| {
+            let first = UniformRows::first(rows, merge);
+            (first.rows.len(), first.types)
+        };
+        assert_eq!(
+            lengths_and_types(&rows, exact),
+            (2, vec![oid::INT4, 0, oid::INT4])
+        );
+        assert_eq!(
+            lengths_and_types(&rows[2..], exact),
+            (2, vec![oid::INT8, 0, oid::INT4])
+        );
+        assert_eq!(
+            lengths_and_types(&rows, |_, _| Some(oid::INT8)),
+            (5, vec![oid::INT8, oid::INT8, oid::INT4])
+        );
+        let declared = |kind| {
+            let declared = Declared {
+                kind,
+                size: 0,
+                digits: 0,
+            };
+            Value::Declared(Box::new(Value::Null), declared)
+        };
+        let nulls = vec![declared(DeclaredKind::Uuid), declared(DeclaredKind::Number)];
+        let rows = [nulls, vec![Value::Uuid([0; 16]), int(7)]];
+        assert_eq!(
+            lengths_and_types(&rows, exact),
+            (2, vec![oid::UUID, oid::INT4])
+        );
+        assert_eq!(
+            lengths_and_types(&rows[..1], exact),
+            (1, vec![oid::UUID, oid::INT8])
+        );
     }
 
     #[test]

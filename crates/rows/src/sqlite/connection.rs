@@ -209,7 +209,7 @@ impl DatabaseConnection for Connection {
     fn execute_many(
         &self,
         sql: &str,
-        rows: &mut dyn Iterator<Item = Vec<Value>>,
+        rows: &mut dyn Iterator<Item = Result<Vec<Value>, Error>>,
     ) -> Result<Option<u64>, Error> {
         execute_many(&self.database, sql, rows)
     }

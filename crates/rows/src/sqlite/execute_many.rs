@@ -12,7 +12,7 @@ use super::statement::stop_error;
 use super::statement_cache::Prepared;
 use super::{call::CallGuard, database::Database};
 use crate::error::{Error, ErrorKind};
-use crate::value::Value;
+use crate::value::{Batches, Value};
 
 /// The number of rows that are read from the caller's iterator before the connection is locked to
 /// execute them.
@@ -22,7 +22,7 @@ const ROWS_AT_A_TIME: usize = 64;
 pub(super) fn execute_many(
     database: &Database,
     sql: &str,
-    rows: &mut dyn Iterator<Item = Vec<Value>>,
+    rows: &mut dyn Iterator<Item = Result<Vec<Value>, Error>>,
 ) -> Result<Option<u64>, Error> {
     let mut many = Many {
         database,
@@ -31,16 +31,18 @@ pub(super) fn execute_many(
         n_rows: 0,
         n_changed: 0,
     };
+    let mut batches = Batches::of_rows(rows, ROWS_AT_A_TIME);
     loop {
         // The iterator may run the caller's code, so it is called while the lock is not held.
-        let batch: Vec<Vec<Value>> = rows.take(ROWS_AT_A_TIME).collect();
+        let batch = batches.next().unwrap_or_default();
         if many.n_rows == 0 || !batch.is_empty() {
             many.call(|many, guard| many.run_batch(guard, sql, &batch))?;
         }
-        if batch.len() < ROWS_AT_A_TIME {
+        if batch.is_empty() {
             break;
         }
     }
+    batches.end()?;
     if many.own_transaction {
         many.call(|_, guard| guard.run("COMMIT"))?;
         many.own_transaction = false;

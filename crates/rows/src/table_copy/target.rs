@@ -202,40 +202,41 @@ impl MatchedColumns<'_> {
             rows: BatchRows::new(owned, next_batch),
             columns: &self.columns,
             n_rows: 0,
-            refused: None,
+            failure: None,
         };
         let inserted = connection.insert_rows(&insert, &mut rows);
-        let ExactRows {
-            rows,
-            n_rows,
-            refused,
-            ..
-        } = rows;
-        match (rows.failure(), refused, inserted) {
-            (Some(error), ..) => Err(CopyError::Source(error)),
-            (None, Some(error), _) | (None, None, Err(error)) => Err(CopyError::Target(error)),
-            (None, None, Ok(_)) => Ok(n_rows),
+        match (rows.failure, inserted) {
+            (Some(failure), _) => Err(failure),
+            (None, Err(error)) => Err(CopyError::Target(error)),
+            (None, Ok(_)) => Ok(rows.n_rows),
         }
     }
 }
 
-/// An iterator over rows whose values are converted to the types of the columns. It ends after an
-/// error, which is then in `refused` or in `rows`.
+/// An iterator over rows whose values are converted to the types of the columns. It ends after the
+/// first error.
 struct ExactRows<'t, F> {
     rows: BatchRows<F>,
     columns: &'t [&'t (Column, ColumnStorage)],
     n_rows: u64,
-    refused: Option<Error>,
+    /// The error that ended the iteration.
+    failure: Option<CopyError>,
 }
 
 impl<F: FnMut() -> Result<Option<Batch>, Error>> Iterator for ExactRows<'_, F> {
-    type Item = Vec<Value>;
+    type Item = Result<Vec<Value>, Error>;
 
-    fn next(&mut self) -> Option<Vec<Value>> {
-        if self.refused.is_some() {
+    fn next(&mut self) -> Option<Result<Vec<Value>, Error>> {
+        if self.failure.is_some() {
             return None;
         }
-        let mut values = self.rows.next()?;
+        let mut values = match self.rows.next()? {
+            Ok(values) => values,
+            Err(error) => {
+                self.failure = Some(CopyError::Source(error.clone()));
+                return Some(Err(error));
+            }
+        };
         // The counts of copied text are not reported.
         self.rows.tally = Tally::default();
         for (i, (value, (column, storage))) in values.iter_mut().zip(self.columns).enumerate() {
@@ -245,13 +246,14 @@ impl<F: FnMut() -> Result<Option<Batch>, Error>> Iterator for ExactRows<'_, F> {
                 Ok(converted) => *value = converted,
                 Err(refusal) => {
                     let error = refused(refusal, kind, column);
-                    self.refused = Some(error.at_column(i, &column.name).at_row(self.n_rows));
-                    return None;
+                    let error = error.at_column(i, &column.name).at_row(self.n_rows);
+                    self.failure = Some(CopyError::Target(error.clone()));
+                    return Some(Err(error));
                 }
             }
         }
         self.n_rows += 1;
-        Some(values)
+        Some(Ok(values))
     }
 }
 

@@ -109,6 +109,15 @@ pub(crate) fn is_scalar(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(class_of(&object.get_type())? == Some(Class::Scalar))
 }
 
+/// Returns `true` if an object is an instance of NumPy's class `generic`, from which all classes of
+/// scalars are derived. Returns `false` if NumPy was not imported. Any Python code may run.
+pub(crate) fn is_generic(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let py = object.py();
+    known(py)?.map_or(Ok(false), |known| {
+        object.is_instance(known.generic.bind(py))
+    })
+}
+
 /// A class of scalars whose values are read from the memory of its instances.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ScalarClass(ItemType);

@@ -17,7 +17,7 @@ mod view;
 
 use onecopy_wire::datetime64::Step;
 
-pub(crate) use classes::{Class, ScalarClass, class_of, is_scalar, reads_arrays};
+pub(crate) use classes::{Class, ScalarClass, class_of, is_generic, is_scalar, reads_arrays};
 pub(crate) use object::{Described, Memory, describe, is_current, view_of};
 pub(crate) use view::{Bits, Item, Subarray, View};
 
