@@ -43,6 +43,19 @@ fn a_head_that_dribbles_is_cut_at_its_time() {
 }
 
 #[test]
+fn the_408_for_a_head_request_has_no_content() {
+    let server = TestServer::start(echo());
+    let mut client = server.connect();
+    client.send(get_then("HEAD / HT"));
+    assert_eq!(client.answer().text(), "GET /first|");
+    server.advance(Duration::from_millis(10_100));
+    let (status, head) = client.head().unwrap();
+    assert_eq!(status, 408);
+    assert!(!head.contains("Content-Length: 0"), "{head}");
+    client.assert_closed();
+}
+
+#[test]
 fn a_connection_kept_alive_is_closed_when_idle_and_not_before() {
     let server = TestServer::start(echo());
     let mut client = server.connect();

@@ -324,7 +324,10 @@ impl Drive<'_> {
                 self.close(false);
             }
             Phase::Head if self.state.input.is_empty() => self.close_in_order(),
-            Phase::Head => self.refuse(408, "the request head was not received in time", None),
+            Phase::Head => {
+                let head = mem::take(&mut self.state.input);
+                self.refuse_head(408, "the request head was not received in time", &head);
+            }
             Phase::Body(_) => self.refuse_late_body(),
             Phase::Linger => self.close(false),
             Phase::Called(_) | Phase::Stream(_) | Phase::Items(_) | Phase::Closed => {}

@@ -219,7 +219,7 @@ impl Drive<'_> {
         let begun = match parsed {
             Err(error) => {
                 *n += data.len();
-                self.refuse(error.status(), &error.to_string(), None);
+                self.refuse_head(error.status(), &error.to_string(), data);
                 false
             }
             Ok(None) => {
@@ -272,11 +272,9 @@ impl Drive<'_> {
             outcome: Outcome::Done,
         };
         self.state.fresh = false;
-        let refused = |exchange: Exchange| {
-            Some(Exchange {
-                outcome: Outcome::Refused,
-                ..exchange
-            })
+        let refused = |exchange: Exchange| Exchange {
+            outcome: Outcome::Refused,
+            ..exchange
         };
         if self.state.busy {
             self.refuse(503, "too many connections", refused(exchange));
@@ -326,7 +324,7 @@ impl Drive<'_> {
                     outcome: Outcome::Panicked,
                     ..exchange
                 };
-                self.refuse(500, "the handler failed", Some(exchange));
+                self.refuse(500, "the handler failed", exchange);
                 HeadResult::Answered
             }
         }
@@ -385,7 +383,7 @@ impl Drive<'_> {
                     outcome: Outcome::Panicked,
                     ..exchange
                 };
-                self.refuse(500, "the handler failed", Some(exchange));
+                self.refuse(500, "the handler failed", exchange);
             }
         }
     }
