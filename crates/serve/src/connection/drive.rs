@@ -191,6 +191,14 @@ impl ConnectionState {
         }
     }
 
+    /// Returns `true` if no byte of the next request has been received. An empty line before the
+    /// request line does not count.
+    pub(super) fn is_idle(&self) -> bool {
+        let parser = self.parser.as_ref();
+        let has_begun = || self.look_at_input || parser.is_some_and(|p| p.has_begun());
+        matches!(self.phase, Phase::Head) && (self.input.is_empty() || !has_begun())
+    }
+
     fn deadline_ms(&self) -> u64 {
         match self.phase {
             Phase::Closed => NEVER,
@@ -272,7 +280,7 @@ impl Drive<'_> {
         match flushed {
             Ok(Flushed::All) => {
                 state.stall_ms = NEVER;
-                if matches!(state.phase, Phase::Head) && state.input.is_empty() {
+                if state.is_idle() {
                     state.phase_ms = self.kit.now_ms + millis(self.shared.config.limits.idle);
                 }
             }
@@ -323,7 +331,7 @@ impl Drive<'_> {
                 self.tell_no_handshake();
                 self.close(false);
             }
-            Phase::Head if self.state.input.is_empty() => self.close_in_order(),
+            Phase::Head if self.state.is_idle() => self.close_in_order(),
             Phase::Head => {
                 let head = mem::take(&mut self.state.input);
                 self.refuse_head(408, "the request head was not received in time", &head);

@@ -74,7 +74,7 @@ impl Drive<'_> {
         }
         if !readable {
             if let Some(until_ms) = self.shared.idle_until_ms()
-                && self.is_idle()
+                && self.state.is_idle()
             {
                 if until_ms <= self.kit.now_ms {
                     self.close_in_order();
@@ -91,10 +91,6 @@ impl Drive<'_> {
         let step = self.read_scratch(&mut scratch);
         self.kit.scratch = scratch;
         step
-    }
-
-    fn is_idle(&self) -> bool {
-        matches!(self.state.phase, Phase::Head) && self.state.input.is_empty()
     }
 
     fn read_scratch(&mut self, scratch: &mut [u8]) -> NextStep {
@@ -223,7 +219,7 @@ impl Drive<'_> {
                 false
             }
             Ok(None) => {
-                if !was_begun && !self.state.fresh {
+                if !was_begun && parser.has_begun() && !self.state.fresh {
                     let limit = self.shared.config.limits.head;
                     self.state.phase_ms = self.kit.now_ms + millis(limit);
                 }
