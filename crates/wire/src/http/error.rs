@@ -185,7 +185,7 @@ impl ChunkedError {
 impl fmt::Display for ChunkedError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            ChunkedError::Size => "a chunk size is not a hexadecimal number",
+            ChunkedError::Size => "a chunk size does not consist of 1 to 16 hexadecimal digits",
             ChunkedError::Extension => "a chunk extension is malformed or too long",
             ChunkedError::LineEnd => "a line of the chunked coding does not end with CR LF",
             ChunkedError::DataEnd => "a chunk is longer than its size",
