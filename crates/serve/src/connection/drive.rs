@@ -8,7 +8,7 @@ use std::sync::Arc;
 use onecopy_wire::lock::lock;
 
 use super::exchange::CutReason;
-use super::flags::{ANSWERED, CUT, FILLED, HUNG_UP, READABLE, STOP, TIMER, WRITABLE};
+use super::flags::{ANSWERED, CUT, FILLED, HUNG_UP, PEER_SHUT, READABLE, STOP, TIMER, WRITABLE};
 use super::pending::HandlerCall;
 use super::writer::HandlerConnection;
 use super::{Connection, ConnectionState, Phase};
@@ -179,7 +179,8 @@ impl ConnectionState {
         if flags & (WRITABLE | HUNG_UP) != 0 {
             self.blocked = false; // If the connection has failed, the next attempt reports it.
         }
-        self.peer_closed |= flags & HUNG_UP != 0;
+        self.peer_closed |= flags & (PEER_SHUT | HUNG_UP) != 0;
+        self.hung_up |= flags & HUNG_UP != 0;
         self.timer_due |= flags & TIMER != 0;
         self.cut |= flags & CUT != 0;
         self.filled |= flags & FILLED != 0;
@@ -239,11 +240,12 @@ impl Drive<'_> {
             self.end(CutReason::Client);
             return NextStep::Again;
         }
-        if self.state.peer_closed && (in_stream || in_items) {
-            // The peer may have closed only its sending side, but the server cannot distinguish
-            // this from a disconnect until a write fails. The connection is ended, because a query
-            // whose client has left costs more than ending a client that still reads.
+        if self.state.hung_up && (in_stream || in_items) {
             self.end(CutReason::Client);
+            return NextStep::Again;
+        }
+        if self.state.peer_closed && in_stream {
+            self.leave_stream();
             return NextStep::Again;
         }
         if mem::take(&mut self.state.timer_due) && self.state.deadline_ms() <= self.kit.now_ms {
