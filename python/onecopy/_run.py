@@ -47,7 +47,7 @@ def _serve(given: argparse.Namespace) -> int:
     """Serve in this process, without workers."""
     bind = _bind(given)
     metrics = _metrics(given)
-    server = _server(load(given.app), bind, given, log=_log(given), metrics=metrics)
+    server = _server(load(given.app, given.chdir), bind, given, log=_log(given), metrics=metrics)
     served = _metrics_server(metrics, given.metrics)
     for number in (signal.SIGINT, signal.SIGTERM):
         # The handlers are set before `run` sets its own: a supervisor may stop the process as soon
@@ -95,7 +95,9 @@ def _work(given: argparse.Namespace, listener: int, line: int) -> int:
     os.set_inheritable(listener, False)
     tie = Tie(line, given.stop_timeout, given.timeout)
     metrics = _metrics(given)
-    server = _server(load(given.app), f"fd://{listener}", given, log=_log(given), metrics=metrics, multiprocess=True)
+    server = _server(
+        load(given.app, given.chdir), f"fd://{listener}", given, log=_log(given), metrics=metrics, multiprocess=True
+    )
     os.close(listener)
     tie.serve(server)
     return 0
@@ -229,9 +231,9 @@ class LoadError(Exception):
     """The application was not found."""
 
 
-def load(name: str) -> Any:
+def load(name: str, folder: str) -> Any:
     """Return the application that ``module:attribute`` names. For ``module:factory()``, call the
-    factory and return its result.
+    factory and return its result. Errors name ``folder``, which is searched for modules first.
 
     Raises:
         LoadError: the module cannot be imported, or has no such attribute.
@@ -244,7 +246,8 @@ def load(name: str) -> Any:
     except ModuleNotFoundError as error:
         if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
             raise
-        raise LoadError(f"there is no module `{error.name}` in {os.getcwd()}\nwrite its name as for `import`") from None
+        where = os.path.abspath(folder)
+        raise LoadError(f"there is no module `{error.name}` in {where}\nwrite its name as for `import`") from None
     for part in attribute.removesuffix("()").split("."):
         try:
             found = getattr(found, part)
@@ -295,7 +298,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--timeout", type=_limit("timeout", float), default=30.0, metavar="S", help=hangs)
     add("--as-worker", type=_descriptors, default=argparse.SUPPRESS, help=argparse.SUPPRESS)
     add("--pid", default=argparse.SUPPRESS, metavar="FILE", help="file for the id of this process")
-    add("--chdir", default=".", metavar="FOLDER", help="folder that is searched for modules first")
+    add("--chdir", type=_folder, default=".", metavar="FOLDER", help="folder that is searched for modules first")
     add(
         "--access-log",
         metavar="FILE",
@@ -346,6 +349,14 @@ def _limit(name: str, kind: Callable[[str], float]) -> Callable[[str], float]:
             raise argparse.ArgumentTypeError(str(error)) from None
 
     return read
+
+
+def _folder(text: str) -> str:
+    if not os.path.exists(text):
+        raise argparse.ArgumentTypeError(f"there is no folder `{text}`")
+    if not os.path.isdir(text):
+        raise argparse.ArgumentTypeError(f"`{text}` is not a folder")
+    return text
 
 
 def _octal(text: str) -> int:

@@ -68,6 +68,24 @@ def test_an_invalid_limit_in_a_program_is_a_value_error_with_the_range(name: str
             onecopy.Server(lambda environ, start: [], limits=Limits()._replace(**(wrong | {name: 1.5})))
 
 
+def _run(folder: Path, *words: str) -> tuple[int, str]:
+    """Run `onecopy run` to its end in a folder; return the exit code and stderr."""
+    command = [sys.executable, "-m", "onecopy", "run", *words]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, cwd=folder)
+    return ended.returncode, ended.stderr
+
+
+def test_a_module_is_searched_in_the_folder_of_chdir_which_must_exist(tmp_path: Path) -> None:
+    (tmp_path / "application.py").write_text("raise RuntimeError('imported')")
+    code, said = _run(tmp_path, "application:app", "--chdir", "/nowhere/there")
+    assert code == 2 and "argument --chdir: there is no folder `/nowhere/there`" in said
+    code, said = _run(tmp_path, "application:app", "--chdir", "application.py")
+    assert code == 2 and "argument --chdir: `application.py` is not a folder" in said
+    (tmp_path / "inner").mkdir()
+    code, said = _run(tmp_path, "missing:app", "--chdir", "inner")
+    assert code == 2 and f"there is no module `missing` in {tmp_path / 'inner'}\n" in said
+
+
 def test_a_limit_of_0_is_accepted_where_it_has_a_meaning(folder: Folder) -> None:
     options = ("--idle-timeout", "0", "--stop-timeout", "0", "--max-body-bytes", "0")
     with running(folder, *options) as supervised:
