@@ -6,13 +6,14 @@ import argparse
 import contextlib
 import importlib
 import os
+import re
 import signal
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from onecopy import _core, _systemd
-from onecopy._wsgi import check_application, check_limit
+from onecopy._wsgi import address_of, check_application, check_limit
 from onecopy.observe import AccessLog, Metrics, log
 from onecopy.server import Limits, Server, Tls
 
@@ -40,14 +41,14 @@ def main(arguments: list[str]) -> int:
         return 2
     except _StartError as error:
         log(str(error))
-        return 1
+        return error.code
 
 
 def _serve(given: argparse.Namespace) -> int:
     """Serve in this process, without workers."""
     bind = _bind(given)
     metrics = _metrics(given)
-    server = _server(load(given.app), bind, given, log=_log(given), metrics=metrics)
+    server = _server(load(given.app, given.chdir), bind, given, log=_log(given), metrics=metrics)
     served = _metrics_server(metrics, given.metrics)
     for number in (signal.SIGINT, signal.SIGTERM):
         # The handlers are set before `run` sets its own: a supervisor may stop the process as soon
@@ -95,7 +96,9 @@ def _work(given: argparse.Namespace, listener: int, line: int) -> int:
     os.set_inheritable(listener, False)
     tie = Tie(line, given.stop_timeout, given.timeout)
     metrics = _metrics(given)
-    server = _server(load(given.app), f"fd://{listener}", given, log=_log(given), metrics=metrics, multiprocess=True)
+    server = _server(
+        load(given.app, given.chdir), f"fd://{listener}", given, log=_log(given), metrics=metrics, multiprocess=True
+    )
     os.close(listener)
     tie.serve(server)
     return 0
@@ -173,7 +176,16 @@ def _again(arguments: list[str]) -> Iterator[str]:
 
 
 class _StartError(Exception):
-    """The server cannot listen, or an option is invalid."""
+    """The server cannot listen (exit code 1), or an option is invalid (exit code 2)."""
+
+    def __init__(self, message: str, code: int) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+#: The errors of an invalid option, or of a file that an option names. An error of the address, for
+#: example because another process listens there, is an `OSError` of no subclass.
+_WRONG_ARGUMENTS = (ValueError, FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError)
 
 
 @contextlib.contextmanager
@@ -181,7 +193,7 @@ def _starting() -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError) as error:
-        raise _StartError(str(error)) from None
+        raise _StartError(str(error), 2 if isinstance(error, _WRONG_ARGUMENTS) else 1) from None
 
 
 @contextlib.contextmanager
@@ -229,9 +241,9 @@ class LoadError(Exception):
     """The application was not found."""
 
 
-def load(name: str) -> Any:
+def load(name: str, folder: str) -> Any:
     """Return the application that ``module:attribute`` names. For ``module:factory()``, call the
-    factory and return its result.
+    factory and return its result. Errors name ``folder``, which is searched for modules first.
 
     Raises:
         LoadError: the module cannot be imported, or has no such attribute.
@@ -244,7 +256,8 @@ def load(name: str) -> Any:
     except ModuleNotFoundError as error:
         if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
             raise
-        raise LoadError(f"there is no module `{error.name}` in {os.getcwd()}\nwrite its name as for `import`") from None
+        where = os.path.abspath(folder)
+        raise LoadError(f"there is no module `{error.name}` in {where}\nwrite its name as for `import`") from None
     for part in attribute.removesuffix("()").split("."):
         try:
             found = getattr(found, part)
@@ -281,7 +294,7 @@ def _parser() -> argparse.ArgumentParser:
         "address to listen on: HOST:PORT (port 0: any free port), unix:PATH, fd://N, or systemd "
         f"(default: the socket that systemd passed, otherwise {_BIND})"
     )
-    add("--bind", default=argparse.SUPPRESS, metavar="ADDRESS", help=where)
+    add("--bind", type=_bind_address, default=argparse.SUPPRESS, metavar="ADDRESS", help=where)
     add("--socket-mode", type=_octal, metavar="MODE", help="permissions of a unix socket, such as `660`")
     add("--certfile", metavar="FILE", help="PEM file with the server's certificate, then its chain; enables TLS")
     add("--keyfile", metavar="FILE", help="PEM file with the certificate's private key; default: --certfile")
@@ -295,7 +308,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--timeout", type=_limit("timeout", float), default=30.0, metavar="S", help=hangs)
     add("--as-worker", type=_descriptors, default=argparse.SUPPRESS, help=argparse.SUPPRESS)
     add("--pid", default=argparse.SUPPRESS, metavar="FILE", help="file for the id of this process")
-    add("--chdir", default=".", metavar="FOLDER", help="folder that is searched for modules first")
+    add("--chdir", type=_folder, default=".", metavar="FOLDER", help="folder that is searched for modules first")
     add(
         "--access-log",
         metavar="FILE",
@@ -305,7 +318,12 @@ def _parser() -> argparse.ArgumentParser:
         "--access-log-format", choices=("common", "combined", "json"), default="common", help="format of the access log"
     )
     add("--access-log-query", action="store_true", help="log query strings too, which may contain secrets")
-    add("--metrics", metavar="HOST:PORT", help="serve counters for Prometheus on this address, at /metrics")
+    add(
+        "--metrics",
+        type=_bind_address,
+        metavar="HOST:PORT",
+        help="serve counters for Prometheus on this address, at /metrics",
+    )
     # The descriptor of the supervisor's `Metrics`.
     add("--metrics-fd", type=int, metavar="N", help=argparse.SUPPRESS)
     for name, what in (
@@ -348,7 +366,26 @@ def _limit(name: str, kind: Callable[[str], float]) -> Callable[[str], float]:
     return read
 
 
+def _folder(text: str) -> str:
+    if not os.path.exists(text):
+        raise argparse.ArgumentTypeError(f"there is no folder `{text}`")
+    if not os.path.isdir(text):
+        raise argparse.ArgumentTypeError(f"`{text}` is not a folder")
+    return text
+
+
+def _bind_address(text: str) -> str:
+    if text != "systemd":
+        try:
+            address_of(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+    return text
+
+
 def _octal(text: str) -> int:
+    if not re.fullmatch("(0o)?[0-7]{1,4}", text):
+        raise argparse.ArgumentTypeError(f"`{text}` is not an octal number, such as `660`")
     return int(text, 8)
 
 

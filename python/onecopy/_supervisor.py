@@ -261,7 +261,7 @@ class Supervisor:
                     worker.line.send(_REOPEN)
         elif number in (signal.SIGTTIN, signal.SIGTTOU):
             self._n = max(1, self._n + (1 if number == signal.SIGTTIN else -1))
-            log(f"{self._n} workers from now on")
+            log(f"{self._n} {'worker' if self._n == 1 else 'workers'} from now on")
 
     def _on_line(self, worker: _Worker) -> None:
         try:

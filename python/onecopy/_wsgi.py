@@ -1,4 +1,4 @@
-"""Validates arguments of the server: the application, and the limits for clients."""
+"""Validates arguments of the server: the application, the address, and the limits for clients."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import operator
 import sys
 from typing import Any
 
-__all__ = ["check_application", "check_limit"]
+__all__ = ["address_of", "check_application", "check_limit"]
 
 #: Limits in seconds that must be greater than 0, since no client could meet a limit of 0.
 _ABOVE_ZERO = frozenset({"header_timeout", "body_timeout", "write_timeout"})
@@ -83,3 +83,22 @@ def _takes(signature: inspect.Signature, n: int) -> bool:
     except TypeError:
         return False
     return True
+
+
+def address_of(bind: str) -> tuple[str, int] | str | int:
+    """Parse an address to listen on: return the host and the port, the path of a unix socket, or
+    the number of a descriptor.
+
+    Raises:
+        ValueError: the text is not an address.
+    """
+    if bind.startswith("unix:") and len(bind) > 5:
+        return bind[5:]
+    if bind.startswith("fd://") and bind[5:].isascii() and bind[5:].isdigit():
+        return int(bind[5:])
+    host, colon, port = bind.rpartition(":")
+    if not colon or not port.isascii() or not port.isdigit() or int(port) > 65535:
+        raise ValueError(
+            f"`{bind}` is not an address\nwrite `HOST:PORT`, for example `127.0.0.1:8000`, `unix:PATH` or `fd://N`"
+        )
+    return host.strip("[]") or "0.0.0.0", int(port)

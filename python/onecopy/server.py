@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from onecopy import _core
-from onecopy._wsgi import check_application, check_limit
+from onecopy._wsgi import address_of, check_application, check_limit
 from onecopy.observe import AccessLog, Metrics
 from onecopy.static import Files
 
@@ -125,7 +125,7 @@ class Server:
         self._scheme = "http" if tls is None else "https"
         # A `Files` object is served without Python code.
         served = app._core if type(app) is Files else app
-        self._core = _core.Server(served, _address(bind), options, files, socket_mode, _log(access_log), counted)
+        self._core = _core.Server(served, address_of(bind), options, files, socket_mode, _log(access_log), counted)
         self._thread: threading.Thread | None = None
         _servers.add(self)
 
@@ -205,19 +205,6 @@ class Server:
 def serve(app: App, bind: str = "127.0.0.1:8000", **options: Any) -> None:
     """Serve a WSGI application until SIGINT or SIGTERM; for the options see `Server`."""
     Server(app, bind, **options).run()
-
-
-def _address(bind: str) -> tuple[str, int] | str | int:
-    if bind.startswith("unix:") and len(bind) > 5:
-        return bind[5:]
-    if bind.startswith("fd://") and bind[5:].isascii() and bind[5:].isdigit():
-        return int(bind[5:])
-    host, colon, port = bind.rpartition(":")
-    if not colon or not port.isascii() or not port.isdigit() or int(port) > 65535:
-        raise ValueError(
-            f"`{bind}` is not an address\nwrite `HOST:PORT`, for example `127.0.0.1:8000`, `unix:PATH` or `fd://N`"
-        )
-    return host.strip("[]") or "0.0.0.0", int(port)
 
 
 def _log(

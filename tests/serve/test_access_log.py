@@ -212,4 +212,4 @@ def test_a_log_that_cannot_be_written_is_refused_at_the_start(tmp_path: Path) ->
         cwd=ROOT,
         timeout=60,
     )
-    assert done.returncode == 1 and "Is a directory" in done.stderr
+    assert done.returncode == 2 and f"`{tmp_path}` cannot be opened: Is a directory" in done.stderr

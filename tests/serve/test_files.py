@@ -294,6 +294,24 @@ def _gives(folder: Path, *fields: tuple[str, str], at: int = 0, status: str = "2
     return app
 
 
+def test_a_wrapped_file_of_proc_is_read_because_its_size_is_unknown(tmp_path: Path) -> None:
+    empty = tmp_path / "empty"
+    empty.touch()
+
+    def app(environ: dict[str, Any], start: Any) -> Any:
+        file = open(empty if environ["PATH_INFO"] == "/empty" else "/proc/self/cmdline", "rb")  # noqa: SIM115
+        file.seek(int(environ["QUERY_STRING"] or 0))
+        start("200 OK", [("Content-Type", "text/plain")])
+        return environ["wsgi.file_wrapper"](file)
+
+    words = Path("/proc/self/cmdline").read_bytes()
+    with _ours(app) as address:
+        assert words and _ask(address, "/").body == words
+        assert _ask(address, "/?3").body == words[3:]
+        answer = _ask(address, "/empty")
+        assert (answer.status, answer.body, answer.one("content-length")) == (200, b"", b"0")
+
+
 @pytest.fixture(scope="module")
 def wrapped(folder: Path) -> Iterator[Any]:
     with onecopy.Server(_gives(folder), "127.0.0.1:0") as server:

@@ -170,9 +170,9 @@ def test_workers_are_added_and_removed_by_signals(folder: Folder) -> None:
         while supervised.ask()[1] == first:
             pass
         supervised.send(signal.SIGTTOU)
-        supervised.until("1 workers? from now on")
+        supervised.until("1 worker from now on")
         supervised.send(signal.SIGTTOU)
-        supervised.until("1 workers? from now on")
+        supervised.until("1 worker from now on")
         assert supervised.ask()[0] == "1"
         supervised.send(signal.SIGTERM)
         assert supervised.ends()[0] == 0

@@ -68,6 +68,59 @@ def test_an_invalid_limit_in_a_program_is_a_value_error_with_the_range(name: str
             onecopy.Server(lambda environ, start: [], limits=Limits()._replace(**(wrong | {name: 1.5})))
 
 
+def _run(folder: Path, *words: str) -> tuple[int, str]:
+    """Run `onecopy run` to its end in a folder; return the exit code and stderr."""
+    command = [sys.executable, "-m", "onecopy", "run", *words]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, cwd=folder)
+    return ended.returncode, ended.stderr
+
+
+def test_a_module_is_searched_in_the_folder_of_chdir_which_must_exist(tmp_path: Path) -> None:
+    (tmp_path / "application.py").write_text("raise RuntimeError('imported')")
+    code, said = _run(tmp_path, "application:app", "--chdir", "/nowhere/there")
+    assert code == 2 and "argument --chdir: there is no folder `/nowhere/there`" in said
+    code, said = _run(tmp_path, "application:app", "--chdir", "application.py")
+    assert code == 2 and "argument --chdir: `application.py` is not a folder" in said
+    (tmp_path / "inner").mkdir()
+    code, said = _run(tmp_path, "missing:app", "--chdir", "inner")
+    assert code == 2 and f"there is no module `missing` in {tmp_path / 'inner'}\n" in said
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--bind 127.0.0.1:99999", "argument --bind: `127.0.0.1:99999` is not an address"),
+        ("--bind 127.0.0.1", "argument --bind: `127.0.0.1` is not an address"),
+        ("--metrics 127.0.0.1:x", "argument --metrics: `127.0.0.1:x` is not an address"),
+        ("--socket-mode 999", "argument --socket-mode: `999` is not an octal number, such as `660`"),
+        ("--socket-mode=-7", "argument --socket-mode: `-7` is not an octal number, such as `660`"),
+        ("--certfile nofile", "`nofile` cannot be read: No such file"),
+        ("--keyfile nofile", "add its file: `--certfile FILE`"),
+        ("--access-log nofolder/x", "the access log `nofolder/x` cannot be opened: No such file"),
+        ("--access-log .", "the access log `.` cannot be opened: Is a directory"),
+        ("--pid nofolder/x", "No such file or directory: 'nofolder/x'"),
+    ],
+)
+@pytest.mark.parametrize("workers", [(), ("--workers", "1")], ids=["one process", "workers"])
+def test_a_wrong_argument_is_named_and_ends_with_code_2(
+    tmp_path: Path, words: str, message: str, workers: tuple[str, ...]
+) -> None:
+    (tmp_path / "application.py").write_text("def app(environ, start): ...")
+    bind = () if words.startswith("--bind") else ("--bind", "127.0.0.1:0")
+    code, said = _run(tmp_path, "application:app", *bind, *words.split(), *workers)
+    assert code == 2 and message in said and "Traceback" not in said
+
+
+def test_an_address_that_is_not_free_ends_with_code_1(tmp_path: Path) -> None:
+    (tmp_path / "application.py").write_text("def app(environ, start): ...")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        bind = f"127.0.0.1:{taken.getsockname()[1]}"
+        code, said = _run(tmp_path, "application:app", "--bind", bind)
+    assert code == 1 and "is in use by another program" in said and "Traceback" not in said
+    code, said = _run(tmp_path, "application:app", "--bind", "nowhere.invalid:80")
+    assert code == 1 and "`nowhere.invalid` has no address" in said
+
+
 def test_a_limit_of_0_is_accepted_where_it_has_a_meaning(folder: Folder) -> None:
     options = ("--idle-timeout", "0", "--stop-timeout", "0", "--max-body-bytes", "0")
     with running(folder, *options) as supervised:

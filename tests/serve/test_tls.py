@@ -224,7 +224,7 @@ def test_the_command_reports_errors_of_its_certificate_files(identity: Identity)
     ):
         command = [sys.executable, "-m", "onecopy", "run", "tests.serve.app:app", "--bind", "127.0.0.1:0", *words]
         ended = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False, cwd=ROOT)
-        assert (ended.returncode, message in ended.stderr) == (1, True), ended.stderr
+        assert (ended.returncode, message in ended.stderr) == (2, True), ended.stderr
 
 
 def test_unusable_certificate_files_are_reported_at_the_start(identity: Identity, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyInt, PyType};
 
 use crate::raw::binary;
-use crate::raw::descriptor::{Descriptor, Writer, regular_file};
+use crate::raw::descriptor::{Descriptor, Writer, known_len, regular_file};
 use crate::raw::gil;
 
 /// The destination to which a stream is written.
@@ -93,7 +93,7 @@ impl<'py> Output<'py> {
 
     /// Returns a duplicated descriptor of an open regular file, the position of the file object,
     /// and the number of bytes after this position. `None` if `object` is not a plain binary file,
-    /// or transforms the file's bytes.
+    /// if it transforms the file's bytes, or if the length of the file is unknown.
     pub(crate) fn source(object: &Bound<'py, PyAny>) -> PyResult<Option<(File, u64, u64)>> {
         let classes = classes(object.py())?;
         let class = object.get_type();
@@ -106,8 +106,11 @@ impl<'py> Output<'py> {
         let Some(file) = regular_file(fd)? else {
             return Ok(None);
         };
+        let Some(len_bytes) = known_len(&file)? else {
+            return Ok(None);
+        };
         let at: u64 = object.call_method0("tell")?.extract()?;
-        let n_bytes = file.metadata()?.len().saturating_sub(at);
+        let n_bytes = len_bytes.saturating_sub(at);
         Ok(Some((file, at, n_bytes)))
     }
 

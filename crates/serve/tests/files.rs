@@ -380,6 +380,15 @@ fn variants_stand_for_the_file_where_the_client_takes_them() {
         ("zstd", None, "0123456789"),
         ("gzip;q=0", None, "0123456789"),
         ("identity", None, "0123456789"),
+        ("gzip;q=0.5, identity;q=1", None, "0123456789"),
+        ("identity, gzip;q=0.999", None, "0123456789"),
+        ("gzip;q=0.5, br;q=0.2, identity;q=0.3", Some("gzip"), "gz"),
+        ("gzip;q=0.5, *", Some("br"), "br"),
+        ("gzip;q=0.5, br;q=0, zstd;q=0, *", None, "0123456789"),
+        ("gzip, identity", Some("gzip"), "gz"),
+        ("gzip;q=0.5, identity;q=0", Some("gzip"), "gz"),
+        ("x-gzip", Some("gzip"), "gz"),
+        ("X-GZIP;q=0.5, identity", None, "0123456789"),
     ] {
         let answer = f.ask("/a.txt", &format!("Accept-Encoding: {takes}\r\n"));
         assert_eq!(

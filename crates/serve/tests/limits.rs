@@ -43,6 +43,48 @@ fn a_head_that_dribbles_is_cut_at_its_time() {
 }
 
 #[test]
+fn an_empty_line_after_a_request_leaves_the_connection_idle() {
+    let server = TestServer::start(echo());
+    let post = "POST /first HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nab";
+    let mut clients = Vec::new();
+    for line in ["\r\n", "\r"] {
+        let mut client = server.connect();
+        client.send(format!("{post}{line}"));
+        assert_eq!(client.answer().text(), "POST /first|ab");
+        clients.push(client);
+    }
+    let mut fresh = server.connect();
+    fresh.send("\r\n");
+    let (mut later, mut slow) = (server.connect(), server.connect());
+    later.send(format!("{post}\r\n"));
+    assert_eq!(later.answer().text(), "POST /first|ab");
+    slow.send(get_then("\r\nGET / HT"));
+    assert_eq!(slow.answer().text(), "GET /first|");
+    server.advance(Duration::from_millis(10_100));
+    assert_eq!(slow.answer().status, 408);
+    fresh.assert_closed(); // No request, no answer.
+    server.advance(Duration::from_secs(48));
+    assert_eq!(later.get("/next").text(), "GET /next|");
+    server.advance(Duration::from_secs(3));
+    for mut client in clients {
+        client.assert_closed();
+    }
+}
+
+#[test]
+fn the_408_for_a_head_request_has_no_content() {
+    let server = TestServer::start(echo());
+    let mut client = server.connect();
+    client.send(get_then("HEAD / HT"));
+    assert_eq!(client.answer().text(), "GET /first|");
+    server.advance(Duration::from_millis(10_100));
+    let (status, head) = client.head().unwrap();
+    assert_eq!(status, 408);
+    assert!(!head.contains("Content-Length: 0"), "{head}");
+    client.assert_closed();
+}
+
+#[test]
 fn a_connection_kept_alive_is_closed_when_idle_and_not_before() {
     let server = TestServer::start(echo());
     let mut client = server.connect();

@@ -96,6 +96,31 @@ fn head_has_the_fields_of_get_for_each_kind_of_body() {
 }
 
 #[test]
+fn a_head_request_that_is_refused_gets_no_content() {
+    let server = TestServer::start(echo());
+    let large = format!("Host: a\r\nX: {}\r\n", "x".repeat(70_000));
+    for (rest, status) in [
+        (" / HTTP/1.1\r\nHost: a\r\nExpect: x\r\n\r\n", "417"),
+        (
+            " / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\n\r\n",
+            "501",
+        ),
+        (" / HTTP/1.1\r\n\r\n", "400"),
+        (" / HTTP/3.0\r\n\r\n", "505"),
+        (&format!(" / HTTP/1.1\r\n{large}\r\n"), "431"),
+    ] {
+        let [get, head, after_line] =
+            ["GET", "HEAD", "\r\nHEAD"].map(|method| exchange(&server, &format!("{method}{rest}")));
+        assert_eq!(&head[9..12], status, "{head}");
+        assert!(!get.ends_with("\r\n\r\n"), "{get}");
+        assert!(head.ends_with("\r\n\r\n"), "{head}");
+        assert_eq!(fields(&head), fields(&get));
+        assert_eq!(fields(&after_line), fields(&get));
+        assert!(after_line.ends_with("\r\n\r\n"), "{after_line}");
+    }
+}
+
+#[test]
 fn a_reset_content_answer_has_a_length_of_0_and_no_body() {
     let server = TestServer::start(FnHandler(|request: Request<'_>| bodies(&request)));
     for path in [

@@ -185,6 +185,27 @@ fn a_client_that_leaves_ends_the_writing() {
 }
 
 #[test]
+fn a_client_that_closes_its_sending_side_gets_every_block() {
+    let (server, ends) = server();
+    let mut client = server.connect();
+    client.send("GET /gate HTTP/1.1\r\nHost: x\r\n\r\n");
+    client.read_until(b"6\r\nfirst,\r\n");
+    client.shut();
+    assert_eq!(ends.next(), Ok(()));
+    // A response on another connection shows that the server has received the earlier event.
+    let mut other = server.connect();
+    other.send("x\r\n\r\n");
+    assert_eq!(other.answer().status, 400);
+    server.line();
+    ends.gate.send(()).unwrap();
+    assert_eq!(ends.next(), Ok(()));
+    let (bytes, is_reset) = client.rest();
+    assert!(bytes.ends_with(b"0\r\n\r\n"), "{}", bytes.escape_ascii());
+    assert!(!is_reset);
+    assert_eq!(server.line().outcome, Outcome::Done);
+}
+
+#[test]
 fn a_server_that_is_cut_ends_the_writing() {
     let (server, ends) = server();
     let mut client = server.connect();

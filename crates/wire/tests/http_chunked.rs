@@ -51,6 +51,21 @@ fn chunks_extensions_and_trailers_are_read() {
 }
 
 #[test]
+fn blanks_around_the_parts_of_an_extension_are_ignored() {
+    let bytes = b"3 ; a = b\r\nabc\r\n2\t \t;c\t=\t\"d\" ;e\r\nde\r\n0 ;f\r\n\r\n";
+    assert_eq!(whole(bytes), Ok((b"abcde".to_vec(), bytes.len(), true)));
+}
+
+#[test]
+fn the_error_of_a_chunk_size_states_the_permitted_form() {
+    for bytes in [&b"0000000000000000005\r\n"[..], b"5 \r\n", b"x\r\n"] {
+        let error = whole(bytes).expect_err("not a size");
+        let text = "a chunk size does not consist of 1 to 16 hexadecimal digits";
+        assert_eq!(error.to_string(), text);
+    }
+}
+
+#[test]
 fn a_body_that_ends_early_is_not_complete() {
     let bytes = b"5\r\nhello\r\n0\r\nX: y\r\n\r\n";
     for len in 0..bytes.len() {
@@ -62,7 +77,7 @@ fn a_body_that_ends_early_is_not_complete() {
 #[test]
 fn malformed_chunks_are_refused() {
     use ChunkedError::{DataEnd, Extension, LineEnd, Size, Trailer};
-    let cases: [(&[u8], ChunkedError); 29] = [
+    let cases: [(&[u8], ChunkedError); 32] = [
         (b"10000000000000005\r\n", Size),
         (b"0x5\r\nhello\r\n", Size),
         (b"+5\r\nhello\r\n", Size),
@@ -72,7 +87,10 @@ fn malformed_chunks_are_refused() {
         (b";x\r\nhello\r\n", Size),
         (b" 5\r\nhello\r\n", Size),
         (b"5 \r\nhello\r\n", Size),
-        (b"5\t;x\r\nhello\r\n", Size),
+        (b"5\t\r\nhello\r\n", Size),
+        (b"5 0;x\r\nhello\r\n", Size),
+        (b"5 x\r\nhello\r\n", Size),
+        (b"5 \n;x\r\nhello\r\n", Size),
         (b"00000000000000005\r\nhello\r\n", Size),
         (b"5\nhello\r\n", Size),
         (b"5\rhello\r\n", LineEnd),
@@ -122,6 +140,7 @@ fn limits_are_kept() {
         ChunkedError::BodyTooLarge
     );
     assert_eq!(refused(b"1;12\r\na\r\n1;345\r\n"), ChunkedError::Extension);
+    assert_eq!(refused(b"1     ;\r\na\r\n"), ChunkedError::Extension);
     assert_eq!(refused(b"0\r\nX: y\r\nY: zz\r\n"), ChunkedError::Trailer);
     assert_eq!(ChunkedError::BodyTooLarge.status(), 413);
 }

@@ -24,7 +24,9 @@ fn request(lines: &str) -> Vec<u8> {
 
 #[test]
 fn framing_that_two_readers_could_take_two_ways_is_refused() {
-    use HeadError::{ContentLength, TransferEncoding, UnknownCoding};
+    use HeadError::{
+        CodingAndLength, CodingInHttp10, ContentLength, TransferEncoding, UnknownCoding,
+    };
     for (lines, expected) in [
         ("Content-Length: 5\r\nContent-Length: 6", ContentLength),
         ("Content-Length: 5\r\nContent-Length: 5", ContentLength),
@@ -41,11 +43,11 @@ fn framing_that_two_readers_could_take_two_ways_is_refused() {
         ("Content-Length: 5 5", ContentLength),
         (
             "Content-Length: 5\r\nTransfer-Encoding: chunked",
-            TransferEncoding,
+            CodingAndLength,
         ),
         (
             "Transfer-Encoding: chunked\r\ncontent-length: 0",
-            TransferEncoding,
+            CodingAndLength,
         ),
         ("Transfer-Encoding: xchunked", UnknownCoding),
         ("Transfer-Encoding: identity", UnknownCoding),
@@ -73,7 +75,7 @@ fn framing_that_two_readers_could_take_two_ways_is_refused() {
         ),
         (
             "Transfer-Encoding: gzip\r\nContent-Length: 5",
-            TransferEncoding,
+            CodingAndLength,
         ),
         ("Transfer-Encoding: chunked, chunked", TransferEncoding),
         (
@@ -96,7 +98,26 @@ fn framing_that_two_readers_could_take_two_ways_is_refused() {
         assert_eq!(refusal(&request(lines)), expected, "{lines:?}");
     }
     let in_10 = b"POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n";
-    assert_eq!(refusal(in_10), TransferEncoding);
+    assert_eq!(refusal(in_10), CodingInHttp10);
+    let in_10 = b"POST / HTTP/1.0\r\nTransfer-Encoding: gzip\r\n\r\n";
+    assert_eq!(refusal(in_10), CodingInHttp10);
+}
+
+#[test]
+fn an_error_of_framing_names_the_field_at_fault() {
+    let text = |bytes: &[u8]| refusal(bytes).to_string();
+    assert_eq!(
+        text(&request("Content-Length: 5\r\nTransfer-Encoding: chunked")),
+        "the request has both `Transfer-Encoding` and `Content-Length`"
+    );
+    assert_eq!(
+        text(b"POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n"),
+        "HTTP/1.0 has no `Transfer-Encoding`"
+    );
+    assert_eq!(
+        text(&request("Transfer-Encoding: chunked, chunked")),
+        "`Transfer-Encoding` is malformed, or has a coding after `chunked`"
+    );
 }
 
 #[test]

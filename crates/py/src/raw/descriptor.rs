@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
+use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
 
 /// The file descriptor of a Python object. The owner of this struct must keep that object alive and
@@ -31,6 +32,16 @@ pub(crate) fn duplicate(fd: RawFd) -> io::Result<OwnedFd> {
 pub(crate) fn regular_file(fd: RawFd) -> io::Result<Option<File>> {
     let file = File::from(duplicate(fd)?);
     Ok(file.metadata()?.is_file().then_some(file))
+}
+
+/// Returns the length of a regular file. Returns `None` if the metadata has the length 0 although
+/// the file has contents, as for the files in `/proc`. Such a file can only be read to its end.
+pub(crate) fn known_len(file: &File) -> io::Result<Option<u64>> {
+    match file.metadata()?.len() {
+        // An error of the read is reported when the file is read to its end.
+        0 if !matches!(file.read_at(&mut [0], 0), Ok(0)) => Ok(None),
+        len_bytes => Ok(Some(len_bytes)),
+    }
 }
 
 /// The longest time between two checks for signals while a write waits. These checks are needed

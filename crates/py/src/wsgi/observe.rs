@@ -93,16 +93,28 @@ pub(super) fn access_log(
             )));
         }
     };
-    let to = match target {
-        LogDestination::Path(path) => LogTarget::Path(path),
-        LogDestination::Descriptor(number) => LogTarget::Descriptor(descriptor::duplicate(number)?),
+    let (to, name) = match target {
+        LogDestination::Path(path) => {
+            let name = format!("`{}`", path.display());
+            (LogTarget::Path(path), name)
+        }
+        LogDestination::Descriptor(number) => {
+            let to = LogTarget::Descriptor(descriptor::duplicate(number)?);
+            (to, format!("on descriptor {number}"))
+        }
     };
     // Problems are not written to Python's `sys.stderr`, because the log's thread never calls
     // Python.
     let report: ReportProblem = Arc::new(|text| {
         let _ = writeln!(io::stderr(), "onecopy: {text}");
     });
-    let log = AccessLog::open(to, format, config.metrics.clone(), report)?;
+    let log = AccessLog::open(to, format, config.metrics.clone(), report).map_err(|e| {
+        let text = format!(
+            "the access log {name} cannot be opened: {e}\n\
+             name a file in an existing folder to which this user may write"
+        );
+        io::Error::new(e.kind(), text)
+    })?;
     config.keep = format.keep(query);
     let lines = log.clone();
     config.on_access = Some(Arc::new(move |access| lines.put(access)));

@@ -154,8 +154,9 @@ impl Server {
         let failed = |e: onecopy_serve::Error| PyOSError::new_err(e.to_string());
         let socket = match &bind {
             Bind::Inet(host, port) => {
-                let found =
-                    std::net::ToSocketAddrs::to_socket_addrs(&(host.as_str(), *port))?.next();
+                let found = std::net::ToSocketAddrs::to_socket_addrs(&(host.as_str(), *port))
+                    .map_err(|e| PyOSError::new_err(format!("`{host}` has no address: {e}")))?
+                    .next();
                 let found =
                     found.ok_or_else(|| PyOSError::new_err(format!("`{host}` has no address")))?;
                 Socket::bind(found.into())

@@ -116,7 +116,7 @@ impl Drive<'_> {
                     outcome: Outcome::Refused,
                     ..exchange
                 };
-                self.refuse(error.status(), &error.to_string(), Some(exchange));
+                self.refuse(error.status(), &error.to_string(), exchange);
             }
         }
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use onecopy_wire::lock::lock;
 
 use super::exchange::CutReason;
-use super::flags::{ANSWERED, CUT, FILLED, HUNG_UP, READABLE, STOP, TIMER, WRITABLE};
+use super::flags::{ANSWERED, CUT, FILLED, HUNG_UP, PEER_SHUT, READABLE, STOP, TIMER, WRITABLE};
 use super::pending::HandlerCall;
 use super::writer::HandlerConnection;
 use super::{Connection, ConnectionState, Phase};
@@ -179,7 +179,8 @@ impl ConnectionState {
         if flags & (WRITABLE | HUNG_UP) != 0 {
             self.blocked = false; // If the connection has failed, the next attempt reports it.
         }
-        self.peer_closed |= flags & HUNG_UP != 0;
+        self.peer_closed |= flags & (PEER_SHUT | HUNG_UP) != 0;
+        self.hung_up |= flags & HUNG_UP != 0;
         self.timer_due |= flags & TIMER != 0;
         self.cut |= flags & CUT != 0;
         self.filled |= flags & FILLED != 0;
@@ -189,6 +190,14 @@ impl ConnectionState {
             // before an idle connection is closed.
             self.readable = true;
         }
+    }
+
+    /// Returns `true` if no byte of the next request has been received. An empty line before the
+    /// request line does not count.
+    pub(super) fn is_idle(&self) -> bool {
+        let parser = self.parser.as_ref();
+        let has_begun = || self.look_at_input || parser.is_some_and(|p| p.has_begun());
+        matches!(self.phase, Phase::Head) && (self.input.is_empty() || !has_begun())
     }
 
     fn deadline_ms(&self) -> u64 {
@@ -231,11 +240,12 @@ impl Drive<'_> {
             self.end(CutReason::Client);
             return NextStep::Again;
         }
-        if self.state.peer_closed && (in_stream || in_items) {
-            // The peer may have closed only its sending side, but the server cannot distinguish
-            // this from a disconnect until a write fails. The connection is ended, because a query
-            // whose client has left costs more than ending a client that still reads.
+        if self.state.hung_up && (in_stream || in_items) {
             self.end(CutReason::Client);
+            return NextStep::Again;
+        }
+        if self.state.peer_closed && in_stream {
+            self.leave_stream();
             return NextStep::Again;
         }
         if mem::take(&mut self.state.timer_due) && self.state.deadline_ms() <= self.kit.now_ms {
@@ -272,7 +282,7 @@ impl Drive<'_> {
         match flushed {
             Ok(Flushed::All) => {
                 state.stall_ms = NEVER;
-                if matches!(state.phase, Phase::Head) && state.input.is_empty() {
+                if state.is_idle() {
                     state.phase_ms = self.kit.now_ms + millis(self.shared.config.limits.idle);
                 }
             }
@@ -323,8 +333,11 @@ impl Drive<'_> {
                 self.tell_no_handshake();
                 self.close(false);
             }
-            Phase::Head if self.state.input.is_empty() => self.close_in_order(),
-            Phase::Head => self.refuse(408, "the request head was not received in time", None),
+            Phase::Head if self.state.is_idle() => self.close_in_order(),
+            Phase::Head => {
+                let head = mem::take(&mut self.state.input);
+                self.refuse_head(408, "the request head was not received in time", &head);
+            }
             Phase::Body(_) => self.refuse_late_body(),
             Phase::Linger => self.close(false),
             Phase::Called(_) | Phase::Stream(_) | Phase::Items(_) | Phase::Closed => {}

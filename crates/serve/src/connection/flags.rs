@@ -10,6 +10,7 @@ use crate::sys::Event;
 pub(super) const OWNED: u32 = 1;
 pub(super) const READABLE: u32 = 1 << 1;
 pub(super) const WRITABLE: u32 = 1 << 2;
+/// Both sides of the connection are closed, or the connection has failed.
 pub(super) const HUNG_UP: u32 = 1 << 3;
 /// The deadline of the connection has passed.
 pub(crate) const TIMER: u32 = 1 << 4;
@@ -30,7 +31,10 @@ pub(super) const ANSWERED: u32 = 1 << 10;
 /// The thread that owns the connection is blocked until the socket is writable (see `writer.rs`).
 pub(super) const WRITER_WAITS: u32 = 1 << 11;
 
-/// Converts an epoll event to the flags `READABLE`, `WRITABLE` and `HUNG_UP`.
+/// The peer has closed its sending side. It may still read.
+pub(super) const PEER_SHUT: u32 = 1 << 12;
+
+/// Converts an epoll event to the flags `READABLE`, `WRITABLE`, `PEER_SHUT` and `HUNG_UP`.
 pub(crate) fn flags_of(event: &Event) -> u32 {
     let mut flags = 0;
     if event.readable() {
@@ -38,6 +42,9 @@ pub(crate) fn flags_of(event: &Event) -> u32 {
     }
     if event.writable() {
         flags |= WRITABLE;
+    }
+    if event.peer_shut() {
+        flags |= PEER_SHUT;
     }
     if event.hung_up() {
         flags |= HUNG_UP;

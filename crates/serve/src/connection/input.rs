@@ -74,7 +74,7 @@ impl Drive<'_> {
         }
         if !readable {
             if let Some(until_ms) = self.shared.idle_until_ms()
-                && self.is_idle()
+                && self.state.is_idle()
             {
                 if until_ms <= self.kit.now_ms {
                     self.close_in_order();
@@ -91,10 +91,6 @@ impl Drive<'_> {
         let step = self.read_scratch(&mut scratch);
         self.kit.scratch = scratch;
         step
-    }
-
-    fn is_idle(&self) -> bool {
-        matches!(self.state.phase, Phase::Head) && self.state.input.is_empty()
     }
 
     fn read_scratch(&mut self, scratch: &mut [u8]) -> NextStep {
@@ -219,11 +215,11 @@ impl Drive<'_> {
         let begun = match parsed {
             Err(error) => {
                 *n += data.len();
-                self.refuse(error.status(), &error.to_string(), None);
+                self.refuse_head(error.status(), &error.to_string(), data);
                 false
             }
             Ok(None) => {
-                if !was_begun && !self.state.fresh {
+                if !was_begun && parser.has_begun() && !self.state.fresh {
                     let limit = self.shared.config.limits.head;
                     self.state.phase_ms = self.kit.now_ms + millis(limit);
                 }
@@ -272,11 +268,9 @@ impl Drive<'_> {
             outcome: Outcome::Done,
         };
         self.state.fresh = false;
-        let refused = |exchange: Exchange| {
-            Some(Exchange {
-                outcome: Outcome::Refused,
-                ..exchange
-            })
+        let refused = |exchange: Exchange| Exchange {
+            outcome: Outcome::Refused,
+            ..exchange
         };
         if self.state.busy {
             self.refuse(503, "too many connections", refused(exchange));
@@ -326,7 +320,7 @@ impl Drive<'_> {
                     outcome: Outcome::Panicked,
                     ..exchange
                 };
-                self.refuse(500, "the handler failed", Some(exchange));
+                self.refuse(500, "the handler failed", exchange);
                 HeadResult::Answered
             }
         }
@@ -385,7 +379,7 @@ impl Drive<'_> {
                     outcome: Outcome::Panicked,
                     ..exchange
                 };
-                self.refuse(500, "the handler failed", Some(exchange));
+                self.refuse(500, "the handler failed", exchange);
             }
         }
     }

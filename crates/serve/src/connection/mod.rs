@@ -128,7 +128,10 @@ struct ConnectionState {
     /// `true` from the event by which epoll reports that the socket is readable until a read finds
     /// the socket empty.
     readable: bool,
+    /// `true` if the peer has closed its sending side, until a read finds the socket empty.
     peer_closed: bool,
+    /// `true` if both sides of the connection are closed, or if the connection has failed.
+    hung_up: bool,
     /// `true` if the kernel did not accept all bytes at the last attempt to send.
     blocked: bool,
     /// `true` until the head of the first request was received. The time limit for this head starts
@@ -215,6 +218,7 @@ impl Connection {
                 answers: VecDeque::new(),
                 readable: false,
                 peer_closed: false,
+                hung_up: false,
                 blocked: false,
                 fresh: true,
                 busy,

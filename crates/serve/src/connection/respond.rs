@@ -121,9 +121,8 @@ impl Drive<'_> {
     }
 
     /// Sends an error response, after which the connection is closed. The request did not reach the
-    /// handler, or its handler panicked. `exchange` is `None` if the request could not be parsed.
-    pub(super) fn refuse(&mut self, status: u16, detail: &str, exchange: Option<Exchange>) {
-        let exchange = exchange.unwrap_or_else(|| self.unread_exchange());
+    /// handler, or its handler panicked.
+    pub(super) fn refuse(&mut self, status: u16, detail: &str, exchange: Exchange) {
         self.state.phase = Phase::Head;
         let mut response = self.refusal(status, detail);
         if status == 503 && response.headers().get("Retry-After").is_none() {
@@ -135,6 +134,18 @@ impl Drive<'_> {
             ..exchange
         };
         self.respond(exchange, response);
+    }
+
+    /// Sends an error response for a request whose head is incomplete or malformed. The connection
+    /// is then closed. `head` contains the received bytes of the head.
+    pub(super) fn refuse_head(&mut self, status: u16, detail: &str, head: &[u8]) {
+        let request_line = head.strip_prefix(b"\r\n").unwrap_or(head);
+        let exchange = Exchange {
+            // RFC 9110, section 9.3.2: a response to HEAD has no content.
+            is_head: request_line.starts_with(b"HEAD "),
+            ..self.unread_exchange()
+        };
+        self.refuse(status, detail, exchange);
     }
 
     /// Returns the error response of the handler ([`crate::Handler::refuse`]). If the handler

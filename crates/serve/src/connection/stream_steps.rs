@@ -226,6 +226,26 @@ impl Drive<'_> {
         self.close(!stream.chunked);
     }
 
+    /// Cancels a row stream because the client has closed its sending side. The client may still
+    /// read, but the server cannot distinguish this from a disconnect until a write fails, and a
+    /// query without a reader is expensive. The queued bytes are sent. Then the connection is
+    /// closed, and the client detects that the body is incomplete, because the last chunk is
+    /// missing.
+    pub(super) fn leave_stream(&mut self) {
+        let Phase::Stream(stream) = mem::replace(&mut self.state.phase, Phase::Head) else {
+            return;
+        };
+        if !stream.chunked && stream.head.is_none() {
+            // The end of the connection is the end of this body, so an orderly close would mark the
+            // body as complete.
+            self.state.phase = Phase::Stream(stream);
+            return self.end(CutReason::Client);
+        }
+        self.abandon(*stream, CutReason::Client, self.state.out.n_sent());
+        self.state.close_after = true;
+        self.state.fell_short = true;
+    }
+
     /// Cancels the source of a stream whose connection ends before the stream is complete. The
     /// response is reported after the source was dropped.
     pub(super) fn abandon(&mut self, stream: ActiveStream, why: CutReason, n_sent: u64) {

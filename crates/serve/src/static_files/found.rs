@@ -40,14 +40,17 @@ impl FoundFile {
 
     /// Replaces the file by a precompressed variant (such as `name.br`) if one exists in a content
     /// coding that the client accepts. If several exist, the client's preferred coding determines
-    /// the variant. A variant that is older than the file is ignored, because it was made from
-    /// earlier contents.
+    /// the variant. If the client prefers `identity`, no variant is sent. A variant that is older
+    /// than the file is ignored, because it was made from earlier contents.
     pub(super) fn take_variant(&mut self, folder: &Folder, path: &[u8], codings: &[&[u8]]) {
         let quality = |coding: &str| coding_quality(codings.iter().copied(), coding);
+        // Without a weight of its own, `identity` is acceptable, but not preferred (RFC 9110, section
+        // 12.5.3).
+        let plain = quality("identity");
         let mut liked: Vec<_> = VARIANTS
             .iter()
             .map(|(coding, ending)| (quality(coding), *coding, ending))
-            .filter(|(quality, ..)| *quality > 0)
+            .filter(|(quality, ..)| *quality > 0 && *quality >= plain)
             .collect();
         liked.sort_by_key(|(quality, ..)| std::cmp::Reverse(*quality));
         let changed = |about: &Metadata| (about.mtime(), about.mtime_nsec());

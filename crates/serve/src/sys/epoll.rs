@@ -47,9 +47,14 @@ impl Event {
         self.has(libc::EPOLLOUT)
     }
 
-    /// Returns `true` if the peer has closed its side, or if the connection has failed.
+    /// Returns `true` if the peer has closed its sending side. The peer may still read.
+    pub(crate) fn peer_shut(&self) -> bool {
+        self.has(libc::EPOLLRDHUP)
+    }
+
+    /// Returns `true` if both sides are closed, or if the connection has failed.
     pub(crate) fn hung_up(&self) -> bool {
-        self.has(libc::EPOLLRDHUP | libc::EPOLLHUP | libc::EPOLLERR)
+        self.has(libc::EPOLLHUP | libc::EPOLLERR)
     }
 }
 

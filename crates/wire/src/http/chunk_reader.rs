@@ -43,7 +43,11 @@ pub enum BodyChunk<'a> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ChunkState {
-    Size { digits: u8 },
+    Size {
+        digits: u8,
+    },
+    /// White space between a size and the `;` of its first extension.
+    SizeBlanks,
     Extension,
     SizeLf,
     Data,
@@ -165,7 +169,15 @@ impl ChunkedReader {
     fn step(&mut self, byte: u8) -> Result<ChunkState, ChunkedError> {
         Ok(match (self.state, byte) {
             (ChunkState::Size { digits: 1.. }, b'\r') => ChunkState::SizeLf,
-            (ChunkState::Size { digits: 1.. }, b';') => ChunkState::Extension,
+            (ChunkState::Size { digits: 1.. } | ChunkState::SizeBlanks, b';') => {
+                ChunkState::Extension
+            }
+            // RFC 9112, section 7.1.1, permits white space here only before `;`.
+            (ChunkState::Size { digits: 1.. } | ChunkState::SizeBlanks, b' ' | b'\t') => {
+                self.count_extension_byte()?;
+                ChunkState::SizeBlanks
+            }
+            (ChunkState::SizeBlanks, _) => return Err(ChunkedError::Size),
             (ChunkState::Size { digits }, _) => {
                 let value = char::from(byte).to_digit(16).ok_or(ChunkedError::Size)?;
                 if digits == MAX_SIZE_DIGITS {
@@ -176,10 +188,8 @@ impl ChunkedReader {
             }
             (ChunkState::Extension, b'\r') => ChunkState::SizeLf,
             (ChunkState::Extension, _) => {
-                self.extension_bytes += 1;
-                if !field::is_value_byte(byte)
-                    || self.extension_bytes > self.limits.max_extension_bytes
-                {
+                self.count_extension_byte()?;
+                if !field::is_value_byte(byte) {
                     return Err(ChunkedError::Extension);
                 }
                 ChunkState::Extension
@@ -212,6 +222,14 @@ impl ChunkedReader {
                 unreachable!("`next` handles these before it takes a byte")
             }
         })
+    }
+
+    fn count_extension_byte(&mut self) -> Result<(), ChunkedError> {
+        self.extension_bytes += 1;
+        match self.extension_bytes > self.limits.max_extension_bytes {
+            true => Err(ChunkedError::Extension),
+            false => Ok(()),
+        }
     }
 
     fn trailer_byte(&mut self, byte: u8) -> Result<ChunkState, ChunkedError> {

@@ -13,7 +13,11 @@ pub fn coding_quality<'a>(fields: impl IntoIterator<Item = &'a [u8]>, name: &str
         .flat_map(|value| value.split(|b| *b == b','))
     {
         let mut parts = element.split(|b| *b == b';').map(trim);
-        let coding = parts.next().unwrap_or_default();
+        let coding = match parts.next().unwrap_or_default() {
+            // RFC 9110, section 8.4.1.3: `x-gzip` is equivalent to `gzip`.
+            alias if alias.eq_ignore_ascii_case(b"x-gzip") => b"gzip",
+            coding => coding,
+        };
         let quality = match (parts.next(), parts.next()) {
             (None, _) => Some(1000),
             (Some(weight), None) => self::quality(weight),
@@ -73,7 +77,9 @@ mod tests {
             ("br, *;q=0.25", 250),
             ("", 0),
             ("identity", 0),
-            ("x-gzip", 0),
+            ("x-gzip", 1000),
+            ("br, X-GZip;q=0.5, *", 500),
+            ("x-gzip2", 0),
             ("gzip;q=2", 0),
             ("gzip;q=1.001", 0),
             ("gzip;q=0.1234", 0),

@@ -42,9 +42,14 @@ pub enum HeadError {
     Repeated,
     /// `Content-Length` occurs more than once, is not a sequence of digits, or exceeds 64 bits.
     ContentLength,
-    /// `Transfer-Encoding` occurs together with `Content-Length` or in an HTTP/1.0 request, has
-    /// another coding after `chunked`, or is malformed.
+    /// `Transfer-Encoding` has another coding after `chunked`, or is malformed.
     TransferEncoding,
+    /// `Transfer-Encoding` occurs together with `Content-Length`. Two servers may use different
+    /// ones of them, which permits request smuggling (RFC 9112, section 6.1).
+    CodingAndLength,
+    /// `Transfer-Encoding` occurs in an HTTP/1.0 request. A server of that version ignores the
+    /// field and determines a different end of the body (RFC 9112, section 6.1).
+    CodingInHttp10,
     /// The request has a transfer coding other than `chunked`. This server supports no other
     /// transfer coding.
     UnknownCoding,
@@ -60,7 +65,7 @@ pub enum HeadError {
 
 impl HeadError {
     /// All variants. Tests use this list to check each error.
-    pub const ALL: [HeadError; 20] = [
+    pub const ALL: [HeadError; 22] = [
         HeadError::RequestLine,
         HeadError::Method,
         HeadError::Target,
@@ -76,6 +81,8 @@ impl HeadError {
         HeadError::Repeated,
         HeadError::ContentLength,
         HeadError::TransferEncoding,
+        HeadError::CodingAndLength,
+        HeadError::CodingInHttp10,
         HeadError::UnknownCoding,
         HeadError::Expectation,
         HeadError::TargetTooLong,
@@ -116,7 +123,13 @@ impl fmt::Display for HeadError {
             HeadError::Authority => "the host is not valid",
             HeadError::Repeated => "a header that has one value occurs twice",
             HeadError::ContentLength => "`Content-Length` is not one number",
-            HeadError::TransferEncoding => "`Transfer-Encoding` is not `chunked`",
+            HeadError::TransferEncoding => {
+                "`Transfer-Encoding` is malformed, or has a coding after `chunked`"
+            }
+            HeadError::CodingAndLength => {
+                "the request has both `Transfer-Encoding` and `Content-Length`"
+            }
+            HeadError::CodingInHttp10 => "HTTP/1.0 has no `Transfer-Encoding`",
             HeadError::UnknownCoding => "the transfer coding is not known",
             HeadError::Expectation => "the expectation is not known",
             HeadError::TargetTooLong => "the request target is too long",
@@ -172,7 +185,7 @@ impl ChunkedError {
 impl fmt::Display for ChunkedError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            ChunkedError::Size => "a chunk size is not a hexadecimal number",
+            ChunkedError::Size => "a chunk size does not consist of 1 to 16 hexadecimal digits",
             ChunkedError::Extension => "a chunk extension is malformed or too long",
             ChunkedError::LineEnd => "a line of the chunked coding does not end with CR LF",
             ChunkedError::DataEnd => "a chunk is longer than its size",

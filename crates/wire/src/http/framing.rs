@@ -98,7 +98,8 @@ impl FramingFields {
     /// stores them in `index`. It is called when the head is complete.
     ///
     /// # Errors
-    /// [`HeadError::Host`], [`HeadError::TransferEncoding`], [`HeadError::UnknownCoding`].
+    /// [`HeadError::Host`], [`HeadError::CodingAndLength`], [`HeadError::CodingInHttp10`],
+    /// [`HeadError::UnknownCoding`].
     pub(super) fn settle(self, index: &mut HeadIndex) -> Result<(), HeadError> {
         let is_11 = index.version == Version::Http11;
         if is_11 && self.host.is_none() {
@@ -110,8 +111,11 @@ impl FramingFields {
         // RFC 9112, section 6.1: a request with both `Transfer-Encoding` and `Content-Length`, or
         // with `Transfer-Encoding` in HTTP/1.0, may be an attempt at request smuggling.
         let is_coded = self.chunked || self.unknown_coding;
-        if is_coded && (self.content_length.is_some() || !is_11) {
-            return Err(HeadError::TransferEncoding);
+        if is_coded && self.content_length.is_some() {
+            return Err(HeadError::CodingAndLength);
+        }
+        if is_coded && !is_11 {
+            return Err(HeadError::CodingInHttp10);
         }
         if self.unknown_coding {
             return Err(HeadError::UnknownCoding);

@@ -130,11 +130,16 @@ impl HeadParser {
         Some(index)
     }
 
-    /// Returns `true` if at least one byte of the next head has arrived. This distinguishes a slow
-    /// peer, which has sent a part of a head, from an idle peer.
+    /// Returns `true` if at least one byte of the next request line has arrived. This distinguishes
+    /// a slow peer, which has sent a part of a head, from an idle peer. An empty line before the
+    /// request line is not part of the head, because some clients send it after a request body (RFC
+    /// 9112, section 2.2).
     #[must_use]
     pub fn has_begun(&self) -> bool {
-        self.scanned > 0
+        match self.next {
+            HeadLine::First | HeadLine::Request => self.scanned > self.line_start,
+            HeadLine::Field | HeadLine::Nothing => true,
+        }
     }
 
     fn is_complete(&self) -> bool {
