@@ -36,6 +36,7 @@ pub mod cell;
 mod codes;
 pub mod connect;
 pub mod database;
+mod date_text;
 #[allow(unsafe_code)] // Boundary: pointers to locks for which threads wait.
 pub mod deadlock;
 pub mod error;

@@ -276,6 +276,13 @@ impl Time {
         }
     }
 
+    /// Returns the number of nanoseconds from midnight to this time.
+    #[inline]
+    fn to_ns(self) -> i64 {
+        let minutes = i64::from(self.hour) * 60 + i64::from(self.minute);
+        (minutes * 60 + i64::from(self.second)) * 1_000_000_000 + i64::from(self.nanosecond)
+    }
+
     /// Returns the time as `HH:MM:SS[.fraction]` (RFC 3339 `partial-time`), with at least `digits`
     /// digits of the fraction.
     ///
@@ -430,23 +437,34 @@ impl Timestamp {
         out.put_short(&text.to_le_bytes(), 6);
     }
 
+    /// Returns the timestamp with this offset from UTC in microseconds. If the offset is not whole
+    /// minutes, the timestamp is converted to UTC. Returns `None` if a timestamp to convert has an
+    /// invalid date or time.
+    #[must_use]
+    pub fn with_offset(date: Date, time: Time, offset_us: i64) -> Option<Timestamp> {
+        let mut at = date.midnight(Some(i16::try_from(offset_us / 60_000_000).ok()?));
+        at.time = time;
+        if offset_us % 60_000_000 != 0 {
+            time.check(0).ok().filter(|()| date.is_in_calendar())?;
+            let ns = time.to_ns() - offset_us * 1000;
+            let days = date.to_unix_days() + ns.div_euclid(MS_PER_DAY * 1_000_000);
+            let ns = ns.rem_euclid(MS_PER_DAY * 1_000_000);
+            at = Date::of_unix_days_in_any_year(days)?.midnight(Some(0));
+            at.time = Time::of_seconds((ns / 1_000_000_000) as u32, (ns % 1_000_000_000) as u32);
+        }
+        Some(at)
+    }
+
     /// Returns the instant in milliseconds since 1970, rounded down. A timestamp without an offset
     /// counts as UTC. The leap second 60 counts as the first second of the next minute.
     ///
     /// # Errors
     /// The errors of [`Timestamp::to_short`].
     pub fn to_unix_ms(self) -> Result<i64, WriteError> {
-        let Time {
-            hour,
-            minute,
-            second,
-            nanosecond,
-        } = self.time;
         self.time.check(0)?;
         let offset = self.offset_minutes.unwrap_or(0);
         checked_offset(offset)?;
-        let minutes = i64::from(hour) * 60 + i64::from(minute) - i64::from(offset);
-        let ms = (minutes * 60 + i64::from(second)) * 1000 + i64::from(nanosecond / 1_000_000);
+        let ms = self.time.to_ns() / 1_000_000 - i64::from(offset) * 60_000;
         Ok(self.date.to_unix_ms()? + ms)
     }
 

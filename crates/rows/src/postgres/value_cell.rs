@@ -6,8 +6,8 @@ use onecopy_text::Units;
 use super::date_time;
 use super::row_check::{eight, four};
 use super::types::Kind;
-use crate::array::{time_with_offset, timestamp_with_offset};
 use crate::cell::{ArrayText, Cell, Date, RangeText};
+use crate::date_text::{time_with_offset, timestamp_with_offset};
 use crate::interval;
 
 /// Creates a cell of text.
