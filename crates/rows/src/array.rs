@@ -136,26 +136,29 @@ fn give<V: ArrayVisitor>(
     element: ElementType,
     text: &[u8],
     visitor: &mut V,
-) -> Result<(), V::Error> {
-    if element == ElementType::Bytes
-        && let Some(bytes) = bytes_of_hex(text)
-    {
-        return visitor.element(Cell::Bytes(&bytes));
+) -> Result<(), ArrayError<V::Error>> {
+    match element {
+        ElementType::Text => visitor.element(Cell::Text(Units::Utf8(text)))?,
+        ElementType::Bytes => {
+            let bytes = bytes_of_text(text).ok_or(ArrayError::Malformed)?;
+            visitor.element(Cell::Bytes(&bytes))?;
+        }
+        element => visitor.element(cell(element, text).ok_or(ArrayError::Malformed)?)?,
     }
-    // The value is emitted as text if it cannot be parsed, for example in a date style other than
-    // ISO.
-    visitor.element(cell(element, text).unwrap_or(Cell::Text(Units::Utf8(text))))
+    Ok(())
 }
 
 /// Parses the text of an array element or of a range bound to a cell of the type `element`. Returns
 /// `None` if the text is not a value of that type. Also returns `None` for the types `Text` and
 /// `Bytes`, whose cells the callers create.
 pub(crate) fn cell(element: ElementType, text: &[u8]) -> Option<Cell<'_>> {
-    let infinity = match text {
+    let named = match text {
         b"infinity" => Some(Date::INFINITY),
         b"-infinity" => Some(Date::MINUS_INFINITY),
         _ => None,
     };
+    // A date that is not in ISO style must not become a value of another type.
+    let midnight = |offset| named.unwrap_or(Date::OTHER_STYLE).midnight(offset);
     let as_str = || std::str::from_utf8(text).ok();
     Some(match element {
         ElementType::Text | ElementType::Bytes => return None,
@@ -174,23 +177,15 @@ pub(crate) fn cell(element: ElementType, text: &[u8]) -> Option<Cell<'_>> {
             b"-Infinity" => Cell::F64(f64::NEG_INFINITY),
             digits => Cell::Decimal(digits),
         },
-        ElementType::Date => Cell::Date(match infinity {
-            Some(date) => date,
-            None => date(text)?,
-        }),
+        ElementType::Date => {
+            Cell::Date(date(text).unwrap_or_else(|| named.unwrap_or(Date::OTHER_STYLE)))
+        }
         ElementType::Time(digits) => Cell::Time(time(text)?, digits),
-        ElementType::Timestamp(digits) => Cell::Timestamp(
-            match infinity {
-                Some(date) => date.midnight(None),
-                None => timestamp(text)?,
-            },
-            digits,
-        ),
+        ElementType::Timestamp(digits) => {
+            Cell::Timestamp(timestamp(text).unwrap_or_else(|| midnight(None)), digits)
+        }
         ElementType::TimestampTz(digits) => Cell::Timestamp(
-            match infinity {
-                Some(date) => date.midnight(Some(0)),
-                None => timestamp_with_offset(text)?,
-            },
+            timestamp_with_offset(text).unwrap_or_else(|| midnight(Some(0))),
             digits,
         ),
         ElementType::TimeTz(_) => time_with_offset(text)?,
@@ -208,8 +203,12 @@ fn nibble(digit: u8) -> Option<u8> {
     char::from(digit).to_digit(16).map(|n| n as u8)
 }
 
-fn bytes_of_hex(text: &[u8]) -> Option<Vec<u8>> {
-    let digits = text.strip_prefix(b"\\x")?;
+/// Parses a `bytea` in the text form that the setting `bytea_output` determines: `\x00ff`, or with
+/// escapes `\000\377`.
+fn bytes_of_text(text: &[u8]) -> Option<Vec<u8>> {
+    let Some(digits) = text.strip_prefix(b"\\x") else {
+        return bytes_of_escapes(text);
+    };
     let pairs = digits.chunks(2);
     pairs
         .map(|pair| match pair {
@@ -217,6 +216,30 @@ fn bytes_of_hex(text: &[u8]) -> Option<Vec<u8>> {
             _ => None,
         })
         .collect()
+}
+
+fn bytes_of_escapes(text: &[u8]) -> Option<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((first, after)) = rest.split_first() {
+        let (byte, after) = match (first, after) {
+            (b'\\', [b'\\', after @ ..]) => (b'\\', after),
+            (
+                b'\\',
+                [
+                    a @ b'0'..=b'3',
+                    b @ b'0'..=b'7',
+                    c @ b'0'..=b'7',
+                    after @ ..,
+                ],
+            ) => ((a - b'0') << 6 | (b - b'0') << 3 | (c - b'0'), after),
+            (b'\\', _) => return None,
+            (byte, after) => (*byte, after),
+        };
+        bytes.push(byte);
+        rest = after;
+    }
+    Some(bytes)
 }
 
 fn uuid(text: &[u8]) -> Option<[u8; 16]> {
@@ -294,6 +317,30 @@ mod tests {
             of(r#"{"\\x00ff"}"#, ElementType::Bytes),
             "[Bytes([0, 255]) ]"
         );
+        assert_eq!(
+            of(r#"{"\\000\\377a\\\\","\\x",""}"#, ElementType::Bytes),
+            "[Bytes([0, 255, 97, 92]) Bytes([]) Bytes([]) ]"
+        );
+        for wrong in [r#"{"\\400"}"#, r#"{"\\xf"}"#, r#"{"a\\"}"#] {
+            assert_eq!(written(wrong, ElementType::Bytes), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn an_element_in_another_form_is_not_text() {
+        assert_eq!(written("{x}", INTEGER), None);
+        for (text, element) in [
+            ("{29.02.2024}", ElementType::Date),
+            ("{02/29/2024}", ElementType::Date),
+            ("{\"29.02.2024 12:00:00\"}", ElementType::Timestamp(6)),
+            ("{\"29.02.2024 12:00:00 CET\"}", ElementType::TimestampTz(6)),
+        ] {
+            let shown = written(text, element).unwrap();
+            assert!(
+                shown.contains(&format!("{}", Date::OTHER_STYLE.year)),
+                "{shown}"
+            );
+        }
     }
 
     #[test]

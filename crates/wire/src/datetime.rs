@@ -60,8 +60,13 @@ impl Date {
     /// The date `-infinity` of PostgreSQL, which is earlier than all other dates.
     pub const MINUS_INFINITY: Date = Date {
         year: i32::MIN,
-        month: 1,
-        day: 1,
+        ..Date::INFINITY
+    };
+
+    /// A date that PostgreSQL wrote in a `DateStyle` other than ISO. Its fields are unknown.
+    pub const OTHER_STYLE: Date = Date {
+        year: i32::MAX - 1,
+        ..Date::INFINITY
     };
 
     /// Returns the name `infinity` or `-infinity` if the date is one of these two; otherwise
@@ -367,18 +372,15 @@ impl Time {
     }
 }
 
-const POWERS: [u32; 10] = [
-    1,
-    10,
-    100,
-    1_000,
-    10_000,
-    100_000,
-    1_000_000,
-    10_000_000,
-    100_000_000,
-    1_000_000_000,
-];
+/// The powers of ten from 10^0 to 10^9.
+const POWERS: [u32; 10] = {
+    let (mut powers, mut n) = ([1; 10], 1);
+    while n < 10 {
+        powers[n] = powers[n - 1] * 10;
+        n += 1;
+    }
+    powers
+};
 
 impl Timestamp {
     /// Returns the timestamp as `YYYY-MM-DDTHH:MM:SS[.fraction][±HH:MM]` (RFC 3339 `date-time`). If

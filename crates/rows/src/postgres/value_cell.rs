@@ -6,8 +6,9 @@ use onecopy_text::Units;
 use super::date_time;
 use super::row_check::{eight, four};
 use super::types::Kind;
-use crate::cell::{ArrayText, Cell, Date, RangeText};
-use crate::date_text::{time_with_offset, timestamp_with_offset};
+use crate::array;
+use crate::cell::{ArrayText, Cell, Date, ElementType, RangeText};
+use crate::date_text::time_with_offset;
 use crate::interval;
 
 /// Creates a cell of text.
@@ -54,14 +55,10 @@ pub(super) fn cell(value: &[u8], kind: Kind) -> Cell<'_> {
                 micros => Cell::Timestamp(date_time::timestamp_of_micros(micros, offset), digits),
             }
         }
-        Kind::TimestampText(digits) => match value {
-            b"infinity" => Cell::Timestamp(Date::INFINITY.midnight(Some(0)), digits),
-            b"-infinity" => Cell::Timestamp(Date::MINUS_INFINITY.midnight(Some(0)), digits),
-            text => match timestamp_with_offset(text) {
-                Some(stamp) => Cell::Timestamp(stamp, digits),
-                None => Cell::Text(Units::Utf8(text)),
-            },
-        },
+        Kind::TimestampText(digits) => {
+            let element = ElementType::TimestampTz(digits);
+            array::cell(element, value).unwrap_or(Cell::Text(Units::Utf8(value)))
+        }
         Kind::Json => Cell::Json(Units::Utf8(value)),
         Kind::Array(element) => Cell::Array(ArrayText {
             text: value,
