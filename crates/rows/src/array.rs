@@ -7,6 +7,7 @@ use onecopy_text::Units;
 use crate::cell::{ArrayText, Cell, Date, ElementType, RangeText};
 use crate::date_text::{date, time, time_with_offset, timestamp, timestamp_with_offset};
 use crate::interval;
+use crate::money_text;
 
 /// The largest number of dimensions that PostgreSQL allows in an array.
 const MOST_DIMENSIONS: usize = 6;
@@ -143,14 +144,19 @@ fn give<V: ArrayVisitor>(
             let bytes = bytes_of_text(text).ok_or(ArrayError::Malformed)?;
             visitor.element(Cell::Bytes(&bytes))?;
         }
+        ElementType::Money => {
+            let mut amount = text.to_vec();
+            money_text::to_digits(&mut amount);
+            visitor.element(money_text::cell(&amount))?;
+        }
         element => visitor.element(cell(element, text).ok_or(ArrayError::Malformed)?)?,
     }
     Ok(())
 }
 
 /// Parses the text of an array element or of a range bound to a cell of the type `element`. Returns
-/// `None` if the text is not a value of that type. Also returns `None` for the types `Text` and
-/// `Bytes`, whose cells the callers create.
+/// `None` if the text is not a value of that type. Also returns `None` for the types `Text`,
+/// `Bytes` and `Money`, whose cells the callers create.
 pub(crate) fn cell(element: ElementType, text: &[u8]) -> Option<Cell<'_>> {
     let named = match text {
         b"infinity" => Some(Date::INFINITY),
@@ -161,7 +167,7 @@ pub(crate) fn cell(element: ElementType, text: &[u8]) -> Option<Cell<'_>> {
     let midnight = |offset| named.unwrap_or(Date::OTHER_STYLE).midnight(offset);
     let as_str = || std::str::from_utf8(text).ok();
     Some(match element {
-        ElementType::Text | ElementType::Bytes => return None,
+        ElementType::Text | ElementType::Bytes | ElementType::Money => return None,
         ElementType::Json => Cell::Json(Units::Utf8(text)),
         ElementType::Bool => match text {
             b"t" => Cell::Bool(true),

@@ -6,7 +6,8 @@ use bytes::{BufMut, BytesMut};
 use postgres_protocol::IsNull;
 
 use super::date_time::{self, with_era};
-use super::types::{oid, oid_of_name};
+use super::type_table::oid;
+use super::types::oid_of_name;
 use crate::error::{Error, ErrorKind};
 use crate::plain_text::{offset_text, time_text};
 use crate::sql::dialect::Dialect;
