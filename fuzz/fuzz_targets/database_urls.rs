@@ -62,7 +62,12 @@ fn any_text(text: &str, driver: &str) {
     for keyword in ["Driver", "Server", "Port", "Database", "Uid", "Pwd"] {
         assert_eq!(again.get(keyword), string.get(keyword), "{keyword}");
     }
-    let password = string.get("Pwd").filter(|p| !p.is_empty() && !p.contains('*'));
+    // Another part of the URL, such as the name of the database, may contain the same text.
+    let is_elsewhere = |password: &str| {
+        let others = ["Driver", "Server", "Port", "Database", "Uid"];
+        others.iter().any(|keyword| string.get(keyword).is_some_and(|value| value.contains(password)))
+    };
+    let password = string.get("Pwd").filter(|p| !p.is_empty() && !p.contains('*') && !is_elsewhere(p));
     if let Some(password) = password {
         assert!(!string.redacted().contains(password));
     }

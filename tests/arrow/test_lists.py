@@ -56,7 +56,7 @@ TYPES: list[tuple[str, pa.DataType, list[Any]]] = [
     ("numeric(12,2)", pa.decimal128(12, 2), [Decimal("1.50"), Decimal("-0.01"), None]),
     ("numeric(60,4)", pa.decimal256(60, 4), [Decimal("1" * 50 + ".0001")]),
     ("numeric", pa.decimal128(38, 3), [Decimal("0.125"), None, Decimal("-7.000")]),
-    ("money", pa.string(), ["$1.50"]),
+    ("money", pa.decimal128(19, 2), [Decimal("1.50"), None]),
     ("text", pa.string(), ["a", "NULL", None, 'x,{}"\\', "", "東京 😀"]),
     ("varchar(9)", pa.string(), ["é"]),
     ("bytea", pa.binary(), [b"\0\xff", b"", None]),

@@ -75,6 +75,85 @@ def test_errors_of_a_copy_are_those_of_the_server(con: onecopy.Connection) -> No
     assert con.execute("select 1").fetchall() == [(1,)]
 
 
+NOT_ONE_COPY = [
+    ("copy_out", "copy copied to stdout; select 1", "more than one statement"),
+    ("copy_out", "copy copied to stdout; copy copied to stdout", "more than one statement"),
+    ("copy_out", "delete from copied", "is not a COPY"),
+    ("copy_out", "copy copied to '/dev/null'", "is not a COPY"),
+    ("copy_out", "copy copied from stdin", "copies from the client"),
+    ("copy_in", "insert into copied values (2); copy copied from stdin", "more than one statement"),
+    ("copy_in", "copy copied from stdin; copy copied from stdin", "more than one statement"),
+    ("copy_in", "copy copied to stdout", "copies to the client"),
+    ("copy_in", "", "is not a COPY"),
+]
+
+
+@pytest.mark.parametrize(("method", "sql", "message"), NOT_ONE_COPY)
+def test_a_text_that_is_not_one_copy_is_not_executed(
+    con: onecopy.Connection, method: str, sql: str, message: str
+) -> None:
+    con.execute("insert into copied values (1)")
+    arguments = [sql] if method == "copy_out" else [sql, b"3\tx\n"]
+    with pytest.raises(onecopy.ProgrammingError, match=message) as caught:
+        getattr(con.cursor(), method)(*arguments)
+    assert method in str(caught.value)
+    # Nothing was sent to the server, so the transaction continues.
+    assert con.execute("select i from copied").fetchall() == [(1,)]
+
+
+async def _async_copy(cur: aio.Cursor, method: str, sql: str) -> None:
+    if method == "copy_out":
+        async for _chunk in cur.copy_out(sql):
+            pass
+    else:
+        await cur.copy_in(sql, b"3\tx\n")
+
+
+async def _refused_copy(odbc: str, method: str, sql: str) -> list[tuple[int]]:
+    async with await aio.connect(odbc) as con:
+        cur = con.cursor()
+        with pytest.raises(onecopy.ProgrammingError, match="more than one statement"):
+            await _async_copy(cur, method, sql)
+        await cur.execute("select 1")
+        return await cur.fetchall()
+
+
+@pytest.mark.parametrize(
+    ("method", "sql"),
+    [("copy_out", "copy (select 1) to stdout; select 1"), ("copy_in", "select 1; copy pg_class from stdin")],
+)
+def test_asyncio_checks_the_text_of_a_copy(postgres_native: Database, method: str, sql: str) -> None:
+    assert asyncio.run(_refused_copy(postgres_native.odbc, method, sql)) == [(1,)]
+
+
+def test_comments_and_semicolons_around_a_copy_are_allowed(con: onecopy.Connection) -> None:
+    assert con.cursor().copy_in("/* ; */ ; copy copied from stdin ; -- end", b"1\tx\n").rowcount == 1
+    assert con.cursor().copy_out("-- ;\ncopy (select i, ';' from copied) to stdout;").read() == b"1\t;\n"
+
+
+@pytest.mark.parametrize(
+    "second", ["select 1", "copy copied to stdout", "copy copied from stdin", "delete from copied"]
+)
+@pytest.mark.parametrize("method", ["copy_out", "copy_in"])
+def test_a_hidden_second_statement_leaves_the_connection_usable(
+    con: onecopy.Connection, method: str, second: str
+) -> None:
+    # With this setting the server ends the string at another quote than standard SQL does.
+    con.execute("set standard_conforming_strings = off")
+    con.execute("set escape_string_warning = off")
+    if method == "copy_out":
+        sql = f"copy (select 'a\\'') to stdout; {second} --') to stdout"
+        with pytest.raises(onecopy.ProgrammingError, match="more than one statement"):
+            con.cursor().copy_out(sql).read()
+    else:
+        sql = f"copy copied from stdin where t <> '\\''; {second} --'"
+        with pytest.raises(onecopy.ProgrammingError, match="more than one statement"):
+            con.cursor().copy_in(sql, b"3\tx\n")
+    assert con.usable
+    con.rollback()
+    assert con.execute("select 1").fetchall() == [(1,)]
+
+
 def test_a_copy_that_is_closed_early_leaves_the_connection_usable(con: onecopy.Connection) -> None:
     copy = con.cursor().copy_out("copy (select generate_series(1, 100000000)) to stdout")
     assert next(copy).startswith(b"1\n2\n")

@@ -172,9 +172,3 @@ def test_far_bounds_are_an_error_or_text(con: onecopy.Connection, postgres_nativ
         assert far.execute(sql).fetchall() == [expected]
         many = far.execute("select '{(,\"0044-03-15 BC\")}'::datemultirange").fetchall()
         assert many == [('{(,"0044-03-15 BC")}',)]
-
-
-def test_dates_in_another_style_are_text_in_their_range(con: onecopy.Connection) -> None:
-    con.execute("set datestyle = 'German'")
-    ((got,),) = con.execute("select '[2026-03-01,2026-04-01)'::daterange").fetchall()
-    assert got == Range("01.03.2026", "01.04.2026")

@@ -135,6 +135,61 @@ def test_lists_of_text_have_the_type_that_the_statement_expects(con: onecopy.Con
         con.execute("select ?", [[[[[[[[1]]]]]]]])
 
 
+def test_elements_of_money_are_decimals(con: onecopy.Connection) -> None:
+    con.execute("set lc_monetary = 'C'")
+    sql = "select array['-$1,234.50', null, '92233720368547758.07']::money[] as x"
+    expected = [Decimal("-1234.50"), None, Decimal("92233720368547758.07")]
+    assert con.execute(sql).fetchall() == [(expected,)]
+    assert con.execute(sql).json().read() == b'[{"x":[-1234.50,null,92233720368547758.07]}]'
+    assert bson.decode(con.execute(sql).bson().read())["x"][0].to_decimal() == expected[0]
+    assert con.execute(sql).type_names == ["money[]"]
+
+
+TEXT_ARRAYS = [
+    ("array[pg_lsn '16/B374D848', null]", ["16/B374D848", None]),
+    ("array['pg_class'::regclass, 'pg_type']", ["pg_class", "pg_type"]),
+    ("array['int4'::regtype]", ["integer"]),
+    ("array[tid '(0,1)', '(7,2)']", ["(0,1)", "(7,2)"]),
+    ("array['a'::refcursor, 'b c']", ["a", "b c"]),
+    ("array[row(1, 'a b'), row(null, '')]", ['(1,"a b")', '(,"")']),
+    ("array['1 2'::int2vector]", ["1 2"]),
+    ("array['1 2'::oidvector, '']", ["1 2", ""]),
+    ("array['$.a'::jsonpath]", ['$."a"']),
+    ("array[row('a', 1)]::record[]", ["(a,1)"]),
+    ("array['1'::xid8]", ["1"]),
+]
+
+
+@pytest.mark.parametrize(("sql", "expected"), TEXT_ARRAYS)
+def test_arrays_of_other_built_in_types_are_lists_of_text(
+    con: onecopy.Connection, sql: str, expected: list[str | None]
+) -> None:
+    assert con.execute(f"select {sql} as x").fetchall() == [(expected,)]
+    assert json.loads(con.execute(f"select {sql} as x").json().read()) == [{"x": expected}]
+
+
+def test_an_array_of_each_built_in_type_is_a_list(con: onecopy.Connection) -> None:
+    sql = """
+        select a.oid::regtype::text from pg_catalog.pg_type a join pg_catalog.pg_type e on e.oid = a.typelem
+        where a.typcategory = 'A' and a.oid < 10000 and e.typarray = a.oid and e.typdelim = ',' and e.typtype <> 'c'
+        and e.typname <> 'cstring'
+    """
+    names = [name for (name,) in con.execute(sql)]
+    assert len(names) > 60
+    found = con.execute("select " + ", ".join(f"'{{}}'::{name}" for name in names)).fetchall()[0]
+    assert [name for name, value in zip(names, found, strict=True) if value != []] == []
+    # The elements of a box are separated by semicolons.
+    assert con.execute("select array['(1,1),(0,0)'::box]").fetchall() == [("{(1,1),(0,0)}",)]
+
+
+def test_elements_of_json_are_objects_if_requested(postgres_native: Database) -> None:
+    sql = """select array['{"a": [1]}', null, '"x"']::jsonb[], array[['1'], ['[null]']]::json[], null::jsonb[]"""
+    with onecopy.connect(postgres_native.odbc, json="objects") as con:
+        assert con.execute(sql).fetchall() == [([{"a": [1]}, None, "x"], [[1], [[None]]], None)]
+    with onecopy.connect(postgres_native.odbc) as con:
+        assert con.execute(sql).fetchall() == [(['{"a": [1]}', None, '"x"'], [["1"], ["[null]"]], None)]
+
+
 def test_json_is_a_value_in_json_and_text_or_objects_in_python(
     con: onecopy.Connection, postgres_native: Database
 ) -> None:

@@ -174,7 +174,7 @@ pub(crate) struct Contents {
     pub(crate) exported: Vec<String>,
     /// `true` if the folder has an unfinished export of several parts.
     pub(crate) is_staged: bool,
-    /// The names of temporary files and folders, whose process may have been killed.
+    /// The names of temporary files and folders, which a killed process may have left.
     leftovers: Vec<String>,
 }
 

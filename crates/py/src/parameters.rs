@@ -431,31 +431,20 @@ fn interval(micros: i128) -> String {
 }
 
 fn timestamp(v: &Bound<'_, PyDateTime>) -> PyResult<Timestamp> {
-    let offset_minutes = match v.get_tzinfo() {
-        None => None,
-        Some(_) => {
-            let offset = v.call_method0("utcoffset")?;
-            match offset.cast::<PyDelta>() {
-                Err(_) => None, // `utcoffset` returned `None`: the datetime is naive
-                Ok(delta) => {
-                    let seconds = delta.get_days() * 86_400 + delta.get_seconds();
-                    if seconds % 60 != 0 || delta.get_microseconds() != 0 {
-                        return Err(errors::to_py(
-                            v.py(),
-                            &Error::new(
-                                ErrorKind::Data,
-                                format!("`{}` has an offset that is not whole minutes", v.str()?),
-                            ),
-                        ));
-                    }
-                    i16::try_from(seconds / 60).ok()
-                }
-            }
+    let (date, time) = (date(v), time(v));
+    if v.get_tzinfo().is_some()
+        && let Ok(offset) = v.call_method0("utcoffset")?.cast::<PyDelta>()
+    {
+        let seconds = i64::from(offset.get_days()) * 86_400 + i64::from(offset.get_seconds());
+        let offset_us = seconds * 1_000_000 + i64::from(offset.get_microseconds());
+        if let Some(stamp) = Timestamp::with_offset(date, time, offset_us) {
+            return Ok(stamp);
         }
-    };
+    }
+    // The datetime has no `tzinfo`, or `utcoffset` returned `None`: it is naive.
     Ok(Timestamp {
-        date: date(v),
-        time: time(v),
-        offset_minutes,
+        date,
+        time,
+        offset_minutes: None,
     })
 }

@@ -382,10 +382,11 @@ impl ArrayVisitor for Lists<'_, '_> {
 /// Returns the error of a date that Python cannot represent. An infinity is reported by its name.
 #[cold]
 fn far(date: Date, error: PyErr) -> Why {
-    Why::Python(match date.infinity() {
-        Some(name) => PyValueError::new_err(format!("`{name}`")),
-        None => error,
-    })
+    match date.infinity() {
+        Some(name) => Why::Python(PyValueError::new_err(format!("`{name}`"))),
+        None if date == Date::OTHER_STYLE => Why::Invalid(WriteError::YearOutOfRange(date.year)),
+        None => Why::Python(error),
+    }
 }
 
 impl RowSink for PyRows<'_> {

@@ -4,8 +4,10 @@
 
 use onecopy_text::Units;
 
-use crate::cell::{ArrayText, Cell, Date, ElementType, RangeText, Time, Timestamp};
+use crate::cell::{ArrayText, Cell, Date, ElementType, RangeText};
+use crate::date_text::{date, time, time_with_offset, timestamp, timestamp_with_offset};
 use crate::interval;
+use crate::money_text;
 
 /// The largest number of dimensions that PostgreSQL allows in an array.
 const MOST_DIMENSIONS: usize = 6;
@@ -135,29 +137,37 @@ fn give<V: ArrayVisitor>(
     element: ElementType,
     text: &[u8],
     visitor: &mut V,
-) -> Result<(), V::Error> {
-    if element == ElementType::Bytes
-        && let Some(bytes) = bytes_of_hex(text)
-    {
-        return visitor.element(Cell::Bytes(&bytes));
+) -> Result<(), ArrayError<V::Error>> {
+    match element {
+        ElementType::Text => visitor.element(Cell::Text(Units::Utf8(text)))?,
+        ElementType::Bytes => {
+            let bytes = bytes_of_text(text).ok_or(ArrayError::Malformed)?;
+            visitor.element(Cell::Bytes(&bytes))?;
+        }
+        ElementType::Money => {
+            let mut amount = text.to_vec();
+            money_text::to_digits(&mut amount);
+            visitor.element(money_text::cell(&amount))?;
+        }
+        element => visitor.element(cell(element, text).ok_or(ArrayError::Malformed)?)?,
     }
-    // The value is emitted as text if it cannot be parsed, for example in a date style other than
-    // ISO.
-    visitor.element(cell(element, text).unwrap_or(Cell::Text(Units::Utf8(text))))
+    Ok(())
 }
 
 /// Parses the text of an array element or of a range bound to a cell of the type `element`. Returns
-/// `None` if the text is not a value of that type. Also returns `None` for the types `Text` and
-/// `Bytes`, whose cells the callers create.
+/// `None` if the text is not a value of that type. Also returns `None` for the types `Text`,
+/// `Bytes` and `Money`, whose cells the callers create.
 pub(crate) fn cell(element: ElementType, text: &[u8]) -> Option<Cell<'_>> {
-    let infinity = match text {
+    let named = match text {
         b"infinity" => Some(Date::INFINITY),
         b"-infinity" => Some(Date::MINUS_INFINITY),
         _ => None,
     };
+    // A date that is not in ISO style must not become a value of another type.
+    let midnight = |offset| named.unwrap_or(Date::OTHER_STYLE).midnight(offset);
     let as_str = || std::str::from_utf8(text).ok();
     Some(match element {
-        ElementType::Text | ElementType::Bytes => return None,
+        ElementType::Text | ElementType::Bytes | ElementType::Money => return None,
         ElementType::Json => Cell::Json(Units::Utf8(text)),
         ElementType::Bool => match text {
             b"t" => Cell::Bool(true),
@@ -173,23 +183,15 @@ pub(crate) fn cell(element: ElementType, text: &[u8]) -> Option<Cell<'_>> {
             b"-Infinity" => Cell::F64(f64::NEG_INFINITY),
             digits => Cell::Decimal(digits),
         },
-        ElementType::Date => Cell::Date(match infinity {
-            Some(date) => date,
-            None => date(text)?,
-        }),
+        ElementType::Date => {
+            Cell::Date(date(text).unwrap_or_else(|| named.unwrap_or(Date::OTHER_STYLE)))
+        }
         ElementType::Time(digits) => Cell::Time(time(text)?, digits),
-        ElementType::Timestamp(digits) => Cell::Timestamp(
-            match infinity {
-                Some(date) => date.midnight(None),
-                None => timestamp(text)?,
-            },
-            digits,
-        ),
+        ElementType::Timestamp(digits) => {
+            Cell::Timestamp(timestamp(text).unwrap_or_else(|| midnight(None)), digits)
+        }
         ElementType::TimestampTz(digits) => Cell::Timestamp(
-            match infinity {
-                Some(date) => date.midnight(Some(0)),
-                None => timestamp_with_offset(text)?,
-            },
+            timestamp_with_offset(text).unwrap_or_else(|| midnight(Some(0))),
             digits,
         ),
         ElementType::TimeTz(_) => time_with_offset(text)?,
@@ -207,8 +209,12 @@ fn nibble(digit: u8) -> Option<u8> {
     char::from(digit).to_digit(16).map(|n| n as u8)
 }
 
-fn bytes_of_hex(text: &[u8]) -> Option<Vec<u8>> {
-    let digits = text.strip_prefix(b"\\x")?;
+/// Parses a `bytea` in the text form that the setting `bytea_output` determines: `\x00ff`, or with
+/// escapes `\000\377`.
+fn bytes_of_text(text: &[u8]) -> Option<Vec<u8>> {
+    let Some(digits) = text.strip_prefix(b"\\x") else {
+        return bytes_of_escapes(text);
+    };
     let pairs = digits.chunks(2);
     pairs
         .map(|pair| match pair {
@@ -216,6 +222,30 @@ fn bytes_of_hex(text: &[u8]) -> Option<Vec<u8>> {
             _ => None,
         })
         .collect()
+}
+
+fn bytes_of_escapes(text: &[u8]) -> Option<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((first, after)) = rest.split_first() {
+        let (byte, after) = match (first, after) {
+            (b'\\', [b'\\', after @ ..]) => (b'\\', after),
+            (
+                b'\\',
+                [
+                    a @ b'0'..=b'3',
+                    b @ b'0'..=b'7',
+                    c @ b'0'..=b'7',
+                    after @ ..,
+                ],
+            ) => ((a - b'0') << 6 | (b - b'0') << 3 | (c - b'0'), after),
+            (b'\\', _) => return None,
+            (byte, after) => (*byte, after),
+        };
+        bytes.push(byte);
+        rest = after;
+    }
+    Some(bytes)
 }
 
 fn uuid(text: &[u8]) -> Option<[u8; 16]> {
@@ -228,121 +258,6 @@ fn uuid(text: &[u8]) -> Option<[u8; 16]> {
         *byte = nibble(pair[0])? << 4 | nibble(pair[1])?;
     }
     Some(uuid)
-}
-
-fn number(digits: &[u8]) -> Option<u32> {
-    let is_digits = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
-    let add = |n: u32, d: &u8| n * 10 + u32::from(d - b'0');
-    (is_digits && digits.len() <= 9).then(|| digits.iter().fold(0, add))
-}
-
-fn two(a: u8, b: u8) -> Option<u8> {
-    number(&[a, b]).and_then(|n| u8::try_from(n).ok())
-}
-
-/// Returns the text without the suffix ` BC`, and `true` if it had that suffix.
-fn without_era(text: &[u8]) -> (&[u8], bool) {
-    text.strip_suffix(b" BC")
-        .map_or((text, false), |text| (text, true))
-}
-
-/// Parses a date `yyyy-mm-dd` with a year of at least four digits, optionally followed by ` BC`.
-/// Returns `None` for any other text.
-fn date(text: &[u8]) -> Option<Date> {
-    let (text, is_before_christ) = without_era(text);
-    date_of(text, is_before_christ)
-}
-
-fn date_of(text: &[u8], is_before_christ: bool) -> Option<Date> {
-    let mut parts = text.split(|b| *b == b'-');
-    let (year, month, day) = (parts.next()?, parts.next()?, parts.next()?);
-    let n_year = i32::try_from(number(year)?).ok()?;
-    (parts.next().is_none() && year.len() >= 4).then_some(Date {
-        year: if is_before_christ { 1 - n_year } else { n_year },
-        month: u8::try_from(number(month)?).ok()?,
-        day: u8::try_from(number(day)?).ok()?,
-    })
-}
-
-/// Parses a time of day `hh:mm:ss[.f…]` with up to nine digits of fraction. Returns `None` for any
-/// other text.
-fn time(text: &[u8]) -> Option<Time> {
-    let (clock, fraction) = match text.iter().position(|b| *b == b'.') {
-        Some(at) => (&text[..at], &text[at + 1..]),
-        None => (text, &b""[..]),
-    };
-    let &[h1, h2, b':', m1, m2, b':', s1, s2] = clock else {
-        return None;
-    };
-    let nanosecond = match fraction.len() {
-        0 => 0,
-        n @ 1..=9 => number(fraction)? * 10u32.pow(9 - u32::try_from(n).ok()?),
-        _ => return None,
-    };
-    Some(Time {
-        hour: two(h1, h2)?,
-        minute: two(m1, m2)?,
-        second: two(s1, s2)?,
-        nanosecond,
-    })
-}
-
-/// Parses a timestamp `yyyy-mm-dd hh:mm:ss[.f…]` without an offset from UTC, optionally followed by
-/// ` BC`. Returns `None` for any other text.
-fn timestamp(text: &[u8]) -> Option<Timestamp> {
-    let (text, is_before_christ) = without_era(text);
-    let split = text.iter().position(|b| *b == b' ')?;
-    Some(Timestamp {
-        date: date_of(&text[..split], is_before_christ)?,
-        time: time(&text[split + 1..])?,
-        offset_minutes: None,
-    })
-}
-
-/// Parses a timestamp with an offset from UTC in PostgreSQL's ISO style, such as `2024-02-29
-/// 12:00:00.5+01` or `…+05:30`. Returns `None` for another style, for `infinity`, and for an offset
-/// with seconds, which [`Timestamp`] cannot store.
-pub(crate) fn timestamp_with_offset(text: &[u8]) -> Option<Timestamp> {
-    let (text, is_before_christ) = without_era(text);
-    let split = text.iter().position(|b| *b == b' ')?;
-    let rest = &text[split + 1..];
-    let (clock, offset_seconds) = split_offset(rest)?;
-    let is_whole = offset_seconds % 60 == 0;
-    Some(Timestamp {
-        date: date_of(&text[..split], is_before_christ)?,
-        time: time(clock)?,
-        offset_minutes: Some(
-            i16::try_from(offset_seconds / 60)
-                .ok()
-                .filter(|_| is_whole)?,
-        ),
-    })
-}
-
-/// Parses a time of day with an offset from UTC, such as `12:00:00.5+01` or `…+05:30:15`. Returns
-/// `None` for any other text.
-pub(crate) fn time_with_offset(text: &[u8]) -> Option<Cell<'_>> {
-    let (clock, offset_seconds) = split_offset(text)?;
-    Some(Cell::TimeTz {
-        time: time(clock)?,
-        offset_seconds,
-        text,
-    })
-}
-
-/// Splits a time of day from its offset from UTC (`+hh[:mm[:ss]]` or `-hh[:mm[:ss]]`). Returns the
-/// text before the offset, and the offset in seconds; `None` if the text has no valid offset.
-fn split_offset(text: &[u8]) -> Option<(&[u8], i32)> {
-    let sign = text.iter().position(|b| matches!(b, b'+' | b'-'))?;
-    let (clock, zone) = text.split_at(sign);
-    let (hours, minutes, seconds) = match zone[1..] {
-        [a, b] => (two(a, b)?, 0, 0),
-        [a, b, b':', c, d] => (two(a, b)?, two(c, d)?, 0),
-        [a, b, b':', c, d, b':', e, f] => (two(a, b)?, two(c, d)?, two(e, f)?),
-        _ => return None,
-    };
-    let offset = (i32::from(hours) * 60 + i32::from(minutes)) * 60 + i32::from(seconds);
-    Some((clock, if zone[0] == b'-' { -offset } else { offset }))
 }
 
 #[cfg(test)]
@@ -408,47 +323,29 @@ mod tests {
             of(r#"{"\\x00ff"}"#, ElementType::Bytes),
             "[Bytes([0, 255]) ]"
         );
+        assert_eq!(
+            of(r#"{"\\000\\377a\\\\","\\x",""}"#, ElementType::Bytes),
+            "[Bytes([0, 255, 97, 92]) Bytes([]) Bytes([]) ]"
+        );
+        for wrong in [r#"{"\\400"}"#, r#"{"\\xf"}"#, r#"{"a\\"}"#] {
+            assert_eq!(written(wrong, ElementType::Bytes), None, "{wrong}");
+        }
     }
 
     #[test]
-    fn moments_are_read_in_iso_style() {
-        let stamp = timestamp(b"0044-03-15 01:02:03.5 BC").unwrap();
-        assert_eq!((stamp.date.year, stamp.time.nanosecond), (-43, 500_000_000));
-        assert_eq!(date(b"12020-03-04").unwrap().year, 12_020);
-        assert_eq!(date(b"03/04/2020"), None);
-        let offset = |text: &str| match time_with_offset(text.as_bytes()) {
-            Some(Cell::TimeTz { offset_seconds, .. }) => Some(offset_seconds),
-            _ => None,
-        };
-        for (text, seconds) in [
-            ("12:34:56+00", Some(0)),
-            ("12:34:56.5-03:30", Some(-12_600)),
-            ("24:00:00+01:02:03", Some(3723)),
-            ("12:34:56", None),
-            ("12:34:56+1", None),
-            ("1:2:3+01", None),
+    fn an_element_in_another_form_is_not_text() {
+        assert_eq!(written("{x}", INTEGER), None);
+        for (text, element) in [
+            ("{29.02.2024}", ElementType::Date),
+            ("{02/29/2024}", ElementType::Date),
+            ("{\"29.02.2024 12:00:00\"}", ElementType::Timestamp(6)),
+            ("{\"29.02.2024 12:00:00 CET\"}", ElementType::TimestampTz(6)),
         ] {
-            assert_eq!(offset(text), seconds, "{text}");
-        }
-        let of = |text: &str| timestamp_with_offset(text.as_bytes());
-        assert_eq!(
-            of("2024-02-29 12:34:56.78-03:30").unwrap().offset_minutes,
-            Some(-210)
-        );
-        assert_eq!(
-            of("2024-02-29 12:34:56+01").unwrap().offset_minutes,
-            Some(60)
-        );
-        for text in [
-            "infinity",
-            "1890-01-01 00:00:00+00:53:28",
-            "29/02/2024 12:34:56 CET",
-            "2024-02-29",
-            "2024-02-29 12:34:56",
-            "",
-            "2024-02-29 1:2:3+00",
-        ] {
-            assert_eq!(of(text), None, "{text}");
+            let shown = written(text, element).unwrap();
+            assert!(
+                shown.contains(&format!("{}", Date::OTHER_STYLE.year)),
+                "{shown}"
+            );
         }
     }
 
@@ -480,7 +377,6 @@ mod tests {
         #[test]
         fn any_text_is_an_array_or_refused(text in "[-{},\"\\\\a1=\\[:NUL ]{0,40}") {
             let _ = written(&text, INTEGER);
-            let _ = timestamp_with_offset(text.as_bytes());
         }
 
         #[test]

@@ -39,7 +39,10 @@ pub enum ElementType {
         /// The number of digits after the decimal point.
         scale: i8,
     },
-    /// Binary data; the text of the array contains it as hexadecimal digits after `\x`.
+    /// An amount of money with two decimals. An element in a format that cannot be read as a decimal
+    /// is the text that the server sent.
+    Money,
+    /// Binary data, in hexadecimal digits after `\x`, or with escapes.
     Bytes,
     /// A date without a time of day.
     Date,

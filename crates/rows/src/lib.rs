@@ -36,6 +36,7 @@ pub mod cell;
 mod codes;
 pub mod connect;
 pub mod database;
+mod date_text;
 #[allow(unsafe_code)] // Boundary: pointers to locks for which threads wait.
 pub mod deadlock;
 pub mod error;
@@ -45,6 +46,7 @@ mod health;
 mod interval;
 #[cfg(feature = "memory-database")]
 pub mod memory;
+mod money_text;
 #[allow(unsafe_code)] // Boundary: the driver manager's C functions and bound buffers.
 pub mod odbc;
 #[allow(unsafe_code)] // Boundary: memory mappings that grow.

@@ -6,9 +6,17 @@ use onecopy_text::{Policy, Units, convert};
 use crate::cell::{Cell, Date, Time, Timestamp};
 
 /// Returns a value as text. Returns `None` for NULL, for a binary value (it has no text encoding),
-/// and for malformed text. The fields of dates and times are not validated.
+/// for malformed text, and for [`Date::OTHER_STYLE`]. The fields of dates and times are not
+/// validated.
 #[must_use]
 pub fn plain_text(cell: Cell<'_>) -> Option<String> {
+    if let Cell::Date(date) | Cell::Timestamp(Timestamp { date, .. }, _) = cell {
+        match date.infinity() {
+            Some(name) => return Some(name.to_owned()),
+            None if date == Date::OTHER_STYLE => return None,
+            None => {}
+        }
+    }
     Some(match cell.or_text() {
         Cell::Null | Cell::Bytes(_) => return None,
         Cell::Bool(b) => b.to_string(),

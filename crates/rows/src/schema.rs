@@ -65,6 +65,14 @@ pub enum ColumnType {
     Array(ElementType),
 }
 
+impl ColumnType {
+    /// PostgreSQL's `money`, an integer of 64 bits that counts hundredths.
+    pub(crate) const MONEY: ColumnType = ColumnType::Decimal {
+        precision: 19,
+        scale: 2,
+    };
+}
+
 impl ElementType {
     /// Returns the column type whose values have the type of these array elements.
     #[must_use]
@@ -85,6 +93,7 @@ impl ElementType {
             ElementType::Timestamp(digits) => timestamp(digits, false),
             ElementType::TimestampTz(digits) => timestamp(digits, true),
             ElementType::TimeTz(digits) => ColumnType::TimeTz { digits },
+            ElementType::Money => ColumnType::MONEY,
             ElementType::Interval => ColumnType::Interval,
             ElementType::Uuid => ColumnType::Uuid,
             ElementType::Range(_) | ElementType::Multirange(_) => ColumnType::Range,

@@ -60,8 +60,13 @@ impl Date {
     /// The date `-infinity` of PostgreSQL, which is earlier than all other dates.
     pub const MINUS_INFINITY: Date = Date {
         year: i32::MIN,
-        month: 1,
-        day: 1,
+        ..Date::INFINITY
+    };
+
+    /// A date that PostgreSQL wrote in a `DateStyle` other than ISO. Its fields are unknown.
+    pub const OTHER_STYLE: Date = Date {
+        year: i32::MAX - 1,
+        ..Date::INFINITY
     };
 
     /// Returns the name `infinity` or `-infinity` if the date is one of these two; otherwise
@@ -276,6 +281,13 @@ impl Time {
         }
     }
 
+    /// Returns the number of nanoseconds from midnight to this time.
+    #[inline]
+    fn to_ns(self) -> i64 {
+        let minutes = i64::from(self.hour) * 60 + i64::from(self.minute);
+        (minutes * 60 + i64::from(self.second)) * 1_000_000_000 + i64::from(self.nanosecond)
+    }
+
     /// Returns the time as `HH:MM:SS[.fraction]` (RFC 3339 `partial-time`), with at least `digits`
     /// digits of the fraction.
     ///
@@ -360,18 +372,15 @@ impl Time {
     }
 }
 
-const POWERS: [u32; 10] = [
-    1,
-    10,
-    100,
-    1_000,
-    10_000,
-    100_000,
-    1_000_000,
-    10_000_000,
-    100_000_000,
-    1_000_000_000,
-];
+/// The powers of ten from 10^0 to 10^9.
+const POWERS: [u32; 10] = {
+    let (mut powers, mut n) = ([1; 10], 1);
+    while n < 10 {
+        powers[n] = powers[n - 1] * 10;
+        n += 1;
+    }
+    powers
+};
 
 impl Timestamp {
     /// Returns the timestamp as `YYYY-MM-DDTHH:MM:SS[.fraction][±HH:MM]` (RFC 3339 `date-time`). If
@@ -430,23 +439,34 @@ impl Timestamp {
         out.put_short(&text.to_le_bytes(), 6);
     }
 
+    /// Returns the timestamp with this offset from UTC in microseconds. If the offset is not whole
+    /// minutes, the timestamp is converted to UTC. Returns `None` if a timestamp to convert has an
+    /// invalid date or time.
+    #[must_use]
+    pub fn with_offset(date: Date, time: Time, offset_us: i64) -> Option<Timestamp> {
+        let mut at = date.midnight(Some(i16::try_from(offset_us / 60_000_000).ok()?));
+        at.time = time;
+        if offset_us % 60_000_000 != 0 {
+            time.check(0).ok().filter(|()| date.is_in_calendar())?;
+            let ns = time.to_ns() - offset_us * 1000;
+            let days = date.to_unix_days() + ns.div_euclid(MS_PER_DAY * 1_000_000);
+            let ns = ns.rem_euclid(MS_PER_DAY * 1_000_000);
+            at = Date::of_unix_days_in_any_year(days)?.midnight(Some(0));
+            at.time = Time::of_seconds((ns / 1_000_000_000) as u32, (ns % 1_000_000_000) as u32);
+        }
+        Some(at)
+    }
+
     /// Returns the instant in milliseconds since 1970, rounded down. A timestamp without an offset
     /// counts as UTC. The leap second 60 counts as the first second of the next minute.
     ///
     /// # Errors
     /// The errors of [`Timestamp::to_short`].
     pub fn to_unix_ms(self) -> Result<i64, WriteError> {
-        let Time {
-            hour,
-            minute,
-            second,
-            nanosecond,
-        } = self.time;
         self.time.check(0)?;
         let offset = self.offset_minutes.unwrap_or(0);
         checked_offset(offset)?;
-        let minutes = i64::from(hour) * 60 + i64::from(minute) - i64::from(offset);
-        let ms = (minutes * 60 + i64::from(second)) * 1000 + i64::from(nanosecond / 1_000_000);
+        let ms = self.time.to_ns() / 1_000_000 - i64::from(offset) * 60_000;
         Ok(self.date.to_unix_ms()? + ms)
     }
 

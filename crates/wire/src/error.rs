@@ -5,6 +5,8 @@ use std::fmt;
 use onecopy_text::convert::ConvertError;
 use onecopy_text::{Malformed, SinkFull};
 
+use crate::datetime::Date;
+
 /// The reason for which a value cannot be written. Either the output format cannot represent the
 /// value, or the sink is full.
 ///
@@ -28,8 +30,9 @@ pub enum WriteError {
     /// the driver formats numbers for a locale (with a comma), or the column is not numeric. Cast
     /// the column to text in SQL. The writers of decimals return this error.
     NotADecimal,
-    /// The year is not 0 to 9999. RFC 3339 cannot represent other years, and drivers do not return
-    /// them reliably. Cast the column to text in SQL. The writers of dates return this error.
+    /// The year is not 0 to 9999, or it is that of [`Date::OTHER_STYLE`]. RFC 3339 cannot represent
+    /// other years, and drivers do not return them reliably. Cast the column to text in SQL. The
+    /// writers of dates return this error.
     YearOutOfRange(i32),
     /// A month, day, hour, minute, second, fraction or offset is outside its range (such as
     /// MariaDB's `0000-00-00`). The writers of dates and times return this error. Cast the column
@@ -74,6 +77,9 @@ impl fmt::Display for WriteError {
             ),
             WriteError::YearOutOfRange(i32::MIN) => f.write_str(
                 "this format has no date `-infinity`\ncast the column to text in SQL",
+            ),
+            WriteError::YearOutOfRange(year) if *year == Date::OTHER_STYLE.year => f.write_str(
+                "the date is not in ISO style\nset the session's `DateStyle` to ISO, or cast the column to text in SQL",
             ),
             WriteError::YearOutOfRange(year) => write!(
                 f,

@@ -9,13 +9,37 @@ use onecopy_rows::{self as rows, ConnectCancel, ConnectOptions, Names, PrepareMo
 use onecopy_text::{Policy, Tally};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString};
+use pyo3::types::{PyCFunction, PyDict, PyList, PyString};
 
 use super::Connection;
 use crate::limit::TimeLimit;
 use crate::pending::PendingCall;
 use crate::raw::{interrupt, process};
 use crate::{command, errors, parameters};
+
+/// Returns a Python function that replaces each element of a (nested) list by the result of `loads`;
+/// `None` is not replaced.
+fn json_elements<'py>(loads: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyCFunction>> {
+    fn convert<'py>(
+        loads: &Bound<'py, PyAny>,
+        value: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        match value.cast::<PyList>() {
+            Ok(list) => {
+                let elements = list.iter().map(|element| convert(loads, &element));
+                let elements = elements.collect::<PyResult<Vec<_>>>()?;
+                Ok(PyList::new(value.py(), elements)?.into_any())
+            }
+            Err(_) if value.is_none() => Ok(value.clone()),
+            Err(_) => loads.call1((value,)),
+        }
+    }
+    let (py, loads) = (loads.py(), loads.clone().unbind());
+    PyCFunction::new_closure(py, None, None, move |arguments, _| {
+        let value = arguments.get_item(0)?;
+        convert(loads.bind(value.py()), &value).map(Bound::unbind)
+    })
+}
 
 /// Defines a Python function with the arguments of `connect`, and passes them to `$run` as
 /// [`ConnectKeywords`]. A macro repeats the signature, because PyO3 takes keywords only from a
@@ -250,6 +274,9 @@ impl Attempt {
                 let loads = py.import("onecopy.json")?.getattr("loads")?;
                 converters.set_item("json", &loads)?;
                 converters.set_item("jsonb", &loads)?;
+                let elements = json_elements(&loads)?;
+                converters.set_item("json[]", &elements)?;
+                converters.set_item("jsonb[]", &elements)?;
             }
             _ => {
                 return Err(PyValueError::new_err(

@@ -45,8 +45,8 @@ pub(crate) fn take_headers(py: Python<'_>) -> PyResult<()> {
     Ok(())
 }
 
-/// Creates short `str` objects. This value contains the address of the stored headers, so that it
-/// is read once and not for each `str`.
+/// Creates short `str` objects from copies of the headers that [`take_headers`] stored. Contains the
+/// address of these headers, so that the address is loaded once and not for each `str`.
 #[derive(Clone, Copy)]
 pub(crate) struct Blanks<'py> {
     py: Python<'py>,

@@ -46,8 +46,8 @@ impl RowStream {
         })
     }
 
-    /// Returns the compression that the extension of a file name selects. Returns an error if the
-    /// extension is not one of the stream's format.
+    /// Returns the compression that the extension of a file name implies. Returns an error if the
+    /// extension belongs to another format than that of the stream.
     fn compression_of(&self, path: &Path) -> PyResult<Compression> {
         let file = FileFormat::of_path(path).map_err(|e| PyValueError::new_err(e.to_string()))?;
         let format = file.format().name();

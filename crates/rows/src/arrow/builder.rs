@@ -322,7 +322,10 @@ impl Builder {
                 Cell::Text(Units::Utf8(text)),
             ) => return self.put_moment(text, tally),
             (Values::Utf8(_) | Values::LargeUtf8(_), cell) if was_requested => {
-                let text = plain_text(cell).ok_or(ValueError::Kind)?;
+                let text = plain_text(cell).ok_or(match cell {
+                    Cell::Date(_) | Cell::Timestamp(..) => ValueError::DateStyle,
+                    _ => ValueError::Kind,
+                })?;
                 return self.put_value(Cell::Text(Units::Utf8(text.as_bytes())), tally);
             }
             _ => return Err(ValueError::Kind),

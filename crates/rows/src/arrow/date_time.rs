@@ -9,10 +9,12 @@ const DAY_SECONDS: i64 = 86_400;
 /// Returns the number of days from 1970-01-01 to `date`.
 ///
 /// # Errors
-/// The calendar does not contain `date`, for example because its month is 13.
+/// The calendar does not contain `date`, for example because its month is 13, or `date` is
+/// [`Date::OTHER_STYLE`].
 #[inline]
 pub(crate) fn checked_days(date: Date) -> Result<i64, ValueError> {
     match date.is_in_calendar() {
+        true if date == Date::OTHER_STYLE => Err(ValueError::DateStyle),
         true => Ok(date.to_unix_days()),
         false => Err(ValueError::Invalid),
     }

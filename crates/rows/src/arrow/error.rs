@@ -13,6 +13,8 @@ pub(crate) enum ValueError {
     Kind,
     /// The value is of the right kind but not valid: malformed digits or month 13.
     Invalid,
+    /// The value is [`crate::cell::Date::OTHER_STYLE`], a date whose text cannot be read.
+    DateStyle,
     /// The value is outside the range of the column's type.
     Range,
     /// The value has more digits after the decimal point, or in the fraction of a second, than the

@@ -9,7 +9,7 @@ use super::builder::Builder;
 use super::error::ValueError;
 use super::plan::{ArrowOptions, plans};
 use super::types::{DataType, Field};
-use crate::cell::{Cell, LongKind};
+use crate::cell::{Cell, Date, LongKind};
 use crate::error::{Error, ErrorKind};
 use crate::schema::Schema;
 use crate::source::RowSink;
@@ -195,8 +195,11 @@ impl ArrowRows {
                 format!("malformed text: {} at {units} {}", e.kind, e.at_units),
                 "fix it in the database",
             ),
-            ValueError::Invalid => {
+            ValueError::Invalid | ValueError::DateStyle => {
                 let why = match is {
+                    _ if misfit.why == ValueError::DateStyle => {
+                        WriteError::YearOutOfRange(Date::OTHER_STYLE.year)
+                    }
                     "a decimal" => WriteError::NotADecimal,
                     "an array" => WriteError::NotAnArray,
                     _ => WriteError::NotADate,

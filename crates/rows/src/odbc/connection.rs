@@ -101,7 +101,7 @@ impl Connection {
     ///   the read-only transaction.
     pub(super) fn check_single(&self, sql: &str) -> Result<(), Error> {
         let dialect = self.shared.quirks.dialect;
-        if dialect == Dialect::Postgres && crate::sql::statements::copies_through_client(sql) {
+        if dialect == Dialect::Postgres && crate::sql::copy_statement::copies_through_client(sql) {
             return Err(Error::new(
                 ErrorKind::NotSupported,
                 "ODBC has no `COPY … TO STDOUT` and no `COPY … FROM STDIN`: the driver would wait without an end\n\

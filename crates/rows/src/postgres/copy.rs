@@ -9,13 +9,15 @@ use onecopy_wire::CancelHandle;
 use postgres_protocol::message::frontend;
 
 use super::connection::Connection;
+use super::delivery::Completion;
 use super::execute::begin;
-use super::message::violation;
+use super::message::{Frame, violation};
 use super::server::Notification;
 use super::shared::Shared;
 use super::socket::lost;
 use super::wire::{Event, Wire};
 use crate::error::{Error, ErrorKind};
+use crate::sql::copy_statement::{self, CopyDirection, CopyText};
 use crate::task::TimeSlice;
 
 /// The smallest size in bytes of a chunk of COPY TO STDOUT, except for the last chunk.
@@ -33,13 +35,101 @@ pub struct CopyOut {
     is_at_end: bool,
 }
 
-fn not_a_copy(direction: &str) -> Error {
-    let message = format!("the statement is not a `COPY … {direction}`");
+/// Creates the error for a SQL text that is not one COPY in this direction. `found` is the first
+/// part of the message: the kind of the text.
+fn not_a_copy(found: &str, direction: CopyDirection) -> Error {
+    let (name, method) = match direction {
+        CopyDirection::ToClient => ("TO STDOUT", "copy_out"),
+        CopyDirection::FromClient => ("FROM STDIN", "copy_in"),
+    };
+    let message = format!("{found}\n`{method}` executes one `COPY … {name}`.");
     Error::new(ErrorKind::Programming, message)
 }
 
-/// Sends the COPY statement `sql`; before it, sends BEGIN if a transaction must be started.
-fn start(shared: &Shared, wire: &mut Wire, sql: &str) -> Result<(), Error> {
+/// Returns an error if a SQL text is not one COPY in this direction. The text is checked before it
+/// is sent, so that the server does not execute another statement.
+fn check_text(sql: &str, direction: CopyDirection) -> Result<(), Error> {
+    let found = match copy_statement::classify(sql) {
+        CopyText::One(found) if found == direction => return Ok(()),
+        CopyText::One(CopyDirection::ToClient) => "the statement copies to the client",
+        CopyText::One(CopyDirection::FromClient) => "the statement copies from the client",
+        CopyText::Several => "the text has more than one statement",
+        CopyText::Other => "the statement is not a COPY between a table and the client",
+    };
+    Err(not_a_copy(found, direction))
+}
+
+/// The response to a COPY statement, which is executed in the simple query protocol.
+struct Response {
+    direction: CopyDirection,
+    completion: Option<Completion>,
+    failure: Option<Error>,
+}
+
+impl Response {
+    fn new(direction: CopyDirection) -> Response {
+        Response {
+            direction,
+            completion: None,
+            failure: None,
+        }
+    }
+
+    /// Handles an event after the start of the COPY; returns `true` at the end of the response.
+    /// Each event that is not part of the response to one COPY is consumed, and makes the response
+    /// a failure. Such an event can arrive if the server's rules for strings differ from those of
+    /// [`check_text`], for example with `standard_conforming_strings = off`.
+    fn handle(&mut self, event: Event, wire: &mut Wire) -> Result<bool, Error> {
+        match event {
+            Event::Ready => return Ok(true),
+            Event::CopyData => return Ok(false),
+            Event::Completed(completion) if self.completion.is_none() => {
+                self.completion = Some(completion);
+                return Ok(false);
+            }
+            Event::Failed(fields) => {
+                self.failure.get_or_insert_with(|| fields.to_error(""));
+                return Ok(false);
+            }
+            Event::Row => wire.skip()?,
+            Event::CopyIn => wire.fail_copy("the text has more than one statement")?,
+            _ => {}
+        }
+        let direction = self.direction;
+        let failure = || not_a_copy("the text has more than one statement", direction);
+        self.failure.get_or_insert_with(failure);
+        Ok(false)
+    }
+
+    fn finish(self) -> Result<Completion, Error> {
+        match self.failure {
+            Some(error) => Err(error),
+            None => Ok(self.completion.unwrap_or_default()),
+        }
+    }
+
+    /// Reads the response to its end, and discards data.
+    ///
+    /// # Errors
+    /// The first error in the response.
+    fn read_to_end(mut self, wire: &mut Wire) -> Result<Completion, Error> {
+        loop {
+            let event = wire.event()?;
+            if self.handle(event, wire)? {
+                return self.finish();
+            }
+        }
+    }
+}
+
+/// Sends the COPY statement `sql`, and waits until the server begins the COPY. Before the statement,
+/// sends BEGIN if a transaction must be started.
+fn start(
+    shared: &Shared,
+    wire: &mut Wire,
+    sql: &str,
+    direction: CopyDirection,
+) -> Result<(), Error> {
     let preamble = begin(shared, wire, sql)?;
     frontend::query(sql, &mut wire.out).map_err(|_| {
         Error::new(
@@ -48,16 +138,43 @@ fn start(shared: &Shared, wire: &mut Wire, sql: &str) -> Result<(), Error> {
         )
     })?;
     wire.send()?;
+    let mut response = Response::new(direction);
     if let Err(error) = wire.read_preamble(preamble) {
-        let _ = wire.read_to_ready(sql);
+        let _ = response.read_to_end(wire);
         return Err(error);
     }
-    Ok(())
+    match (wire.event()?, direction) {
+        (Event::CopyOut, CopyDirection::ToClient) | (Event::CopyIn, CopyDirection::FromClient) => {
+            wire.is_copying = true;
+            Ok(())
+        }
+        (Event::Failed(fields), _) => {
+            let error = fields.to_error(sql);
+            response.read_to_end(wire).and(Err(error))
+        }
+        (event, _) => {
+            let is_at_end = response.handle(event, wire)?;
+            if !is_at_end {
+                let _ = response.read_to_end(wire);
+            }
+            Err(not_a_copy("the statement is not a COPY", direction))
+        }
+    }
+}
+
+/// Returns the message at the start of the inbox; `None` if it is incomplete.
+fn received_frame(wire: &mut Wire) -> Result<Option<Frame>, Error> {
+    wire.inbox.frame().inspect_err(|_| wire.is_lost = true)
+}
+
+/// Returns the message at the start of the inbox if it is complete and contains data of a COPY.
+fn data_frame(wire: &mut Wire) -> Result<Option<Frame>, Error> {
+    Ok(received_frame(wire)?.filter(|frame| frame.tag == b'd'))
 }
 
 /// Returns `true` if the server has reported an error during a COPY FROM STDIN.
 fn has_failed(wire: &mut Wire) -> Result<bool, Error> {
-    while let Some(frame) = wire.inbox.frame()? {
+    while let Some(frame) = received_frame(wire)? {
         if frame.tag == b'E' {
             return Ok(true);
         }
@@ -85,28 +202,25 @@ impl CopyOut {
 
     fn read(&mut self, wire: &mut Wire) -> Result<Option<Vec<u8>>, Error> {
         let mut chunk = Vec::new();
-        let mut failure = None;
+        let mut response = Response::new(CopyDirection::ToClient);
         loop {
-            while let Some(body) = wire.inbox.frame()?.filter(|frame| frame.tag == b'd') {
-                chunk.extend_from_slice(body.body(wire.inbox.bytes()));
+            while let Some(body) = data_frame(wire)? {
+                // Data after a failure belongs to another statement.
+                if response.failure.is_none() {
+                    chunk.extend_from_slice(body.body(wire.inbox.bytes()));
+                }
                 wire.inbox.consume(body.len);
-                if chunk.len() >= CHUNK_BYTES {
+                if chunk.len() >= CHUNK_BYTES && response.failure.is_none() {
                     return Ok(Some(chunk));
                 }
             }
-            match wire.event()? {
-                Event::Completed(completion) => self.row_count = completion.n_changed,
-                Event::Failed(fields) => failure = Some(fields.to_error("")),
-                Event::Ready => {
-                    self.is_at_end = true;
-                    wire.is_copying = false;
-                    self.shared.activity.finish();
-                    return match failure {
-                        Some(error) => Err(error),
-                        None => Ok((!chunk.is_empty()).then_some(chunk)),
-                    };
-                }
-                _ => {}
+            let event = wire.event()?;
+            if response.handle(event, wire)? {
+                self.is_at_end = true;
+                wire.is_copying = false;
+                self.shared.activity.finish();
+                self.row_count = response.finish()?.n_changed;
+                return Ok((!chunk.is_empty()).then_some(chunk));
             }
         }
     }
@@ -132,7 +246,7 @@ impl CopyOut {
             let shared = Arc::clone(&self.shared);
             let _ = shared.with(|wire| {
                 wire.is_copying = false;
-                let ended = wire.read_to_ready("");
+                let ended = Response::new(CopyDirection::ToClient).read_to_end(wire);
                 shared.activity.finish();
                 ended
             });
@@ -150,33 +264,17 @@ impl Connection {
     /// Starts a `COPY … TO STDOUT`.
     ///
     /// # Errors
-    /// The error of the server; [`ErrorKind::Programming`] if `sql` is another statement.
+    /// The error of the server; [`ErrorKind::Programming`] if `sql` is not one such COPY.
     pub fn copy_out(&self, sql: &str) -> Result<CopyOut, Error> {
+        check_text(sql, CopyDirection::ToClient)?;
         let shared = self.shared();
         shared.call(|wire| {
             let id = shared.activity.begin();
-            let started = start(shared, wire, sql).and_then(|()| match wire.event()? {
-                Event::CopyOut => Ok(()),
-                Event::Failed(fields) => {
-                    let error = fields.to_error(sql);
-                    wire.read_to_ready(sql).and(Err(error))
-                }
-                Event::CopyIn => {
-                    wire.fail_copy("the statement is not a COPY TO STDOUT")?;
-                    let _ = wire.read_to_ready(sql);
-                    Err(not_a_copy("TO STDOUT"))
-                }
-                Event::Ready => Err(not_a_copy("TO STDOUT")),
-                _ => {
-                    wire.read_to_ready(sql)?;
-                    Err(not_a_copy("TO STDOUT"))
-                }
-            });
+            let started = start(shared, wire, sql, CopyDirection::ToClient);
             if let Err(error) = started {
                 shared.activity.finish();
                 return Err(shared.error_of(id, error));
             }
-            wire.is_copying = true;
             Ok(CopyOut {
                 shared: Arc::clone(shared),
                 id,
@@ -191,7 +289,7 @@ impl Connection {
     ///
     /// # Errors
     /// The error of the server; the first error of `chunks`; [`ErrorKind::Programming`] if `sql` is
-    /// another statement.
+    /// not one such COPY.
     pub fn copy_in(
         &self,
         sql: &str,
@@ -240,27 +338,16 @@ impl CopyIn {
     /// Sends the COPY statement, and waits until the server requests data.
     ///
     /// # Errors
-    /// The error of the server; [`ErrorKind::Programming`] if `sql` is another statement.
+    /// The error of the server; [`ErrorKind::Programming`] if `sql` is not one such COPY.
     pub(super) fn begin(shared: &Arc<Shared>, sql: &str) -> Result<CopyIn, Error> {
+        check_text(sql, CopyDirection::FromClient)?;
         let id = shared.call(|wire| {
             let id = shared.activity.begin();
-            let started = start(shared, wire, sql).and_then(|()| match wire.event()? {
-                Event::CopyIn => Ok(()),
-                Event::Failed(fields) => {
-                    let error = fields.to_error(sql);
-                    wire.read_to_ready(sql).and(Err(error))
-                }
-                Event::Ready => Err(not_a_copy("FROM STDIN")),
-                _ => {
-                    let _ = wire.read_to_ready(sql);
-                    Err(not_a_copy("FROM STDIN"))
-                }
-            });
+            let started = start(shared, wire, sql, CopyDirection::FromClient);
             if let Err(error) = started {
                 shared.activity.finish();
                 return Err(shared.error_of(id, error));
             }
-            wire.is_copying = true;
             Ok(id)
         })?;
         Ok(CopyIn {
@@ -315,7 +402,7 @@ impl CopyIn {
                 }
                 Some(_) => wire.fail_copy("the client ended the COPY")?,
             }
-            let ended = wire.read_to_ready("");
+            let ended = Response::new(CopyDirection::FromClient).read_to_end(wire);
             shared.activity.finish();
             ended
         });

@@ -3,7 +3,7 @@
 use bytes::{BufMut, BytesMut};
 
 use super::parameters::{encode, is_binary, own};
-use super::types::oid;
+use super::type_table::oid;
 use crate::value::Value;
 
 /// Writes the length and the bytes of a value for a column of the type `column` (an object

@@ -18,8 +18,9 @@ use super::wire::{Event, Wire};
 use crate::error::Error;
 use crate::schema::{Column, Schema};
 use crate::source::Source;
+use crate::sql::copy_statement::copies_through_client;
 use crate::sql::dialect::Dialect;
-use crate::sql::statements::{copies_through_client, first_word};
+use crate::sql::statements::first_word;
 use crate::value::Value;
 
 /// The names of time zones whose offset from UTC is always zero.

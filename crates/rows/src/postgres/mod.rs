@@ -12,7 +12,7 @@
 //! | `dial`, `open` | opens a session: hosts in order, with or without TLS, login, kind of session |
 //! | `wire` | a session: its socket, received bytes, bytes to send |
 //! | `delivery` | passes the rows and the end of a result from the connection to the statement that reads them |
-//! | `types`, `date_time`, `parameters` | types and formats of columns; dates and times in binary format; parameters |
+//! | `type_table`, `types`, `date_time`, `parameters` | built-in types; types and formats of columns; dates and times in binary format; parameters |
 //! | `value_text` | values as the text that the server writes |
 //! | `rows` | a block of rows in the receive buffer, of which a cell is a slice |
 //! | `row_check` | the checks of a row's lengths and values |
@@ -66,6 +66,7 @@ mod statement_cache;
 mod target;
 mod tls;
 mod tls_settings;
+mod type_table;
 mod types;
 mod value_cell;
 mod value_text;

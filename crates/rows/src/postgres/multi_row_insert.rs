@@ -10,7 +10,7 @@ use super::execute::{begin, write_execution};
 use super::parameters::{UniformRows, check, translate};
 use super::server::TransactionStatus;
 use super::shared::Shared;
-use super::types::oid;
+use super::type_table::oid;
 use super::wire::Wire;
 use crate::error::Error;
 use crate::sql::insert::RowInsert;

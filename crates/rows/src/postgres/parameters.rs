@@ -4,7 +4,8 @@ use bytes::{BufMut, BytesMut};
 use postgres_protocol::IsNull;
 
 use super::date_time;
-use super::types::{oid, oid_of_name};
+use super::type_table::oid;
+use super::types::oid_of_name;
 use super::value_text::text_of_value;
 use crate::error::{Error, ErrorKind};
 use crate::sql::dialect::Dialect;

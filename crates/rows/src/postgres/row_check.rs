@@ -5,6 +5,7 @@ use super::date_time;
 use super::message::violation;
 use super::types::Kind;
 use crate::error::Error;
+use crate::money_text;
 
 /// The size in bytes of the field at the start of a row that contains the number of columns.
 pub(super) const COUNT_BYTES: usize = 2;
@@ -81,7 +82,7 @@ pub(super) fn check_value(kind: Kind, value: &mut [u8]) -> Result<(), Fault> {
                 return Err("has a time that is not within a day");
             }
         }
-        Kind::Money => plain_money(value),
+        Kind::Money => money_text::to_digits(value),
         _ => {}
     }
     Ok(())
@@ -109,27 +110,6 @@ pub(super) fn check(body: &mut [u8], kinds: &[Kind]) -> Result<(), Fault> {
         true => Ok(()),
         false => Err("is longer than its values"),
     }
-}
-
-/// Rewrites an amount of money such as `-$1,234.50` to its digits (`-1234.50`), in place. The
-/// removed characters become leading spaces, so the length stays the same. An amount that another
-/// `lc_monetary` has formatted differently is not changed.
-pub(super) fn plain_money(amount: &mut [u8]) {
-    let is_expected = |b: &u8| b.is_ascii_digit() || matches!(b, b'-' | b'$' | b',' | b'.');
-    let n_points = amount.iter().filter(|b| **b == b'.').count();
-    let has_cents = amount.len() > 3 && amount[amount.len() - 3] == b'.';
-    if !amount.iter().all(is_expected) || n_points != 1 || !has_cents {
-        return;
-    }
-    let mut to = amount.len();
-    for from in (0..amount.len()).rev() {
-        let b = amount[from];
-        if !matches!(b, b'$' | b',') {
-            to -= 1;
-            amount[to] = b;
-        }
-    }
-    amount[..to].fill(b' ');
 }
 
 #[cfg(test)]

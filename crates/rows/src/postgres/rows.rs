@@ -305,9 +305,13 @@ impl Rows {
     /// Returns the text of a date or timestamp outside the years 1 to 9999, or of a range with such
     /// a bound, if the option `far_dates_as_text` is set. Otherwise returns `None`.
     #[inline]
-    fn far_date(&self, cell: Cell<'_>) -> Option<String> {
+    fn far_date(&self, cell: Cell<'_>, value: &[u8], kind: Kind) -> Option<String> {
         match self.far_dates_as_text {
-            true => date_time::far_text(cell),
+            true => date_time::far_text(cell).map(|text| match kind {
+                // The cell may have another offset than the server's text.
+                Kind::TimestampText(_) => String::from_utf8_lossy(value).into_owned(),
+                _ => text,
+            }),
             false => None,
         }
     }
@@ -330,7 +334,7 @@ impl Rows {
             match value {
                 Some(value) if !self.is_deferred(column) => {
                     let cell = cell(value, *kind);
-                    match self.far_date(cell) {
+                    match self.far_date(cell, value, *kind) {
                         None => sink.cell(column, cell)?,
                         Some(text) => sink.cell(column, as_text(&text))?,
                     }
@@ -452,7 +456,7 @@ impl Block for Rows {
                 match value {
                     Some(value) if !self.is_deferred(column) => {
                         let cell = cell(value, *kind);
-                        match self.far_date(cell) {
+                        match self.far_date(cell, value, *kind) {
                             None => sink.column_cell(row, column, cell)?,
                             Some(text) => sink.column_cell(row, column, as_text(&text))?,
                         }

@@ -2,152 +2,9 @@
 //! of a value to a cell.
 
 use super::message::FieldDescription;
+use super::type_table::{ARRAYS, NAMES, oid};
 use crate::cell::{BoundType, ElementType};
 use crate::schema::{Column, ColumnType};
-
-/// The object identifiers of built-in types, from PostgreSQL's `pg_type.dat`.
-pub(super) mod oid {
-    pub(in super::super) const BOOL: u32 = 16;
-    pub(in super::super) const BYTEA: u32 = 17;
-    pub(in super::super) const INT8: u32 = 20;
-    pub(in super::super) const INT2: u32 = 21;
-    pub(in super::super) const INT4: u32 = 23;
-    pub(in super::super) const TEXT: u32 = 25;
-    pub(in super::super) const OID: u32 = 26;
-    pub(in super::super) const JSON: u32 = 114;
-    pub(in super::super) const JSONB: u32 = 3802;
-    pub(in super::super) const FLOAT4: u32 = 700;
-    pub(in super::super) const FLOAT8: u32 = 701;
-    pub(in super::super) const MONEY: u32 = 790;
-    pub(in super::super) const BPCHAR: u32 = 1042;
-    pub(in super::super) const VARCHAR: u32 = 1043;
-    pub(in super::super) const DATE: u32 = 1082;
-    pub(in super::super) const TIME: u32 = 1083;
-    pub(in super::super) const TIMESTAMP: u32 = 1114;
-    pub(in super::super) const TIMESTAMPTZ: u32 = 1184;
-    pub(in super::super) const INTERVAL: u32 = 1186;
-    pub(in super::super) const TIMETZ: u32 = 1266;
-    pub(in super::super) const NUMERIC: u32 = 1700;
-    pub(in super::super) const UUID: u32 = 2950;
-}
-
-const NAMES: &[(u32, &str)] = &[
-    (oid::BOOL, "bool"),
-    (oid::BYTEA, "bytea"),
-    (18, "char"),
-    (19, "name"),
-    (oid::INT8, "int8"),
-    (oid::INT2, "int2"),
-    (oid::INT4, "int4"),
-    (oid::TEXT, "text"),
-    (oid::OID, "oid"),
-    (oid::JSON, "json"),
-    (142, "xml"),
-    (650, "cidr"),
-    (oid::FLOAT4, "float4"),
-    (oid::FLOAT8, "float8"),
-    (705, "unknown"),
-    (oid::MONEY, "money"),
-    (829, "macaddr"),
-    (869, "inet"),
-    (oid::BPCHAR, "bpchar"),
-    (oid::VARCHAR, "varchar"),
-    (oid::DATE, "date"),
-    (oid::TIME, "time"),
-    (oid::TIMESTAMP, "timestamp"),
-    (oid::TIMESTAMPTZ, "timestamptz"),
-    (oid::INTERVAL, "interval"),
-    (oid::TIMETZ, "timetz"),
-    (1560, "bit"),
-    (1562, "varbit"),
-    (oid::NUMERIC, "numeric"),
-    (oid::UUID, "uuid"),
-    (3614, "tsvector"),
-    (3615, "tsquery"),
-    (oid::JSONB, "jsonb"),
-    (774, "macaddr8"),
-    (600, "point"),
-    (601, "lseg"),
-    (602, "path"),
-    (603, "box"),
-    (604, "polygon"),
-    (628, "line"),
-    (718, "circle"),
-    (3220, "pg_lsn"),
-    (3904, "int4range"),
-    (3906, "numrange"),
-    (3908, "tsrange"),
-    (3910, "tstzrange"),
-    (3912, "daterange"),
-    (3926, "int8range"),
-    (4072, "jsonpath"),
-    (4451, "int4multirange"),
-    (4532, "nummultirange"),
-    (4533, "tsmultirange"),
-    (4534, "tstzmultirange"),
-    (4535, "datemultirange"),
-    (4536, "int8multirange"),
-    (5069, "xid8"),
-    (27, "tid"),
-    (28, "xid"),
-    (2205, "regclass"),
-    (2249, "record"),
-];
-
-/// Built-in array types: the object identifier of the array type, and of its element type.
-const ARRAYS: &[(u32, u32)] = &[
-    (1000, oid::BOOL),
-    (1001, oid::BYTEA),
-    (1002, 18),
-    (1003, 19),
-    (1005, oid::INT2),
-    (1007, oid::INT4),
-    (1009, oid::TEXT),
-    (1014, oid::BPCHAR),
-    (1015, oid::VARCHAR),
-    (1016, oid::INT8),
-    (1017, 600),
-    (1018, 601),
-    (1019, 602),
-    (1027, 604),
-    (629, 628),
-    (719, 718),
-    (1028, oid::OID),
-    (1021, oid::FLOAT4),
-    (1022, oid::FLOAT8),
-    (791, oid::MONEY),
-    (1182, oid::DATE),
-    (1183, oid::TIME),
-    (1115, oid::TIMESTAMP),
-    (1185, oid::TIMESTAMPTZ),
-    (1187, oid::INTERVAL),
-    (1270, oid::TIMETZ),
-    (1231, oid::NUMERIC),
-    (2951, oid::UUID),
-    (199, oid::JSON),
-    (3807, oid::JSONB),
-    (143, 142),
-    (651, 650),
-    (1040, 829),
-    (775, 774),
-    (1041, 869),
-    (1561, 1560),
-    (1563, 1562),
-    (3643, 3614),
-    (3645, 3615),
-    (3905, 3904),
-    (3907, 3906),
-    (3909, 3908),
-    (3911, 3910),
-    (3913, 3912),
-    (3927, 3926),
-    (6150, 4451),
-    (6151, 4532),
-    (6152, 4533),
-    (6153, 4534),
-    (6155, 4535),
-    (6157, 4536),
-];
 
 /// Returns the bound type of a built-in range type, and `true` for a multirange; `None` for other
 /// types.
@@ -191,6 +48,7 @@ fn element(type_oid: u32, modifier: i32) -> Option<ElementType> {
         oid::TIMETZ => ElementType::TimeTz(digits(modifier)),
         oid::INTERVAL => ElementType::Interval,
         oid::UUID => ElementType::Uuid,
+        oid::MONEY => ElementType::Money,
         oid::JSON | oid::JSONB => ElementType::Json,
         of => match range(of) {
             Some((bound, false)) => ElementType::Range(bound),
@@ -381,13 +239,7 @@ pub(super) fn describe(field: &FieldDescription, is_utc: bool) -> (Kind, Column)
             let (precision, scale) = precision_and_scale(modifier);
             (Kind::Decimal, ColumnType::Decimal { precision, scale })
         }
-        oid::MONEY => (
-            Kind::Money,
-            ColumnType::Decimal {
-                precision: 19,
-                scale: 2,
-            },
-        ),
+        oid::MONEY => (Kind::Money, ColumnType::MONEY),
         oid::INTERVAL => (Kind::Interval, ColumnType::Interval),
         oid::JSON | oid::JSONB => (Kind::Json, ColumnType::Text),
         other => match (element(other, modifier), range(other)) {

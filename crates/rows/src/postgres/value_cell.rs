@@ -6,9 +6,11 @@ use onecopy_text::Units;
 use super::date_time;
 use super::row_check::{eight, four};
 use super::types::Kind;
-use crate::array::{time_with_offset, timestamp_with_offset};
-use crate::cell::{ArrayText, Cell, Date, RangeText};
+use crate::array;
+use crate::cell::{ArrayText, Cell, Date, ElementType, RangeText};
+use crate::date_text::time_with_offset;
 use crate::interval;
+use crate::money_text;
 
 /// Creates a cell of text.
 pub(super) fn as_text(text: &str) -> Cell<'_> {
@@ -54,14 +56,10 @@ pub(super) fn cell(value: &[u8], kind: Kind) -> Cell<'_> {
                 micros => Cell::Timestamp(date_time::timestamp_of_micros(micros, offset), digits),
             }
         }
-        Kind::TimestampText(digits) => match value {
-            b"infinity" => Cell::Timestamp(Date::INFINITY.midnight(Some(0)), digits),
-            b"-infinity" => Cell::Timestamp(Date::MINUS_INFINITY.midnight(Some(0)), digits),
-            text => match timestamp_with_offset(text) {
-                Some(stamp) => Cell::Timestamp(stamp, digits),
-                None => Cell::Text(Units::Utf8(text)),
-            },
-        },
+        Kind::TimestampText(digits) => {
+            let element = ElementType::TimestampTz(digits);
+            array::cell(element, value).unwrap_or(Cell::Text(Units::Utf8(value)))
+        }
         Kind::Json => Cell::Json(Units::Utf8(value)),
         Kind::Array(element) => Cell::Array(ArrayText {
             text: value,
@@ -73,16 +71,7 @@ pub(super) fn cell(value: &[u8], kind: Kind) -> Cell<'_> {
             is_multi,
         }),
         Kind::Decimal => decimal(value),
-        Kind::Money => match value.iter().position(|b| *b != b' ').map(|at| &value[at..]) {
-            Some(digits)
-                if digits
-                    .iter()
-                    .all(|b| b.is_ascii_digit() || matches!(b, b'-' | b'.')) =>
-            {
-                Cell::Decimal(digits)
-            }
-            _ => Cell::Text(Units::Utf8(value)),
-        },
+        Kind::Money => money_text::cell(value),
         Kind::Interval => interval::cell(value),
         Kind::TimeTz => time_with_offset(value).unwrap_or(Cell::Text(Units::Utf8(value))),
     }
@@ -101,7 +90,6 @@ fn decimal(value: &[u8]) -> Cell<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::row_check::plain_money;
     use super::*;
 
     #[test]
@@ -138,25 +126,6 @@ mod tests {
             (Kind::Text, b"{1,2}", text(b"{1,2}")),
         ] {
             assert_eq!(cell(value, kind), expected, "{kind:?}");
-        }
-    }
-
-    #[test]
-    fn money_is_its_digits_where_its_form_is_known() {
-        for (amount, expected) in [
-            ("$1,234.50", Some("1234.50")),
-            ("-$0.05", Some("-0.05")),
-            ("$92,233,720,368,547,758.07", Some("92233720368547758.07")),
-            ("1.234,50 €", None),
-            ("¥5", None),
-        ] {
-            let mut bytes = amount.as_bytes().to_vec();
-            plain_money(&mut bytes);
-            match (cell(&bytes, Kind::Money), expected) {
-                (Cell::Decimal(digits), Some(expected)) => assert_eq!(digits, expected.as_bytes()),
-                (Cell::Text(Units::Utf8(text)), None) => assert_eq!(text, amount.as_bytes()),
-                (cell, _) => panic!("{amount} is {cell:?}"),
-            }
         }
     }
 }

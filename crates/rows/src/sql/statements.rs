@@ -1,4 +1,4 @@
-//! Classifies a statement by its tokens (query, COPY, INSERT of literals, …), and detects a second
+//! Classifies a statement by its tokens (query, INSERT of literals, …), and detects a second
 //! statement in a SQL text.
 
 use std::borrow::Cow;
@@ -7,7 +7,7 @@ use super::dialect::Dialect;
 use super::lexer::{Lexer, Token, TokenKind};
 
 /// Iterates over the tokens of a SQL text that are neither white space nor comments.
-fn tokens(sql: &str, dialect: Dialect) -> impl Iterator<Item = Token<'_>> {
+pub(super) fn tokens(sql: &str, dialect: Dialect) -> impl Iterator<Item = Token<'_>> {
     Lexer::of_statement(sql, dialect).filter(|token| !token.is_blank())
 }
 
@@ -194,12 +194,6 @@ pub(crate) fn split(sql: &str) -> Vec<&str> {
     pieces
 }
 
-/// Returns `true` if a SQL text of PostgreSQL is a `COPY` between a table and the client.
-pub(crate) fn copies_through_client(sql: &str) -> bool {
-    first_word(sql, Dialect::Postgres) == "COPY"
-        && tokens(sql, Dialect::Postgres).any(|token| token.is("STDOUT") || token.is("STDIN"))
-}
-
 /// Returns `true` if a SQL text of MariaDB or MySQL contains `LOAD`, `LOCAL` and `INFILE`, and may
 /// therefore send a file of the client to the server (`LOAD DATA LOCAL INFILE`).
 pub(crate) fn loads_local_file(sql: &str) -> bool {
@@ -316,27 +310,6 @@ mod tests {
             ("begin; select 1; end", &["begin", "select 1", "end"]),
         ] {
             assert_eq!(split(sql), expected, "{sql}");
-        }
-    }
-
-    #[test]
-    fn a_copy_through_the_client_is_known_by_its_words() {
-        for sql in [
-            "copy t to stdout",
-            "/* a */ COPY (select 1) TO STDOUT csv",
-            "copy t from STDIN",
-            "copy t (a, \"b\") to -- here\nstdout",
-        ] {
-            assert!(copies_through_client(sql), "{sql}");
-        }
-        for sql in [
-            "copy t to 'stdout'",
-            "copy \"stdout\" to '/f'",
-            "copy (select $$ to stdout $$) to '/f'",
-            "select stdout from copy",
-            "copy t to '/f' -- stdout",
-        ] {
-            assert!(!copies_through_client(sql), "{sql}");
         }
     }
 

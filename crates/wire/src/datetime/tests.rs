@@ -205,3 +205,37 @@ fn impossible_dates_and_times_are_errors() {
     }
     assert_eq!(NOON.to_short(10).err(), Some(WriteError::NotADate));
 }
+
+#[test]
+fn an_offset_that_is_not_whole_minutes_is_converted_to_utc() {
+    let at = |year, month, day| Date { year, month, day };
+    let of = |date, offset_us| Timestamp::with_offset(date, NOON, offset_us);
+    let utc = |date: Date, hour, minute, second| {
+        let nanosecond = NOON.nanosecond;
+        let time = Time {
+            hour,
+            minute,
+            second,
+            nanosecond,
+        };
+        let mut at = date.midnight(Some(0));
+        at.time = time;
+        Some(at)
+    };
+    let whole = of(LEAP, -5_400_000_000).expect("it has whole minutes");
+    assert_eq!((whole.date, whole.offset_minutes), (LEAP, Some(-90)));
+    assert_eq!(of(LEAP, 3_208_000_000), utc(LEAP, 11, 11, 41));
+    assert_eq!(of(LEAP, -43_201_000_000), utc(at(2024, 3, 1), 0, 5, 10));
+    assert_eq!(
+        of(at(1, 1, 1), 43_511_000_000),
+        utc(at(0, 12, 31), 23, 59, 58)
+    );
+    assert_eq!(
+        of(at(9999, 12, 31), -43_201_000_000),
+        utc(at(10_000, 1, 1), 0, 5, 10)
+    );
+    let micros = of(LEAP, 1).expect("a microsecond before").time.nanosecond;
+    assert_eq!(micros, NOON.nanosecond - 1000);
+    assert_eq!(of(at(2023, 2, 29), 1), None);
+    assert_eq!(of(LEAP, i64::MAX), None);
+}

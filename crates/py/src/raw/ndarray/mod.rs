@@ -73,8 +73,9 @@ impl DType {
     }
 }
 
-/// Returns the item type for a type character (`i` for signed integers, …) and an item size of
-/// NumPy's array interface; `None` for an unsupported type.
+/// Returns the item type for a type character (`i` for signed integers, …) and an item size, both
+/// as NumPy's array interface defines them. `step` is the unit of a date or a time interval. Returns
+/// `None` for an unsupported type.
 fn item_type(kind: u8, n_bytes: usize, step: Option<Step>) -> Option<ItemType> {
     Some(match (kind, n_bytes) {
         (b'b', 1) => ItemType::Bool,

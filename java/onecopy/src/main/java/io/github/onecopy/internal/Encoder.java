@@ -30,8 +30,8 @@ public final class Encoder {
     static final int CHUNK_UNITS = 8192;
 
     /**
-     * The largest number of UTF-16 units of ASCII that Java checks and copies: a native call takes
-     * longer.
+     * ASCII text of up to this number of UTF-16 units is checked and copied in Java, because a native
+     * call takes longer.
      */
     static final int LOOKED_AT_UNITS = 256;
 
