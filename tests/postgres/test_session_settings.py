@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import bson
-import pyarrow
 import pytest
 
 import onecopy
@@ -37,7 +36,6 @@ def test_bytes_in_an_array_are_bytes(con: onecopy.Connection, form: str) -> None
     (row,) = json.loads(con.execute(sql, [expected]).json().read())
     assert [v and base64.b64decode(v) for v in row["x"]] == [v and bytes(v) for v in expected[:4]] + ["", *expected[5:]]
     assert bson.decode(con.execute(sql, [expected]).bson().read())["x"] == expected
-    assert pyarrow.table(con.execute(sql, [expected]).arrow()).to_pylist() == [{"x": expected}]
 
 
 DATES = [
@@ -63,10 +61,9 @@ def test_a_date_in_another_style_is_an_error(con: onecopy.Connection, style: str
         readers += [
             lambda cur: cur.json().read(),
             lambda cur: cur.bson().read(),
-            lambda cur: pyarrow.table(cur.arrow()),
         ]
     for read in readers:
-        with pytest.raises((onecopy.DataError, pyarrow.ArrowInvalid), match="DateStyle") as caught:
+        with pytest.raises(onecopy.DataError, match="DateStyle") as caught:
             read(con.execute(query))
         assert "x" in str(caught.value)
 
@@ -86,13 +83,3 @@ def test_a_date_in_another_style_can_be_the_text_of_the_server(postgres_native: 
         con.execute("set datestyle = 'German'")
         sql = "select timestamptz '2024-02-03 04:05:06+01', daterange('2024-02-03', null)"
         assert con.execute(sql).fetchall() == [("03.02.2024 04:05:06 CET", "[03.02.2024,)")]
-
-
-def test_a_date_without_fields_is_no_invented_text_in_arrow(con: onecopy.Connection) -> None:
-    query = "select timestamptz 'infinity' as x, array[date '-infinity'] as y"
-    types = {"x": "string", "y": "list<string>"}
-    assert pyarrow.table(con.execute(query).arrow(types=types)).to_pylist() == [{"x": "infinity", "y": ["-infinity"]}]
-    con.execute("set datestyle = 'German'")
-    cur = con.execute("select timestamptz '2024-02-03 04:05:06+01' as x")
-    with pytest.raises(pyarrow.ArrowInvalid, match="DateStyle"):
-        pyarrow.table(cur.arrow(types={"x": "string"}))

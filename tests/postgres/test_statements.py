@@ -85,7 +85,7 @@ def test_execute_advances_to_the_first_statement_with_rows(con: onecopy.Connecti
 def test_the_error_of_a_later_statement_is_raised_by_the_next_call(con: onecopy.Connection, n_rows: int) -> None:
     for sql in ("select 1", "select 2"):
         con.execute(f"select * from generate_series(1, {n_rows}); insert into missing values (1)").fetchall()
-        with pytest.raises(onecopy.ProgrammingError, match="(?s)missing.*later statement"):
+        with pytest.raises(onecopy.ProgrammingError, match=r"(?s)missing.*later statement"):
             con.execute(sql)
         assert len(con.execute(sql).fetchall()) == 1
     # `nextset` reports it at once, and then it is not repeated.

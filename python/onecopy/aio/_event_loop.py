@@ -106,8 +106,8 @@ class _RunningCall:
 
 
 class EventLoopRunner(ThreadRunner):
-    """Runs the calls of a connection that suspends (PostgreSQL) on the event loop, one at a time;
-    calls that cannot suspend run in a shared thread.
+    """Runs the calls of a connection whose calls can suspend (PostgreSQL) on the event loop, one at a
+    time; those that cannot suspend run in a shared thread.
 
     Only the event loop's thread may call the methods, except `start` and `shutdown`.
     """

@@ -18,8 +18,8 @@ Examples:
   onecopy query @secret.url 'select * from big' --format ndjson | gzip > big.ndjson.gz
 
 Parameters: one VALUE for each `?`, or name=VALUE for each `:name`. A JSON number (`-5`, `2.50`, `1e3`) is bound as a
-number, any other value as text. `TYPE:VALUE` sets the type (text, int, float, decimal, bool, date, time, timestamp, uuid);
-`null:` is NULL.
+number, any other value as text. `TYPE:VALUE` sets the type (text, int, float, decimal, bool, date, time, timestamp,
+uuid); `null:` is NULL.
 
 If the output pipe is closed (`| head`), the command ends silently with exit code 141. Ctrl-C cancels the query; a
 second Ctrl-C ends the command at once. Both end with exit code 130.")]

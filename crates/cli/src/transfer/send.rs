@@ -44,7 +44,8 @@ fn send(args: &Send) -> Result<(), Failure> {
             Ok(socket) => socket,
             Err(e) if e.kind() == io::ErrorKind::InvalidInput => {
                 return Err(Failure::Usage(format!(
-                    "`{}` is not the address of a receiver\nuse the address that `onecopy receive` prints, such as 192.0.2.1:8106",
+                    "`{}` is not the address of a receiver\n\
+                     use the address that `onecopy receive` prints, such as 192.0.2.1:8106",
                     args.to
                 )));
             }

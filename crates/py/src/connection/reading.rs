@@ -22,7 +22,7 @@ use crate::parameters;
 use crate::pending::PendingCall;
 use crate::raw;
 
-/// A call of the database that reads its data from Python objects while it runs.
+/// A call to the database that reads its input from Python objects while the call runs.
 pub(crate) trait ReadingCall: Send {
     /// Executes the call, with the GIL released.
     fn execute(&mut self, db: &db::Connection) -> Result<Changes, Error>;

@@ -14,7 +14,7 @@ use super::{CHUNK_BYTES, Failure, RowStream, StreamRest, failed};
 use crate::raw::gil;
 use crate::stream_output;
 
-/// The interval in which a long write checks for signals.
+/// The time between two checks for signals during a long write.
 const SIGNALS_EVERY: Duration = Duration::from_millis(100);
 
 impl RowStream {

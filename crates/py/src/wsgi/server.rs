@@ -47,7 +47,7 @@ enum Bind {
     /// The path of a unix socket.
     #[pyo3(transparent)]
     Unix(PathBuf),
-    /// The number of a listening file descriptor, which the caller keeps.
+    /// The file descriptor of a listening socket. The caller remains its owner and closes it.
     #[pyo3(transparent)]
     Descriptor(i32),
 }

@@ -95,8 +95,7 @@ pub(crate) struct Quirks {
     pub(crate) dialect: Dialect,
     /// The text width that the driver prefers: the encoding in which it stores text.
     pub(crate) width: Width,
-    /// `true` if the other of the two text widths (UTF-8 and UTF-16) is tried when the query that
-    /// tests `width` fails.
+    /// `true` if the other text width (UTF-8, UTF-16) is tried when the test of `width` fails.
     pub(crate) other_width: bool,
     /// Keywords that are added to the connection string unless the user sets them.
     pub(crate) connect: &'static [(&'static str, &'static str)],

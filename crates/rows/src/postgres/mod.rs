@@ -12,7 +12,8 @@
 //! | `dial`, `open` | opens a session: hosts in order, with or without TLS, login, kind of session |
 //! | `wire` | a session: its socket, received bytes, bytes to send |
 //! | `delivery` | passes the rows and the end of a result from the connection to the statement that reads them |
-//! | `type_table`, `types`, `date_time`, `parameters` | built-in types; types and formats of columns; dates and times in binary format; parameters |
+//! | `type_table`, `types` | built-in types; types and formats of columns |
+//! | `date_time`, `parameters` | dates and times in binary format; parameters |
 //! | `value_text` | values as the text that the server writes |
 //! | `rows` | a block of rows in the receive buffer, of which a cell is a slice |
 //! | `row_check` | the checks of a row's lengths and values |

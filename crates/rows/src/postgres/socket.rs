@@ -294,8 +294,8 @@ impl Socket {
         }
     }
 
-    /// Reads the available bytes without TLS. If the server is fast, pauses first, so that more
-    /// bytes arrive.
+    /// Reads the available bytes of a connection that does not use TLS. If the last read found much
+    /// data, pauses first, so that more bytes arrive.
     ///
     /// PostgreSQL sends rows in parts of 8 KiB. A client that waits for each part has to be woken
     /// by the server, which costs the server more time than sending the part. A client that only

@@ -180,7 +180,8 @@ fn remedy(extended: c_int) -> Option<&'static str> {
             "another statement of this connection or of a shared cache holds the table: finish it first"
         }
         ffi::SQLITE_READONLY => {
-            "the connection is read-only: connect without `read_only` (command: `--read-only`) and `mode=ro`, and check the file's permissions"
+            "the connection is read-only: connect without `read_only` (command: `--read-only`) and \
+             `mode=ro`, and check the file's permissions"
         }
         ffi::SQLITE_NOTADB => "the file is no SQLite database, or it is encrypted",
         ffi::SQLITE_FULL => "free space on the file system, and run it again",

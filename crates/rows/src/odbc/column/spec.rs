@@ -10,7 +10,7 @@ pub(crate) type ColumnBinding<K> = (K, Spec, ColumnType);
 /// The size in bytes of a slot (the buffer of one value) for a column whose declared size is
 /// unknown or larger than [`DECLARED_BYTES`]. Values longer than the slot are read by `SQLGetData`.
 pub(crate) const OPEN_BYTES: usize = 1024;
-/// The largest declared size in bytes of a column for which a slot of that size is allocated.
+/// A column whose declared size is at most this number of bytes gets a slot of its declared size.
 pub(crate) const DECLARED_BYTES: usize = 4096;
 
 /// The bytes of a value that is not NULL: in the buffer to which the driver wrote it, or in the

@@ -36,9 +36,9 @@ pub(crate) use options::{BsonStop, EncodeFailure, ObjectForm, ObjectForms, Sink,
 pub(crate) use texts::class_name;
 pub(crate) use value::{FIRST_MS, LAST_MS};
 
-/// The space in bytes that must be available before a key and a short value are written. One half
-/// is for the key with its tag, the other half for the value. A short text needs at most a quarter
-/// of this space. The rest is sufficient for the bytes that end containers.
+/// The number of bytes that must be available before a key and a short value are written. One half
+/// is for the key with its tag, the other half for the value. A short text uses at most half of the
+/// value's half; what it leaves is enough for the bytes that end containers.
 const ROOM: usize = 512;
 
 /// The destination of the document, and the address of the memory to which the encoder writes.
