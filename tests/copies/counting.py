@@ -13,6 +13,7 @@ import os
 import re
 import subprocess
 import sys
+import sysconfig
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -185,10 +186,12 @@ class Setting:
             "COPY_COUNTER_MODULE": Path(self.module).name,
             "COPY_COUNTER_EXCLUDE": self._exclude,
             "PYTHONPATH": f"{Path(self.module).parents[1]}:{ROOT}",
-            "PYTHONMALLOC": "malloc",
             "PYTHONWARNINGS": "ignore",  # Drivers' notices at connect are not tested here.
             "ONECOPY_PLANTED": self._fault,
         }
+        if not sysconfig.get_config_var("Py_GIL_DISABLED"):
+            # A free-threaded interpreter has only its own allocator.
+            environment["PYTHONMALLOC"] = "malloc"
         if dump is not None:
             environment["COPY_COUNTER_DUMP"] = str(dump)
         return environment
