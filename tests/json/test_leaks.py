@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from onecopy import json
+from onecopy import bson, json
 
 ROOT = Path(__file__).resolve().parents[2]
 VALUE = {"id": 2**70, "имя": ["東京", "😀" * 30, 'a"b' * 40], "x": [1.5, None, True, 12345], "": {}}
@@ -119,7 +119,7 @@ MEMORY = """
 import gc, sys, ctypes
 sys.path.insert(0, {root!r})
 from pathlib import Path
-from onecopy import json
+from onecopy import bson, json
 def peak(): return next(int(l.split()[1]) * 1024 for l in open("/proc/self/status") if l.startswith("VmHWM"))
 def now():
     gc.collect(); ctypes.CDLL(None).malloc_trim(0)
@@ -178,3 +178,31 @@ kept = next(int(l.split()[1]) * 1024 for l in open("/proc/self/status") if l.sta
 print(kept - before, most - before)
 """)
     assert peak - kept <= 1 << 17, (kept, peak)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: json.dumps(["y" * 10_000]),
+        lambda: json.dumps([{"a": 1, "b": "text" * 3}] * 300),
+        lambda: json.dumps([{"a": 1, "b": "text" * 3}] * 300, indent=2),
+        lambda: json.dumps_lines([["y" * 10_000]] * 2),
+        lambda: json.dumps_rows(["a"], [("y" * 9000,)]),
+        lambda: json.dumps_str(["é" * 10_000]),
+        lambda: bson.encode({"a": "é" * 5000}),
+        lambda: bson.encode({"a": ["x" * 50] * 300}),
+        lambda: _refused(lambda: json.dumps(["y" * 10_000, Strange()])),
+    ],
+)
+def test_a_program_that_only_calls_one_function_leaks_no_result(call: Callable[[], Any]) -> None:
+    # Other functions of the module would release objects whose release was deferred.
+    call()
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        for _ in range(200):
+            call()
+        after, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert after - before < 50_000

@@ -82,6 +82,14 @@ pub(crate) struct BytesMemory {
 /// result is complete.
 const WHOLE_BYTES: usize = 2 * MOVED_BY_PAGES_BYTES;
 
+impl Drop for BytesMemory {
+    fn drop(&mut self) {
+        if let Some(bytes) = self.bytes.take() {
+            gil::try_attach(|py| drop(bytes.into_bound(py)));
+        }
+    }
+}
+
 impl BytesMemory {
     /// Creates a chunk in a new `bytes` object with a capacity of `capacity_bytes`.
     pub(crate) fn chunk(capacity_bytes: usize) -> PyResult<Chunk> {
@@ -113,8 +121,8 @@ impl BytesMemory {
     /// Returns the `bytes` object that `chunk` has filled, truncated to the written length.
     pub(crate) fn finish(py: Python<'_>, chunk: Chunk) -> PyResult<Bound<'_, PyBytes>> {
         let memory = chunk.into_memory().and_then(|(memory, len)| {
-            let memory = memory.downcast::<BytesMemory>().ok()?;
-            Some((memory.bytes?, len))
+            let mut memory = memory.downcast::<BytesMemory>().ok()?;
+            Some((memory.bytes.take()?, len))
         });
         match memory {
             Some((bytes, len)) => finish_at(bytes.into_bound(py), len),
@@ -129,8 +137,10 @@ impl BytesMemory {
         len: usize,
         capacity: usize,
     ) -> Option<(*mut u8, usize)> {
-        let bytes = match self.bytes.take() {
-            Some(bytes) if len > COPIED_BYTES => resize(bytes.into_bound(py), capacity).ok()?,
+        // A `Bound` is released at once. A `Py` would be released when PyO3 next acquires the GIL,
+        // which a program that only calls the functions of `raw/function.rs` never does.
+        let bytes = match self.bytes.take().map(|bytes| bytes.into_bound(py)) {
+            Some(bytes) if len > COPIED_BYTES => resize(bytes, capacity).ok()?,
             before => {
                 let made = match &before {
                     Some(_) if capacity < self.grown_bytes => {
@@ -141,7 +151,7 @@ impl BytesMemory {
                     _ => blank(py, capacity.max(2)), // CPython shares shorter ones
                 };
                 let Ok(made) = made else {
-                    self.bytes = before;
+                    self.bytes = before.map(Bound::unbind);
                     return None;
                 };
                 if let Some(before) = &before {
