@@ -15,7 +15,7 @@ use pyo3::types::{
 
 use crate::numpy_scalar::{self, Converted};
 use crate::raw::function::call_one;
-use crate::raw::{binary, buffer, ndarray, number, text, uuid};
+use crate::raw::{binary, buffer, ndarray, number, temporal, text, uuid};
 use crate::{array, errors};
 
 /// Returns the text of `string` as UTF-8; `what` describes `string` in the error message.
@@ -243,9 +243,7 @@ pub(crate) fn plain_value(
         return Ok(Value::F64(v.value()));
     }
     if let Ok(v) = item.cast::<PyDateTime>() {
-        // The class of pandas' `NaT` (not a time) is derived from `datetime`. Only `NaT` is not
-        // equal to itself.
-        if !v.is_exact_instance_of::<PyDateTime>() && v.ne(v)? {
+        if temporal::is_nat(v)? {
             return Ok(Value::Null);
         }
         return timestamp(v).map(Value::Timestamp);

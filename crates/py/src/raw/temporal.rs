@@ -5,7 +5,7 @@ use onecopy_wire::datetime::{Date, Time, Timestamp};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDelta, PyDeltaAccess, PyType, PyTzInfo};
+use pyo3::types::{PyDateTime, PyDelta, PyDeltaAccess, PyType, PyTzInfo};
 use std::ffi::c_int;
 
 /// Imports the C API of `datetime`. It is called when the module is loaded.
@@ -29,6 +29,12 @@ pub(crate) struct Offset {
     pub(crate) us: Option<i64>,
     /// `true` if the zone has the same offset at any time.
     pub(crate) is_constant: bool,
+}
+
+/// Returns `true` for pandas' `NaT` (not a time). Its class is derived from `datetime`, and only
+/// `NaT` is not equal to itself.
+pub(crate) fn is_nat(at: &Bound<'_, PyDateTime>) -> PyResult<bool> {
+    Ok(!at.is_exact_instance_of::<PyDateTime>() && at.ne(at)?)
 }
 
 /// The method `utcoffset` of `datetime.timezone`.

@@ -17,7 +17,7 @@ use crate::bson::date_time;
 use crate::raw::encode;
 use crate::raw::encode::bson::{BsonStop, FIRST_MS, LAST_MS, ObjectForm, ObjectForms, class_name};
 use crate::raw::ndarray::{self, Described};
-use crate::raw::{number, text, uuid};
+use crate::raw::{number, temporal, text, uuid};
 
 /// Returns the class `re.Pattern`.
 fn pattern_class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
@@ -201,6 +201,11 @@ impl BsonWriteOptions {
         out: &mut dyn ByteSink,
     ) -> Result<Option<ObjectForm<'py>>, BsonStop> {
         let py = object.py();
+        if let Ok(at) = object.cast::<PyDateTime>()
+            && temporal::is_nat(at)?
+        {
+            return Ok(Some(ObjectForm::Put(Tag::Null)));
+        }
         if let Some(ms) = self.moment(object)? {
             out.put(&ms.to_le_bytes())?;
             return Ok(Some(ObjectForm::Put(Tag::DateTime)));

@@ -22,6 +22,9 @@ impl JsonWriteOptions {
             if is_left(object.is_exact_instance_of::<PyDateTime>()) {
                 return Ok(None);
             }
+            if temporal::is_nat(at)? {
+                return Ok(Some(b"null".to_vec()));
+            }
             self.datetime(at)?
         } else if let Ok(day) = object.cast::<PyDate>() {
             if is_left(object.is_exact_instance_of::<PyDate>()) {
