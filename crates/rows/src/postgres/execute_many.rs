@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::batch::run_batch;
+use super::cancel::cancelled;
 use super::execute::check_text;
 use super::multi_row_insert::RepeatedInsert;
 use super::server::TransactionStatus;
@@ -46,9 +47,14 @@ pub(super) fn execute_many(
     in_transaction(shared, || {
         let (mut n_rows, mut changed) = (0, Some(0));
         let repeated = RepeatedInsert::new(shared, sql, first.len())?;
+        let mut id = 0;
         for values in std::iter::once(first).chain(&mut batches) {
+            // A cancel may arrive too late to end its batch.
+            if shared.activity.was_cancelled(id) {
+                return Err(cancelled());
+            }
             let n = shared.call(|wire| {
-                let id = shared.activity.begin();
+                id = shared.activity.begin();
                 let many = match &repeated {
                     Some(repeated) => repeated.run(shared, wire, sql, &values, n_rows),
                     None => run_batch(shared, wire, sql, &values, n_rows),
