@@ -17,43 +17,45 @@ use crate::raw::text_cache::TextCache;
 use crate::rows::PyRows;
 use crate::thread_switch;
 
-/// The longest time for which a thread reads rows with the GIL held. After this time, other threads
-/// can take the GIL, and signal handlers run.
+/// How long a thread reads rows before it lets other threads acquire the GIL and runs signal
+/// handlers.
 const TURN: Duration = Duration::from_millis(4);
 
-/// The executed statement of a cursor, whose rows are being returned.
+/// An executed statement of a cursor, and the position of its next row.
 pub(crate) struct Active {
     rest: StatementRest,
     position: BlockPosition,
-    /// `true` after the caller has requested a row of this statement.
+    /// `true` after the caller has requested the first row of this statement.
     is_touched: bool,
-    /// The number of rows of this result that were converted to tuples so far.
+    /// The number of rows of this result that have been converted to tuples.
     n_given: u64,
     /// The number of rows that the statement has changed; `None` if the number is not known. For a
     /// statement with RETURNING, SQLite reports the number only after the last row.
     pub(crate) row_count: Option<u64>,
     /// The time limit of each driver call; `None` for no limit.
     limit: Option<Duration>,
-    /// `true` if a driver call exceeded `limit`. Rows that were fetched before are still returned,
-    /// before the error.
+    /// `true` if a driver call exceeded `limit`. Rows that were fetched before that call are still
+    /// returned, and then the error is raised.
     is_late: bool,
-    /// Caches of recent texts, one for each column, so that equal texts share one `str`.
+    /// For each column, a cache of recent strings, so that equal values share one `str` object.
     seen: Vec<TextCache>,
 }
 
 const AWAY: &str = "another task waits for rows of this cursor, or was cancelled while it did\n\
                     await its end, or execute the statement again";
 
-/// The state of the statement: open with rows, ended, failed, or taken by a task on an event loop.
+/// The state of the statement: it has further rows, has ended, has failed, or is in use by a task
+/// on an event loop.
 enum StatementRest {
     Open(Box<Detached<Statement>>),
-    /// The last row was fetched. The field is `Some` if the statement has another result set.
-    /// Otherwise the statement was closed at once, and the field is `None`.
+    /// The last row was fetched. The field contains the statement if it has another result set.
+    /// Otherwise the statement is already closed, and the field is `None`.
     End(Option<Box<Detached<Statement>>>),
-    /// The statement failed. Each later call raises a copy of this exception, so that truncated
-    /// rows never look complete. [`errors::again`] makes the copy.
+    /// The statement failed. Each later call raises a copy of this exception, made by
+    /// [`errors::again`], so that the rows before the failure are never mistaken for a complete
+    /// result.
     Failed(PyErr),
-    /// A task on an event loop has taken the statement, and waits for its next rows.
+    /// A task on an event loop owns the statement while it waits for the next rows.
     Away,
 }
 
@@ -71,7 +73,7 @@ impl Active {
         }
     }
 
-    /// Returns the statement if none of its rows was fetched, otherwise `None`.
+    /// Returns the statement if none of its rows has been fetched, otherwise `None`.
     pub(crate) fn into_untouched(self) -> Option<Statement> {
         match self.rest {
             StatementRest::Open(statement) if !self.is_touched => Some(statement.into_inner()),
@@ -80,7 +82,7 @@ impl Active {
     }
 
     /// Returns the statement, so that the caller can drop it while the GIL is released. Returns
-    /// `None` if the statement was closed, has failed or was taken.
+    /// `None` if the statement was closed, has failed, or is in use by a task on an event loop.
     pub(crate) fn into_statement(self) -> Option<Box<Detached<Statement>>> {
         match self.rest {
             StatementRest::Open(statement) => Some(statement),
@@ -89,8 +91,8 @@ impl Active {
         }
     }
 
-    /// Excludes the values of `columns` from the fetched rows; the caller reads them in parts with
-    /// [`Active::read_part`]. Returns an error if the caller has already requested a row.
+    /// Omits the values of `columns` from the fetched rows. The caller reads these values in parts
+    /// with [`Active::read_part`]. Returns an error if the caller has already requested a row.
     pub(crate) fn defer(&mut self, py: Python<'_>, columns: Vec<usize>) -> PyResult<()> {
         match &mut self.rest {
             StatementRest::Open(statement) if !self.is_touched => statement
@@ -104,8 +106,8 @@ impl Active {
         }
     }
 
-    /// Reads the next part of a deferred value of the current row, with the GIL released. The
-    /// value's column was passed to [`Active::defer`]. Returns `None` if the value is NULL.
+    /// Reads the next part of a value of the current row, with the GIL released. The value must be
+    /// in a column that was passed to [`Active::defer`]. Returns `None` if the value is NULL.
     pub(crate) fn read_part(
         &mut self,
         py: Python<'_>,
@@ -127,8 +129,8 @@ impl Active {
         part.map_err(|e| in_time(py, errors::to_py(py, &e), watch))
     }
 
-    /// Returns a handle that cancels the statement; `None` if the statement has ended, has failed
-    /// or was taken.
+    /// Returns a handle that cancels the statement. Returns `None` if the statement has ended, has
+    /// failed, or is in use by a task on an event loop.
     pub(crate) fn cancel_handle(&mut self) -> Option<CancelHandle> {
         match &mut self.rest {
             StatementRest::Open(statement) => Some(statement.inner().cancel_handle()),
@@ -136,9 +138,9 @@ impl Active {
         }
     }
 
-    /// Removes the statement, for a task that waits for its next rows and then calls
+    /// Moves the statement out of `self`, for a task that waits for the next rows and then calls
     /// [`Active::put_back`]. Returns `None` if the statement has ended or failed, or was already
-    /// removed.
+    /// moved out.
     pub(crate) fn take_away(&mut self) -> Option<Box<Detached<Statement>>> {
         match std::mem::replace(&mut self.rest, StatementRest::Away) {
             StatementRest::Open(statement) => Some(statement),
@@ -149,14 +151,14 @@ impl Active {
         }
     }
 
-    /// Stores the statement that [`Active::take_away`] removed. `is_late` is `true` if a driver
-    /// call exceeded the time limit while the statement was removed.
+    /// Puts back the statement that [`Active::take_away`] returned. `is_late` is `true` if a driver
+    /// call exceeded the time limit in the meantime.
     pub(crate) fn put_back(&mut self, statement: Box<Detached<Statement>>, is_late: bool) {
         self.rest = StatementRest::Open(statement);
         self.is_late |= is_late;
     }
 
-    /// Returns `true` if the next call of [`Active::pull`] will not wait for the database: rows are
+    /// Returns `true` if the next call to [`Active::pull`] will not wait for the database: rows are
     /// available, the last row was fetched, or the statement failed.
     pub(crate) fn is_ready(&mut self) -> bool {
         let at = &self.position;
@@ -179,11 +181,11 @@ impl Active {
         matches!(self.rest, StatementRest::End(_))
     }
 
-    /// If [`TURN`] has passed since `last_turn`, runs signal handlers and lets other threads run. A
-    /// Python call that reads several batches of rows calls this function between two batches.
+    /// Runs signal handlers and lets other threads run, if [`TURN`] has passed since `last_turn`. A
+    /// Python call that reads several batches of rows calls this function after each batch.
     ///
     /// # Errors
-    /// The exception of a signal handler.
+    /// The exception that a signal handler raises.
     pub(crate) fn between(&mut self, py: Python<'_>, last_turn: &mut Instant) -> PyResult<()> {
         if last_turn.elapsed() >= TURN {
             thread_switch::allow(py).inspect_err(|e| self.fail(py, e))?;
@@ -192,12 +194,13 @@ impl Active {
         Ok(())
     }
 
-    /// Fills `sink` with tuples of the next rows: at least one row and at most `limit` rows. At the
-    /// end of the result, `sink` remains empty.
+    /// Fills `sink` with tuples of the next rows: at least one row and at most `limit` rows. If no
+    /// rows are left, `sink` remains empty.
     ///
     /// # Errors
-    /// The error of the source or of a cell, or the exception of a signal handler. The rows before
-    /// the failure are complete in `sink`; there are no further rows.
+    /// The error of the database or of a value that cannot be converted, or the exception that a
+    /// signal handler raises. `sink` then contains all rows before the failure, and later calls
+    /// fail.
     pub(crate) fn pull<'py>(
         &mut self,
         py: Python<'py>,
@@ -230,11 +233,11 @@ impl Active {
     }
 
     /// Appends the next rows to the columns of `sink`: at least one row and at most the number that
-    /// `sink` accepts. At the end of the result, no row is appended.
+    /// `sink` accepts. If no rows are left, nothing is appended.
     ///
     /// # Errors
-    /// The error of the source or of a cell, or the exception of a signal handler. The rows that
-    /// this call has read are lost.
+    /// The error of the database or of a value that cannot be converted, or the exception that a
+    /// signal handler raises. The rows that this call has read are lost.
     pub(crate) fn pull_columns(
         &mut self,
         py: Python<'_>,
@@ -260,8 +263,8 @@ impl Active {
         self.after(py, pulled)
     }
 
-    /// Returns `pulled`, the result of reading rows. If reading failed and exceeded the time limit,
-    /// returns the error of the time limit instead.
+    /// Returns `pulled`, the result of reading rows. If the read failed after its time limit
+    /// expired, returns the time limit's error instead.
     fn in_time<T>(
         &mut self,
         py: Python<'_>,
@@ -276,8 +279,8 @@ impl Active {
         })
     }
 
-    /// Updates the state of the statement after rows were read. `pulled` is `Ok(false)` if the last
-    /// row was fetched. If `pulled` is an error, the statement is marked as failed.
+    /// Updates the state of the statement after an attempt to read rows. `pulled` is `Ok(false)`
+    /// after the last row. If `pulled` is an error, the statement is marked as failed.
     fn after(&mut self, py: Python<'_>, pulled: PyResult<bool>) -> PyResult<()> {
         match pulled {
             Ok(true) => Ok(()),
@@ -299,11 +302,11 @@ impl Active {
         }
     }
 
-    /// Advances the statement to its next result that has rows, and discards the remaining rows of
-    /// the current result. Returns `None` if none of the later results has rows.
+    /// Discards the remaining rows of the current result, and advances the statement to its next
+    /// result that has rows. Returns `None` if no later result has rows.
     ///
     /// # Errors
-    /// The error of the source, or the exception of a signal handler.
+    /// The error of the database, or the exception that a signal handler raises.
     pub(crate) fn into_next(self, py: Python<'_>) -> PyResult<Option<Statement>> {
         let limit = self.limit;
         let Some(mut statement) = self.into_further(py)? else {
@@ -318,7 +321,7 @@ impl Active {
     }
 
     /// Returns the statement, so that the caller can advance it to its next result. Returns `None`
-    /// if the statement has ended.
+    /// if the statement has ended and has no further result.
     ///
     /// # Errors
     /// The error with which the statement has failed.
@@ -333,8 +336,9 @@ impl Active {
         }
     }
 
-    /// Marks the statement as failed, so that each later call raises this error. Rows of the
-    /// current fetch may have been lost, and a result with missing rows must not look complete.
+    /// Marks the statement as failed, so that each later call raises an error. Otherwise later
+    /// fetches could continue after rows that were lost, and an incomplete result would look
+    /// complete.
     fn fail(&mut self, py: Python<'_>, error: &PyErr) {
         self.rest = StatementRest::Failed(match errors::is_ours(py, error) {
             true => errors::again(py, error),
@@ -346,8 +350,8 @@ impl Active {
     }
 }
 
-/// Returns the error of a failed call, or the time limit's error if `watch` reports that the call
-/// exceeded the limit. `watch` is `None` if there is no limit.
+/// Returns the error to raise for a failed call: the time limit's error if `watch` reports that the
+/// call exceeded its limit, otherwise `error`. `watch` is `None` if there is no limit.
 fn in_time(py: Python<'_>, error: PyErr, watch: Option<CallWatch>) -> PyErr {
     match watch.and_then(CallWatch::ran_out) {
         Some(late) if errors::is_ours(py, &error) => errors::to_py(py, &late),
@@ -355,7 +359,7 @@ fn in_time(py: Python<'_>, error: PyErr, watch: Option<CallWatch>) -> PyErr {
     }
 }
 
-/// A driver object that is dropped with the GIL released. Closing a statement acquires the lock of
+/// A driver object that is dropped with the GIL released. Dropping a statement acquires the lock of
 /// its connection, and a thread that holds the GIL must not wait for a lock.
 pub(crate) struct Detached<T: Send>(Option<T>);
 

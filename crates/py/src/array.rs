@@ -1,4 +1,4 @@
-//! Converts lists and ranges that are parameters to the text form of PostgreSQL's arrays and
+//! Converts parameters that are lists or ranges to the text format of PostgreSQL's arrays and
 //! ranges.
 
 use onecopy_rows::{Dialect, Value, text_of_value};
@@ -10,7 +10,7 @@ use pyo3::types::PyList;
 use crate::json_value::Json;
 use crate::{parameters, range};
 
-/// The largest depth of nested lists, which is PostgreSQL's largest number of dimensions of an
+/// The maximum nesting depth of lists. PostgreSQL allows at most this number of dimensions of an
 /// array.
 const MOST_DIMENSIONS: usize = 6;
 
@@ -36,7 +36,7 @@ pub(crate) fn structured(
 }
 
 /// Converts a list to an array. If all elements have one type, the array is sent with the array
-/// type of this type. If all elements are texts or `None`, the array is sent without a type, and
+/// type of this type. If all elements are `str` or `None`, the array is sent without a type, and
 /// the server determines the type from the statement.
 fn value(list: &Bound<'_, PyList>, position: usize, tally: &mut Tally) -> PyResult<Value> {
     let mut array = Array {
@@ -53,8 +53,8 @@ fn value(list: &Bound<'_, PyList>, position: usize, tally: &mut Tally) -> PyResu
 
 struct Array {
     text: String,
-    /// The name of PostgreSQL's array type for the elements that were converted so far. It is
-    /// `None` before the first element that has a type. It is empty if the elements have several
+    /// The name of PostgreSQL's array type for the elements that have been converted so far. It is
+    /// `None` before the first element that has a type. It is empty if the elements have different
     /// types, or if the server determines their type.
     type_name: Option<&'static str>,
     position: usize,

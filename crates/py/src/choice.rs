@@ -7,10 +7,11 @@ use pyo3::prelude::*;
 
 use crate::raw::text;
 
-/// Returns the value that `choices` assigns to the word that was passed as the argument `name`.
+/// Returns the value that `choices` pairs with the given word. `name` is the name of the argument,
+/// for the error message.
 ///
 /// # Errors
-/// `ValueError`, with the accepted words, if the argument is none of these words.
+/// `ValueError`, which lists the accepted words, if the argument is none of them.
 pub(crate) fn choice<T: Copy>(
     given: Borrowed<'_, '_, PyAny>,
     name: &str,
@@ -31,10 +32,10 @@ pub(crate) fn choice<T: Copy>(
     )))
 }
 
-/// Returns the policy for malformed text that was passed as the argument `errors`.
+/// Parses the argument `errors`, and returns the policy for malformed text that it names.
 ///
 /// # Errors
-/// `ValueError`, with the supported policies, if the argument is not the name of one of them.
+/// `ValueError`, which lists the supported policies, if the argument is none of them.
 pub(crate) fn policy(
     given: Borrowed<'_, '_, PyAny>,
     supported: &'static [Policy],

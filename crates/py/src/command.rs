@@ -1,4 +1,4 @@
-//! Runs the command-line program `onecopy`, when the script that the wheel installs calls it.
+//! Runs the command-line program `onecopy`. The script that the wheel installs calls this module.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -9,9 +9,8 @@ use pyo3::sync::PyOnceLock;
 
 use crate::raw::gil;
 
-/// Adds the interpreter's package folders to the folders in which ODBC drivers are searched,
-/// because some drivers are distributed as Python packages (`mssql-python-odbc`,
-/// `mssql-python-rs`).
+/// Adds the interpreter's package folders to the search path for ODBC drivers, because some drivers
+/// are distributed as Python packages (`mssql-python-odbc`, `mssql-python-rs`).
 pub(crate) fn know_packages(py: Python<'_>) {
     static KNOWN: PyOnceLock<()> = PyOnceLock::new();
     KNOWN.get_or_init(py, || {
@@ -26,12 +25,12 @@ pub(crate) fn know_packages(py: Python<'_>) {
     });
 }
 
-/// Runs the command with these arguments, and returns its exit code. The first argument is the
-/// program's name.
+/// Runs the command-line program with these arguments, and returns its exit code. The first
+/// argument is the program's name.
 ///
 /// The command runs with the GIL released. It handles signals itself, so the caller must have
-/// removed Python's SIGINT handler. `again` is a command line that runs this program in a new
-/// process; `None` if there is none.
+/// removed Python's SIGINT handler. `again` is the command line with which the program can restart
+/// itself in a new process; `None` if it cannot.
 #[pyfunction]
 #[pyo3(signature = (args, again=None, /))]
 pub(crate) fn run_command(

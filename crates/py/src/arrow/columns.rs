@@ -1,4 +1,4 @@
-//! `PyColumns`: the row sink of `fetch_columns`. Numbers are written to buffers, all other values
+//! `PyColumns`: the row sink of `fetch_columns`. It writes numbers to buffers, and all other values
 //! to lists.
 
 use onecopy_rows::arrow::{self, DataType, NumberColumn, NumberMisfit};
@@ -16,26 +16,26 @@ use crate::raw::text_cache::TextCache;
 use crate::rows::{CellError, PyRows};
 use crate::types::type_code;
 
-/// The values of one column, as far as its rows were read.
+/// The values of one column in the rows that have been read so far.
 enum Made {
-    /// Only NULLs were read so far; the field is their number. For SQLite, the first value that is
-    /// not NULL determines the column's type.
+    /// All values read so far are NULL; the field is their number. For SQLite, the first value that
+    /// is not NULL determines the column's type.
     Undecided(usize),
     Numbers(Box<NumberColumn>),
     Objects(Vec<Py<PyAny>>),
 }
 
-/// The columns of the rows that were read so far. They outlive one [`PyColumns`] sink, so that a
-/// further sink can append rows to them.
+/// The columns of all rows that have been read so far. A [`PyColumns`] sink appends rows to them,
+/// and returns them afterwards for use by the next sink.
 pub(crate) struct ColumnValues {
     columns: Vec<Made>,
     n_rows: usize,
-    /// Recent texts of each column, so that equal texts share one `str`.
+    /// For each column, a cache of recent strings, so that equal values share one `str` object.
     seen: Vec<TextCache>,
 }
 
 impl ColumnValues {
-    /// Creates the columns of the result that `schema` describes; they contain no rows yet.
+    /// Creates empty columns for a result with the columns of `schema`.
     pub(crate) fn new(schema: &Schema) -> ColumnValues {
         let columns = schema
             .columns
@@ -60,7 +60,7 @@ impl ColumnValues {
         self.n_rows
     }
 
-    /// Returns the columns as Python objects, in the order of the result.
+    /// Returns the columns as Python objects, in the order of the result's columns.
     pub(crate) fn finish<'py>(
         self,
         py: Python<'py>,
@@ -121,7 +121,7 @@ pub(crate) struct PyColumns<'py> {
 }
 
 impl<'py> PyColumns<'py> {
-    /// Creates a sink that appends rows to `values`, the columns of `schema`, until they have
+    /// Creates a sink that appends rows to `values`, the columns of `schema`, until these contain
     /// `limit` rows.
     pub(crate) fn new(
         py: Python<'py>,
@@ -148,7 +148,7 @@ impl<'py> PyColumns<'py> {
         self.policy
     }
 
-    /// Returns the number of rows that were added completely.
+    /// Returns the number of complete rows in the columns.
     pub(crate) fn n_rows(&self) -> usize {
         self.values.n_rows
     }
@@ -158,7 +158,7 @@ impl<'py> PyColumns<'py> {
         self.limit - self.values.n_rows
     }
 
-    /// Returns the columns, so that a further sink can append rows to them.
+    /// Returns the columns, so that another sink can append rows to them.
     pub(crate) fn into_values(mut self) -> ColumnValues {
         self.values.seen = self.objects.seen();
         self.values

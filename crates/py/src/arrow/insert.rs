@@ -21,8 +21,8 @@ pub(crate) enum Destination {
 }
 
 impl Destination {
-    /// Interprets the argument `into`. A text that contains a `?` is a statement. Any other text is
-    /// the name of a table, and `names` lists the columns of this table that receive values.
+    /// Parses the argument `into`. If it contains a `?`, it is a SQL statement. Otherwise it is the
+    /// name of a table, and `names` lists the columns of this table that receive values.
     pub(crate) fn of(
         into: &Bound<'_, PyString>,
         names: &[String],
@@ -126,11 +126,10 @@ impl Iterator for ColumnRows {
     }
 }
 
-/// Returns the values of an object with a buffer. Returns `None` for an object without a buffer.
-/// Also returns `None` for `bytes`, because a `bytes` is one value and not a column.
+/// Copies the buffer of an object to an array. Returns `None` for an object without a buffer, and
+/// for `bytes`, because a `bytes` is one value and not a column.
 ///
-/// Copies: the buffer is copied once, because other threads may write to it while the rows are
-/// sent.
+/// Copies: the buffer is copied once, because other threads may write to it during the insert.
 fn array_of(column: &Bound<'_, PyAny>) -> PyResult<Option<Array>> {
     if let Ok(column) = column.cast::<Column>() {
         let (values, mask) = (column.as_any(), column.getattr("null_mask")?);
@@ -152,9 +151,8 @@ fn array_of(column: &Bound<'_, PyAny>) -> PyResult<Option<Array>> {
     of_array(column, None).map(Some)
 }
 
-/// Returns `true` if the object is a column of values. It is a column if it has a buffer, or if it
-/// is a NumPy array of dates, which does not export its buffer. A `bytes` also has a buffer, but is
-/// a single value.
+/// Returns `true` if the object is a column of values: an object with a buffer, or a NumPy array of
+/// dates, which does not export its buffer. A `bytes` is not a column, although it has a buffer.
 fn is_column(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(!binary::is_bytes(object)
         && (buffer::BufferBytes::is_buffer(object.as_borrowed()) || dates(object)?.is_some()))

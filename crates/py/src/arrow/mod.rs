@@ -1,4 +1,5 @@
-//! Rows as Arrow batches and as columns, and batches and columns as parameters.
+//! Reads rows as Arrow batches or as columns, and inserts Arrow batches or columns into the
+//! database.
 //!
 //! | module | contents |
 //! |---|---|

@@ -21,15 +21,16 @@ use crate::guard::Guarded;
 use crate::parameters;
 use crate::raw::{self, gil, interrupt, process};
 
-/// The counters and the error that an `ArrowStream` shares with its exported stream.
+/// The row counter and the error of a stream, shared by the `ArrowStream` object and the exported
+/// stream.
 #[derive(Default)]
 struct StreamShared {
     n_rows: AtomicU64,
     failure: Mutex<Option<Error>>,
 }
 
-/// The exported stream, owned by the library that reads it. It keeps the connection alive, and ends
-/// the statement when the reader releases it.
+/// The exported stream, owned by the library that reads it. It keeps the connection alive. The
+/// statement ends when the reader releases the stream.
 struct Given {
     stream: Option<Detached<arrow::ArrowStream>>,
     seen: Arc<StreamShared>,
@@ -89,9 +90,10 @@ impl Drop for Given {
 /// ``__arrow_c_stream__`` can read it: pyarrow, polars, pandas, duckdb, …. None of these libraries
 /// is required to create it.
 ///
-/// It can be consumed once. Each batch is made when the reader requests it, and belongs to the
-/// reader. The statement ends when the reader releases the stream. If the stream fails, the reader
-/// gets an error and never a regular end, and the attribute `error` is the exception.
+/// The stream can be read once. Each batch is created when the reader requests it, and is then
+/// owned by the reader. The statement ends when the reader releases the stream. If the stream
+/// fails, the reader gets an error instead of the end of the stream, and the attribute `error` is
+/// the exception.
 #[pyclass(frozen, weakref, module = "onecopy")]
 pub(crate) struct ArrowStream {
     connection: Py<Connection>,
@@ -142,7 +144,7 @@ impl ArrowStream {
 }
 
 impl ArrowStream {
-    /// Returns a capsule with the names and types of the columns.
+    /// Returns a capsule with the Arrow schema: the names and types of the columns.
     pub(crate) fn schema<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
         self.connection.get().db(py)?;
         let mut stream = self.stream.lock(py)?;
@@ -159,7 +161,7 @@ impl ArrowStream {
 
 #[pymethods]
 impl ArrowStream {
-    /// Returns the stream in a capsule. It can be exported once.
+    /// Returns the stream in a capsule. The stream can be exported only once.
     ///
     /// Args:
     ///     requested_schema: a capsule with the schema that the reader prefers. A column is
@@ -184,16 +186,16 @@ impl ArrowStream {
         self.schema(py)
     }
 
-    /// Cancels the statement. Any thread may call this method. The reader's current call and each
-    /// later call fail.
+    /// Cancels the statement. Any thread may call this method. If the reader is waiting for a
+    /// batch, that call fails, and so does each later call.
     fn cancel(&self, py: Python<'_>) -> PyResult<()> {
         self.connection.get().db(py)?;
         gil::detach(py, || self.cancel.cancel());
         Ok(())
     }
 
-    /// Ends the statement. An exported stream belongs to its reader, so this method has no effect
-    /// on it.
+    /// Ends the statement. Has no effect after the stream was exported, because the stream then
+    /// belongs to its reader.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         self.connection.get().db(py)?;
         let stream = self.stream.lock(py)?.take();
@@ -207,7 +209,8 @@ impl ArrowStream {
         self.seen.n_rows.load(Relaxed)
     }
 
-    /// The exception if the stream failed (its reader gets only the message); ``None`` otherwise.
+    /// The exception if the stream failed, otherwise ``None``. The reader of the stream receives
+    /// only its message.
     #[getter]
     fn error(&self, py: Python<'_>) -> Option<PyErr> {
         let failure = self.seen.failure.lock();

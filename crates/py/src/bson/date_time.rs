@@ -9,8 +9,8 @@ use pyo3::types::{
 
 use crate::raw::temporal;
 
-/// Converts midnight (UTC) of a date to milliseconds since 1970. Python's dates are in the years 1
-/// to 9999, so the result fits 64 bits.
+/// Converts a date, at midnight UTC, to milliseconds since 1970. The result always fits into 64
+/// bits, because Python's dates are limited to the years 1 to 9999.
 fn midnight_ms(day: &impl PyDateAccess) -> PyResult<i64> {
     let day = Date {
         year: day.get_year(),
@@ -41,7 +41,7 @@ pub(crate) fn unix_ms(at: &Bound<'_, PyDateTime>) -> PyResult<i64> {
     Ok(us.div_euclid(1000))
 }
 
-/// Converts midnight (UTC) of a date to milliseconds since 1970.
+/// Converts a date, at midnight UTC, to milliseconds since 1970.
 pub(crate) fn unix_ms_of_date(day: &Bound<'_, PyDate>) -> PyResult<i64> {
     midnight_ms(day)
 }

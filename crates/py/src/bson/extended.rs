@@ -1,5 +1,5 @@
-//! `to_json`, `from_json` and `validate` of `onecopy.bson`: BSON to Extended JSON and back without
-//! Python objects, and validation.
+//! `to_json`, `from_json` and `validate` of `onecopy.bson`: convert BSON to Extended JSON and back
+//! without creating Python objects, and validate BSON.
 
 use onecopy_text::{ByteSink, Chunk, Policy, Stage, Tally, Units};
 use onecopy_wire::bson::extended::{
@@ -34,10 +34,12 @@ pub(super) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     function::add::<FromJsonLines>(module)
 }
 
-/// The least size in bytes from which a `bytes`, which cannot change, is converted without the GIL.
+/// A `bytes` object of at least this size, in bytes, is converted with the GIL released. This is
+/// safe because a `bytes` object never changes.
 const DETACHED_BYTES: usize = 64 << 10;
 
-/// The number of bytes by which a result's initial capacity exceeds its estimated size.
+/// The number of bytes that are added to the estimated size of a result to obtain its initial
+/// capacity.
 const LEAST_BYTES: usize = 256;
 
 struct Validate;
@@ -294,7 +296,7 @@ fn from_json_options(args: &Args<'_, '_>) -> PyResult<FromJson> {
     Ok(options)
 }
 
-/// Calls `work` with the bytes of `object`, without the GIL if they are a long `bytes` object.
+/// Calls `work` with the bytes of `object`; releases the GIL for a `bytes` of [`DETACHED_BYTES`].
 fn with_bytes<'py, R: Send>(
     py: Python<'py>,
     object: Borrowed<'_, 'py, PyAny>,
@@ -310,7 +312,8 @@ fn with_bytes<'py, R: Send>(
     }
 }
 
-/// An error in one of several documents. `later_by` adds the size of the documents before it.
+/// An error whose offset can be shifted. If it occurred in a later document of several, `later_by`
+/// adds the size of the documents before that one.
 trait Later: From<ReadError> {
     fn later_by(self, n_bytes: usize) -> Self;
 }
@@ -363,7 +366,7 @@ fn one<E: From<ReadError>, F: Into<E>>(
     Ok(())
 }
 
-/// Calls `work` for each of the documents that `bytes` contains, one after the other.
+/// Calls `work` for each of the consecutive documents in `bytes`.
 fn each<E: Later, F: Into<E>>(
     bytes: &[u8],
     mut work: impl FnMut(&[u8]) -> Result<usize, F>,
@@ -375,8 +378,8 @@ fn each<E: Later, F: Into<E>>(
     Ok(())
 }
 
-/// Returns the initial capacity of the JSON for `n_read` bytes of BSON: a quarter more, and a
-/// reserve.
+/// Returns the initial capacity, in bytes, for converting `n_read` bytes of BSON to JSON: the input
+/// size plus a quarter, plus [`LEAST_BYTES`].
 fn likely_bytes(n_read: usize) -> usize {
     n_read + n_read / 4 + LEAST_BYTES
 }
@@ -400,7 +403,8 @@ fn made<'py>(
     }
 }
 
-/// Returns the chunk as a `bytes` object, and counts the converted bytes in `onecopy.ledger`.
+/// Returns the chunk as a `bytes` object, and adds the `n_read` converted bytes to
+/// `onecopy.ledger`.
 fn finish(py: Python<'_>, mut chunk: Chunk, n_read: usize) -> PyResult<Bound<'_, PyAny>> {
     if ledger::is_kept() {
         let mut tally = Tally::default();
@@ -411,7 +415,8 @@ fn finish(py: Python<'_>, mut chunk: Chunk, n_read: usize) -> PyResult<Bound<'_,
     Ok(BytesMemory::finish(py, chunk)?.into_any())
 }
 
-/// Converts Extended JSON to BSON: one document, or any number of documents if `all` is `true`.
+/// Converts Extended JSON to BSON: exactly one document, or any number of documents if `all` is
+/// `true`.
 fn from_text<'py>(py: Python<'py>, args: &Args<'_, 'py>, all: bool) -> PyResult<Bound<'py, PyAny>> {
     let options = from_json_options(args)?;
     let data = args.required(0);
@@ -484,7 +489,7 @@ fn documents(
     }
 }
 
-/// Returns the number of code units at the start of the text that are JSON's white space.
+/// Returns the number of JSON white space characters at the start of the text.
 fn blank(units: Units<'_>) -> usize {
     let is_blank = |unit: u32| matches!(unit, 0x20 | 0x0A | 0x0D | 0x09);
     match units {

@@ -23,7 +23,7 @@ pub(crate) const ID_BYTES: usize = 12;
 /// other types.
 ///
 /// Equality and order are those of pymongo's `ObjectId`, also between an `ObjectId` of onecopy and
-/// one of pymongo. All ids of a process use one counter, so that no id is made twice. A forked
+/// one of pymongo. All ids of a process use one counter, so that no two ids are equal. A forked
 /// child draws new random bytes.
 ///
 /// >>> from onecopy.bson import ObjectId
@@ -33,7 +33,7 @@ pub(crate) const ID_BYTES: usize = 12;
 pub(crate) struct ObjectId([u8; ID_BYTES]);
 
 impl ObjectId {
-    /// The number of bytes of an `ObjectId`, for code that knows only the class.
+    /// The number of bytes of an `ObjectId`, as an associated constant.
     pub(crate) const N_BYTES: usize = ID_BYTES;
 
     /// Returns the twelve bytes of the id.
@@ -61,11 +61,12 @@ impl ObjectId {
     }
 }
 
-/// Returns two fields of a new ObjectId: the five random bytes that all ObjectIds of this process
-/// contain, and the next number of the counter.
+/// Returns two fields of a new `ObjectId`: the five random bytes, which are the same for all ids of
+/// this process, and the next number of the counter.
 fn own_bytes(py: Python<'_>) -> PyResult<([u8; 5], u32)> {
-    /// The random bytes of this process, and the value that `process::generation` had when they
-    /// were drawn. A forked child has another value, and therefore draws new bytes.
+    /// The random bytes of this process, and the value of `process::generation` at the time they
+    /// were generated. A forked child has a different generation, and therefore generates new
+    /// bytes.
     static RANDOM: Mutex<Option<(u32, [u8; 5])>> = Mutex::new(None);
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let this = process::generation();

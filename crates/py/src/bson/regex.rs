@@ -1,6 +1,7 @@
-//! The options of BSON regular expressions and the flags of Python's `re`.
+//! Maps the options of BSON regular expressions to the flags of Python's `re`.
 
-/// The flags of Python's `re`, each with the option letter of a BSON regular expression.
+/// The flags of Python's `re`, each with the corresponding option letter of a BSON regular
+/// expression.
 pub(super) const REGEX_FLAGS: [(u32, u8); 6] = [
     (2, b'i'),
     (4, b'l'),

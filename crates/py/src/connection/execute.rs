@@ -18,13 +18,13 @@ use crate::pending::PendingCall;
 use crate::raw::{gil, interrupt, process};
 use crate::{errors, parameters};
 
-/// The settings of a cursor for its next statement: the time limit, the declared parameter types,
-/// and the way in which long values are read.
+/// A cursor's settings for its next statement: the time limit, the declared parameter types, and
+/// the way in which long values are read.
 pub(crate) struct Said {
     pub(crate) limit: Option<Duration>,
     pub(crate) declared: Vec<Option<Declared>>,
-    /// `true` if long values are deferred, so that each is read in parts when the caller requests
-    /// it.
+    /// `true` if long values are deferred: they are omitted from the rows, and the caller reads
+    /// each of them in parts.
     pub(crate) row_by_row: bool,
 }
 
@@ -43,8 +43,8 @@ impl Connection {
         Ok(self.db.as_deref().expect("it is taken only in `drop`"))
     }
 
-    /// Returns the database connection as [`Connection::db`] does, but as an `Arc`, for a call that
-    /// runs longer than this object is borrowed.
+    /// Returns the database connection like [`Connection::db`], but as an `Arc`, for a call that
+    /// must not borrow this object.
     pub(super) fn shared_db(&self, py: Python<'_>) -> PyResult<Arc<db::Connection>> {
         self.db(py)?;
         Ok(Arc::clone(self.db.as_ref().expect("`db` has found it")))
@@ -66,18 +66,18 @@ impl Connection {
         self.policy
     }
 
-    /// Returns the row factory of the connection, which is the initial one of new cursors.
+    /// Returns the row factory of the connection. New cursors start with it.
     pub(crate) fn row_factory(&self, py: Python<'_>) -> Option<Py<PyAny>> {
         let factory = gil::lock(py, &self.row_factory);
         factory.as_ref().map(|f| f.clone_ref(py))
     }
 
-    /// Returns the dict from a column type to the function that converts the values of this type.
+    /// Returns a dict that maps each column type to the function that converts its values.
     pub(crate) fn converters<'py>(&self, py: Python<'py>) -> &Bound<'py, PyDict> {
         self.converters.bind(py)
     }
 
-    /// Calls a function of the database connection with the GIL released; Ctrl-C cancels it.
+    /// Runs `call`, which uses the database connection, with the GIL released. Ctrl-C cancels it.
     pub(super) fn call<T: Send>(
         &self,
         py: Python<'_>,
@@ -86,8 +86,8 @@ impl Connection {
         self.call_within(py, None, call)
     }
 
-    /// Calls a function of the database connection with the GIL released. Ctrl-C cancels the call.
-    /// The call is also cancelled when it has run for `limit`.
+    /// Runs `call`, which uses the database connection, with the GIL released. The call is
+    /// cancelled by Ctrl-C, and when it has run for `limit`.
     pub(crate) fn call_within<T: Send>(
         &self,
         py: Python<'_>,
@@ -140,8 +140,8 @@ impl Connection {
         })
     }
 
-    /// Creates a `PendingCall`, by which an event loop runs `call`, a function of the database
-    /// connection.
+    /// Creates a `PendingCall` for `call`, which uses the database connection. An event loop runs
+    /// it.
     pub(crate) fn begin<T: Send + 'static>(
         &self,
         py: Python<'_>,

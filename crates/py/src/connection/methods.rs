@@ -69,8 +69,8 @@ impl Connection {
         self.call(py, db::Connection::rollback)
     }
 
-    /// Returns `true` if calls of this database can be suspended where they would wait, so that
-    /// `onecopy.aio` runs them without a thread.
+    /// `True` if calls to this database can be suspended instead of blocking, so that `onecopy.aio`
+    /// runs them without a thread.
     #[getter]
     fn _suspends(&self, py: Python<'_>) -> PyResult<bool> {
         Ok(self.db(py)?.suspends())
@@ -93,7 +93,7 @@ impl Connection {
         self.begin(py, None, set, |py, ()| Ok(py.None()))
     }
 
-    /// Closes the connection, and rolls back an open transaction. Closing twice is not an error.
+    /// Rolls back an open transaction, and closes the connection. Closing twice is not an error.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         if self.is_returned.load(Ordering::SeqCst) {
             return Ok(());
@@ -102,7 +102,7 @@ impl Connection {
     }
 
     /// Returns a new `Connection` object for the same database connection, with the settings of
-    /// this object. Afterwards, this object and its cursors raise an error if they are used. `Pool`
+    /// this object. Afterwards, every use of this object or of its cursors raises an error. `Pool`
     /// calls this method.
     fn _renewed(&self, py: Python<'_>) -> PyResult<Connection> {
         self.db(py)?;
@@ -159,8 +159,8 @@ impl Connection {
     }
 
     /// A dict from the name of a column type in lower case (``"jsonb"``), or from a type code
-    /// (``"decimal"``), to a function that converts the column's values. NULL remains ``None``. A
-    /// function in `Cursor.converters` has precedence.
+    /// (``"decimal"``), to a function that converts the values of such columns. NULL remains
+    /// ``None``. A function in `Cursor.converters` takes precedence.
     #[getter(converters)]
     fn converters_of(&self, py: Python<'_>) -> Py<PyDict> {
         self.converters.clone_ref(py)
@@ -219,7 +219,7 @@ impl Connection {
         })
     }
 
-    /// ``True`` if each statement is its own transaction.
+    /// ``True`` if autocommit is on, so that each statement is its own transaction.
     #[getter]
     fn autocommit(&self, py: Python<'_>) -> PyResult<bool> {
         let db = self.db(py)?;
@@ -238,10 +238,10 @@ impl Connection {
             || self.db.as_deref().is_none_or(db::Connection::is_closed)
     }
 
-    /// ``True`` if the connection can be used: it was not closed, no call has found it lost, and it
-    /// was opened in this process. If it is ``False``, open a new connection. Nothing is sent to
-    /// the server: if the server has ended the connection since the last call, the next call
-    /// detects that.
+    /// ``True`` if the connection can be used: it is not closed, no call has detected that it is
+    /// lost, and it was opened in this process. If it is ``False``, open a new connection. The
+    /// check sends nothing to the server. If the server has closed the connection since the last
+    /// call, only the next call detects it.
     ///
     /// >>> con = onecopy.connect("sqlite::memory:")
     /// >>> con.usable

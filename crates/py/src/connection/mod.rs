@@ -37,8 +37,8 @@ pub(crate) use sqlite::Blob;
 /// A connection to a database (PEP 249).
 ///
 /// As a context manager it commits when the block ends, and rolls back when the block raises an
-/// exception; the connection remains open. Threads may share a connection: each call waits until
-/// the calls of other threads have ended. In a forked child every use raises `InterfaceError`.
+/// exception; the connection remains open. Threads may share a connection. Their calls run one
+/// after another. In a forked child every use raises `InterfaceError`.
 ///
 /// >>> con = onecopy.connect("sqlite::memory:")
 /// >>> with con:
@@ -50,10 +50,11 @@ pub(crate) use sqlite::Blob;
 pub(crate) struct Connection {
     /// The database connection; `None` only during `drop`.
     db: Option<Arc<db::Connection>>,
-    /// `true` after the connection was returned to its pool: another `Connection` object now uses
-    /// the database connection.
+    /// `true` after the connection was returned to its pool. From then on, another `Connection`
+    /// object uses the database connection.
     is_returned: AtomicBool,
-    /// The names and versions of the database and its driver, for `repr`; without a password.
+    /// The names and versions of the database and of its driver, as shown by `repr`. Never contains
+    /// a password.
     about: String,
     policy: Policy,
     generation: u32,
@@ -61,7 +62,7 @@ pub(crate) struct Connection {
     adapters: Py<PyDict>,
     converters: Py<PyDict>,
     row_factory: Mutex<Option<Py<PyAny>>>,
-    /// The value of `query_timeout`: the initial time limit of cursors that are created afterwards.
+    /// The value of `query_timeout`, which is the initial time limit of new cursors.
     pub(crate) limit: TimeLimit,
     names: Names,
 }

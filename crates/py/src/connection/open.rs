@@ -1,4 +1,4 @@
-//! `onecopy.connect`: opens a connection with the options of the caller.
+//! `onecopy.connect`: opens a connection with the caller's options.
 
 use std::ffi::CString;
 use std::sync::atomic::AtomicBool;
@@ -41,9 +41,9 @@ fn json_elements<'py>(loads: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyCFunct
     })
 }
 
-/// Defines a Python function with the arguments of `connect`, and passes them to `$run` as
-/// [`ConnectKeywords`]. A macro repeats the signature, because PyO3 takes keywords only from a
-/// signature.
+/// Defines a Python function that has the arguments of `connect` and passes them to `$run` as
+/// [`ConnectKeywords`]. A macro is used because PyO3 requires each function to list its keywords in
+/// a signature.
 macro_rules! with_connect_keywords {
     ($(#[$doc:meta])* fn $name:ident() -> $result:ty = $run:expr) => {
         $(#[$doc])*
@@ -93,20 +93,20 @@ with_connect_keywords! {
     /// Opens a connection to a database.
     ///
     /// Args:
-    ///     target: a ``sqlite:`` or ``postgresql://`` URL, an ODBC connection string, ``DSN=name``, or
-    ///         an ``odbc+postgresql://``, ``mysql://`` or ``mssql://`` URL, which goes to the ODBC
-    ///         driver found on this machine.
+    ///     target: a ``sqlite:`` or ``postgresql://`` URL, an ODBC connection string, ``DSN=name``,
+    ///         or an ``odbc+postgresql://``, ``mysql://`` or ``mssql://`` URL, which selects an
+    ///         ODBC driver that is installed on this machine.
     ///     read_only: ``True`` to open the database read-only; through ODBC, in a transaction that
     ///         is always rolled back.
     ///     autocommit: ``True`` if each statement is its own transaction.
     ///     connect_timeout: the largest time for connecting, in seconds, above 0.
-    ///     errors: malformed text in a cell is a `DataError` (``"strict"``) or read with U+FFFD
-    ///         (``"replace"``).
+    ///     errors: the treatment of malformed text in a cell. ``"strict"`` raises a `DataError`,
+    ///         ``"replace"`` replaces the malformed parts with U+FFFD.
     ///     row_factory: a function that makes the row objects, which are tuples by default: see
     ///         `Connection.row_factory`.
-    ///     zero_dates: ``0000-00-00`` of MariaDB and MySQL is ``None`` (``"null"``), a `DataError`
-    ///         (``"error"``) or a ``str`` (``"text"``); a zero month or day is refused except with
-    ///         ``"text"``.
+    ///     zero_dates: the treatment of ``0000-00-00`` of MariaDB and MySQL: ``None`` (``"null"``),
+    ///         a `DataError` (``"error"``) or a ``str`` (``"text"``). A date in which only the
+    ///         month or day is zero is an error except with ``"text"``.
     ///     query_timeout: the time limit of a statement in seconds: see `Connection.query_timeout`.
     ///     stream: ``True``: rows are returned as they are read (a `NotSupportedError` if the
     ///         driver cannot); ``False``: the whole result is read before its first row is
@@ -172,7 +172,7 @@ fn begin(_py: Python<'_>, attempt: Attempt) -> PyResult<Option<PendingCall>> {
     PendingCall::new(None, handle, open, make_result).map(Some)
 }
 
-/// The keyword arguments of `connect`, before they are checked.
+/// The keyword arguments of `connect`, not yet validated.
 struct ConnectKeywords<'a> {
     read_only: bool,
     autocommit: bool,
@@ -188,7 +188,7 @@ struct ConnectKeywords<'a> {
     prepare: &'a str,
 }
 
-/// The checked arguments of a `connect` call, and the handle that cancels it.
+/// The validated arguments of a `connect` call, and the handle that cancels the call.
 struct Attempt {
     target: String,
     options: ConnectOptions,
@@ -196,7 +196,7 @@ struct Attempt {
     settings: Settings,
 }
 
-/// The settings for the new `Connection` object, which are not passed to the driver.
+/// The settings that only the new `Connection` object uses; they are not passed to the driver.
 struct Settings {
     policy: Policy,
     converters: Py<PyDict>,
@@ -204,7 +204,7 @@ struct Settings {
     limit: TimeLimit,
 }
 
-/// A connection that was opened: its description, the faults of its driver, and its names.
+/// A new connection with its description, the known faults of its driver, and its names.
 type Opened = (String, Vec<String>, Names, db::Connection);
 
 fn open(
@@ -217,10 +217,10 @@ fn open(
 }
 
 impl Attempt {
-    /// Checks the keywords.
+    /// Validates the keywords.
     ///
     /// # Errors
-    /// `ValueError` if a keyword has a value that it does not accept.
+    /// `ValueError` if the value of a keyword is not accepted.
     fn new(
         py: Python<'_>,
         target: &Bound<'_, PyString>,

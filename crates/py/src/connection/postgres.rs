@@ -1,4 +1,4 @@
-//! Methods of `Connection` for PostgreSQL only.
+//! Methods of `Connection` that only PostgreSQL supports.
 
 use std::time::Duration;
 
@@ -45,13 +45,13 @@ impl Notification {
 
 #[pymethods]
 impl Connection {
-    /// Returns the notifications that have arrived since the last call (PostgreSQL without an ODBC
-    /// driver). The connection receives notifications on the channels for which it has executed
-    /// ``LISTEN``, outside of a transaction or in one that was committed.
+    /// Returns the notifications that have arrived since the last call. Requires PostgreSQL without
+    /// an ODBC driver. The connection receives the notifications of each channel for which it has
+    /// executed ``LISTEN``, outside of a transaction or in a committed one.
     ///
     /// Args:
-    ///     timeout: seconds to wait for the first notification, 0 for none. Other calls of the
-    ///         connection wait meanwhile.
+    ///     timeout: how long to wait for the first notification, in seconds; 0 to return
+    ///         immediately. During this time, other calls on the connection block.
     ///
     /// Raises:
     ///     NotSupportedError: the database is not PostgreSQL, or is accessed through ODBC.
@@ -75,8 +75,8 @@ impl Connection {
     }
 }
 
-/// Converts seconds to the time for which `notifications` waits; an error if they are negative or
-/// out of range.
+/// Converts the argument `timeout` from seconds to a `Duration`; an error if it is negative or out
+/// of range.
 fn wait_of(timeout: f64) -> PyResult<Duration> {
     Duration::try_from_secs_f64(timeout)
         .ok()

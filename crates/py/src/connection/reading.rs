@@ -1,4 +1,5 @@
-//! Calls that read rows of parameters, or other data, from Python objects while they run.
+//! Calls to the database that read their input (rows of parameters or other data) from Python
+//! objects while they run.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -27,9 +28,9 @@ pub(crate) trait ReadingCall: Send {
     /// Executes the call, with the GIL released.
     fn execute(&mut self, db: &db::Connection) -> Result<Changes, Error>;
 
-    /// Returns the exception because of which the data ended early; `None` if the data was read to
-    /// its end. This exception has precedence over the result of the call. The function is called
-    /// once, after [`ReadingCall::execute`].
+    /// Returns the exception that stopped the reading of the input; `None` if all input was read.
+    /// This exception takes precedence over the result of the call. The function is called once,
+    /// after [`ReadingCall::execute`].
     fn failure(&mut self) -> Option<PyErr>;
 }
 
@@ -42,9 +43,9 @@ pub(crate) enum Changes {
     Rows(Box<db::Statement>),
 }
 
-/// Rows of parameters that are created while the database executes the statement for them.
+/// An iterator that creates rows of parameters while the database executes the statement for them.
 trait RowsOfParameters: Iterator<Item = Result<Vec<Value>, Error>> + Send {
-    /// Returns the Python exception that ended the rows early; `None` if there was none. It is
+    /// Returns the Python exception that ended the iteration early; `None` if there was none. It is
     /// called after the last row was read.
     fn failure(&mut self) -> Option<PyErr> {
         None
@@ -61,7 +62,7 @@ impl RowsOfParameters for ColumnRows {}
 
 /// Rows of parameters that are read from another library's Arrow stream.
 struct ArrowRows {
-    /// The rows; `None` after the call of [`RowsOfParameters::failure`].
+    /// The iterator over the rows; `None` after [`RowsOfParameters::failure`] was called.
     rows: Option<BatchRows<NextBatch>>,
     ledger: Ledger,
 }
@@ -97,7 +98,7 @@ impl RowsOfParameters for ArrowRows {
     }
 }
 
-/// The call that executes a statement, or an INSERT into a table, for many rows of parameters.
+/// A call that executes a statement, or inserts into a table, for many rows of parameters.
 struct ManyRows<R> {
     into: Destination,
     returns_rows: bool,
@@ -133,8 +134,8 @@ impl Connection {
         call.failure().map_or(done, Err)
     }
 
-    /// Creates a `PendingCall`, by which an event loop runs `call`. The Python objects are read on
-    /// the thread of the event loop, outside of the task that is suspended: see `pending.rs`.
+    /// Creates a `PendingCall`, with which an event loop runs `call`. The Python objects are read
+    /// on the thread of the event loop, outside of the task that is suspended: see `pending.rs`.
     pub(crate) fn begin_reading(
         &self,
         py: Python<'_>,

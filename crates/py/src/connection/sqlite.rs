@@ -1,4 +1,4 @@
-//! Methods of `Connection` for SQLite only: functions and collations in Python, backups,
+//! Methods of `Connection` that only SQLite supports: functions and collations in Python, backups,
 //! incremental BLOBs.
 
 use std::cmp::Ordering;
@@ -27,15 +27,17 @@ impl Connection {
     /// Creates a function that SQL can call, on a connection to SQLite.
     ///
     /// The function is called with SQLite's types (``None``, `int`, `float`, `str`, `bytes`) and
-    /// returns a value that can be a parameter. It runs on the thread that executes or fetches, and
-    /// must not use this connection. An exception in it ends the statement with an
-    /// `OperationalError` that names the function and the exception.
+    /// returns a value of a type that is accepted as a parameter. It runs on the thread that
+    /// executes the statement or fetches its rows, and must not use this connection. An exception
+    /// in it ends the statement with an `OperationalError` that names the function and the
+    /// exception.
     ///
     /// Args:
     ///     name: the function's name in SQL.
     ///     narg: the number of arguments; -1 for any number.
     ///     func: the Python function; ``None`` removes the SQL function.
-    ///     deterministic: the result depends only on the arguments, so that an index may use it.
+    ///     deterministic: ``True`` if the result depends only on the arguments. Only then may an
+    ///         index use the function.
     ///
     /// Raises:
     ///     NotSupportedError: the database is not SQLite.
@@ -130,14 +132,14 @@ impl Connection {
         })
     }
 
-    /// Creates a collation, which defines an order of texts, on a connection to SQLite.
+    /// Creates a collation, which defines the order of strings, on a connection to SQLite.
     ///
     /// Args:
     ///     name: the collation's name in SQL.
     ///     callable: a function of two `str` that returns a negative number, 0 or a positive
     ///         number; ``None`` removes the collation. If it raises an exception,
-    ///         `sys.unraisablehook` reports the exception, and the texts are ordered by their code
-    ///         points.
+    ///         `sys.unraisablehook` reports the exception, and the two strings are compared by
+    ///         their code points.
     ///
     /// Raises:
     ///     NotSupportedError: the database is not SQLite.
@@ -259,7 +261,7 @@ impl Connection {
     ///     table: the name of the table.
     ///     column: the name of the column.
     ///     row: the row id (``rowid``) of the row.
-    ///     read_only: ``True`` if the value is only read.
+    ///     read_only: ``True`` to open the value for reading only.
     ///     name: the database: ``"main"``, ``"temp"`` or the name of an attached one.
     ///
     /// Returns:
@@ -297,7 +299,8 @@ impl Connection {
         })
     }
 
-    /// The number of rows inserted, changed and deleted since the connection to SQLite was opened.
+    /// The total number of rows that have been inserted, changed or deleted since the connection to
+    /// SQLite was opened.
     ///
     /// Raises:
     ///     NotSupportedError: the database is not SQLite.
@@ -306,19 +309,20 @@ impl Connection {
         self.call(py, |db| db.sqlite()?.total_changes())
     }
 
-    /// Cancels the statement that runs on this connection, as `cancel` does. The method has this
-    /// name in Python's `sqlite3` too.
+    /// Cancels the statement that runs on this connection. Equivalent to `cancel`; the name is that
+    /// of the method in Python's `sqlite3`.
     fn interrupt(&self, py: Python<'_>) -> PyResult<()> {
         self.cancel(py)
     }
 }
 
-/// A value in a table of SQLite that is read and written in place, at a position as in a file.
+/// A BLOB or text value in an SQLite table that is read and written in place, with a position like
+/// that of a file.
 ///
 /// A `Blob` is closed by the end of a ``with`` block, by `close`, or when its connection is closed.
 #[pyclass(frozen, module = "onecopy")]
 pub(crate) struct Blob {
-    /// The BLOB or text that is open; `None` only during `drop`.
+    /// The open BLOB or text; `None` only during `drop`.
     blob: Option<sqlite::Blob>,
     at: AtomicUsize,
 }
@@ -452,7 +456,7 @@ fn check_callable(func: &Bound<'_, PyAny>) -> PyResult<()> {
 }
 
 /// Runs `work`, which calls a Python function, with the GIL held. `label` is the function's name in
-/// SQL, for error messages.
+/// SQL, which error messages contain.
 fn run<T>(label: &str, work: impl FnOnce(Python<'_>) -> PyResult<T>) -> Result<T, String> {
     gil::attach(|py| {
         work(py).map_err(|e| {

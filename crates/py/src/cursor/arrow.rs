@@ -1,4 +1,4 @@
-//! Methods of `Cursor` for Arrow: rows as batches and as columns, and batches as parameters.
+//! Methods of `Cursor` for Arrow: they return rows as batches or columns, and insert batches.
 
 use onecopy_rows::arrow::ArrowOptions;
 use pyo3::prelude::*;
@@ -21,10 +21,10 @@ impl Cursor {
     ///         cursor of another connection.
     ///
     /// Raises:
-    ///     Error: as for `executemany`; ``error.row`` is the index, from 0, of the stream's row
-    ///         that failed. The rows before it were inserted in the transaction.
+    ///     Error: as for `executemany`; ``error.row`` is the index, from 0, of the row that failed.
+    ///         The rows before it have been inserted in the transaction, which remains open.
     ///     NotSupportedError: a column has a type without an equivalent in SQL (a list, a struct).
-    /// Copies: each text once; no Python object is created for a value.
+    /// Copies: each string is copied once; no Python object is created for a value.
     ///
     /// >>> con = onecopy.connect("sqlite::memory:")
     /// >>> cur = con.execute("create table city (id integer, name text)")
@@ -55,7 +55,7 @@ impl Cursor {
 
     /// Returns up to ``size`` rows, or all remaining rows, as a list of columns. A column of
     /// numbers, booleans or timestamps is a `Column`, whose memory is writable and can be shared
-    /// with NumPy; any other column is a list of values as in `fetchall`. After the last row the
+    /// with NumPy; any other column is a list of values as in `fetchall`. If no rows are left, the
     /// columns are empty. Row factories and converters are not applied.
     ///
     /// Raises:
@@ -64,7 +64,7 @@ impl Cursor {
     ///     DataError: as for `fetchone`; for SQLite also if a column of numbers contains a value
     ///         that is not a number.
     ///
-    /// Copies: each text once, into its ``str``.
+    /// Copies: each string is copied once, into its ``str``.
     ///
     /// >>> cur = onecopy.connect("sqlite::memory:").execute("select 1 as id, 'Zoë' as name union all select 2, null")
     /// >>> id, name = cur.fetch_columns()
@@ -76,7 +76,7 @@ impl Cursor {
     }
 
     /// Returns the rows as a stream of Arrow batches, for any library that reads Arrow. The cursor
-    /// itself is also such a stream, with the default options.
+    /// itself can also be passed to such a library, and is then read with the default options.
     ///
     /// Args:
     ///     batch_bytes: the approximate size of a batch in bytes; 4 MiB by default.
@@ -86,7 +86,7 @@ impl Cursor {
     /// Raises:
     ///     ProgrammingError: rows were fetched already, or a name is not the name of a column.
     ///
-    /// Copies: each text once, into the batch.
+    /// Copies: each string is copied once, into the batch.
     ///
     /// >>> stream = onecopy.connect("sqlite::memory:").execute("select 1 as id").arrow(types={"id": "int32"})
     /// >>> hasattr(stream, "__arrow_c_stream__")
@@ -101,9 +101,9 @@ impl Cursor {
         self.batches(py, &arrow::options(batch_bytes, types)?)
     }
 
-    /// Returns the rows as a stream of Arrow batches in a capsule; pyarrow, polars, pandas and
-    /// duckdb call this method. It consumes the rows. The statement ends when the reader releases
-    /// the stream.
+    /// Returns a capsule with the rows as a stream of Arrow batches; pyarrow, polars, pandas and
+    /// duckdb call this method. The cursor then has no rows left. The statement ends when the
+    /// reader releases the stream.
     ///
     /// Args:
     ///     requested_schema: a capsule with the schema that the reader prefers; see `ArrowStream`.
@@ -125,8 +125,8 @@ impl Cursor {
         }
     }
 
-    /// Returns the columns' names and types in a capsule, for readers that request them before the
-    /// rows. After this call, the rows can only be read as an Arrow stream.
+    /// Returns a capsule with the names and types of the columns, for readers that request them
+    /// before the rows. After this call, the rows can only be read as an Arrow stream.
     ///
     /// Source: Arrow's PyCapsule interface.
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use super::Cursor;
 use crate::stream::RowStream;
 
-/// The size of an empty BSON document, in bytes.
+/// The size of an empty BSON document in bytes, which is the least value of `max_bytes`.
 const LEAST_BYTES: usize = 5;
 
 #[pymethods]
@@ -19,10 +19,10 @@ impl Cursor {
     /// chunk contains only complete documents. The media type is ``application/bson``.
     ///
     /// Args:
-    ///     decimals: decimals, money and unsigned integers from 2**63 on become Decimal128
-    ///         (``"decimal128"``) or text (``"text"``).
-    ///     datetimes: dates and timestamps become datetimes in UTC (``"datetime"``), rounded down
-    ///         to milliseconds, or text as in JSON (``"text"``).
+    ///     decimals: the BSON type for decimals, money and unsigned integers from 2**63 on:
+    ///         Decimal128 (``"decimal128"``) or string (``"text"``).
+    ///     datetimes: the BSON type for dates and timestamps: datetime in UTC (``"datetime"``),
+    ///         rounded down to milliseconds, or a string as in JSON (``"text"``).
     ///     max_bytes: the largest size of a document, in bytes; MongoDB accepts 16 MiB. A whole row
     ///         has to fit into memory.
     ///
@@ -34,8 +34,8 @@ impl Cursor {
     ///     ValueError: an option has an unknown value, or ``max_bytes`` is not from 5 to
     ///         2147483647.
     ///
-    /// Copies: each text in UTF-8 is copied once, and every other cell is converted once, directly
-    /// into the chunk that is returned.
+    /// Copies: UTF-8 text is copied once, and every other cell is converted once, directly into the
+    /// chunk that is returned.
     ///
     /// >>> onecopy.connect("sqlite::memory:").execute("select 1 as id, 'Zoë' as name").bson().read()
     /// b'\x1c\x00\x00\x00\x10id\x00\x01\x00\x00\x00\x02name\x00\x05\x00\x00\x00Zo\xc3\xab\x00\x00'

@@ -1,4 +1,4 @@
-//! `Cursor.callproc`: calls stored procedures. The values of output parameters are read from the
+//! `Cursor.callproc`: calls stored procedures, and reads the values of output parameters from the
 //! last result.
 
 use pyo3::prelude::*;
@@ -9,12 +9,13 @@ use super::current_rows::{CursorState, Receiving};
 use crate::active_statement::Active;
 use crate::errors;
 
-/// The list that `callproc` returns. The values of output parameters replace its items at the
-/// indices `places`.
+/// The output parameters of a `callproc` call. `list` is the list that `callproc` returns. The
+/// values of the output parameters replace its items at the indices `places`.
 pub(super) struct Outputs {
     list: Py<PyList>,
     places: Vec<usize>,
-    /// The names of the output parameters. The last result is a row whose columns have these names.
+    /// The names of the output parameters. The last result has one row, whose columns have these
+    /// names.
     names: Vec<String>,
 }
 
@@ -29,8 +30,8 @@ impl Outputs {
 
 impl Cursor {
     /// If the current result is the row of output parameters, stores its values in the list that
-    /// `callproc` returned, and discards the result. Returns `true` if it was that row, and `None`
-    /// if rows have to be received first.
+    /// `callproc` returned, and discards the result. Returns `true` if it was that row, `false` if
+    /// it was not, and `None` if this is not known until further rows arrive.
     pub(super) fn settle(&self, py: Python<'_>, receiving: Receiving) -> PyResult<Option<bool>> {
         let mut state = self.state.lock(py)?;
         let Some(outputs) = state.outputs.take() else {
@@ -84,10 +85,10 @@ impl Cursor {
 
 #[pymethods]
 impl Cursor {
-    /// Declares that the last result of the executed statement is one row of output values with the
-    /// columns ``names``. The values replace the items of ``result``, the list that `callproc`
-    /// returns, at the indices ``places``: in `_settle` or `_settle_ready` if the first result is
-    /// this row, otherwise when `nextset` reaches it.
+    /// Announces that the last result of the executed statement will be one row of output values
+    /// with the columns ``names``. The values replace the items of ``result``, the list that
+    /// `callproc` returns, at the indices ``places``. `_settle` or `_settle_ready` replaces them if
+    /// the first result is this row; otherwise `nextset` does when it reaches the row.
     fn _expect_outputs(
         &self,
         py: Python<'_>,
@@ -116,13 +117,13 @@ impl Cursor {
     ///
     /// Args:
     ///     name: the procedure's name, with a schema if needed; quoted as in SQL if necessary.
-    ///     parameters: a value for each parameter; for parameters that are only output, any value,
+    ///     parameters: a value for each parameter; for parameters that are output only, any value,
     ///         such as ``None``.
     ///
     /// Returns:
-    ///     A ``list``. Results with rows are read by ``fetchall`` and `nextset`. If the database
-    ///     sends the output values after these results, they are in the list when `nextset` has
-    ///     passed the last result.
+    ///     A ``list``. Result sets of the procedure are read with ``fetchall`` and `nextset`. If
+    ///     the database sends the output values after these result sets, the list contains the
+    ///     values only after `nextset` has returned ``None``.
     ///
     /// Raises:
     ///     ProgrammingError: there is no such procedure, or it has more or fewer parameters.

@@ -1,4 +1,5 @@
-//! `Cursor.copy_in` and `Cursor.copy_out`: the statement COPY of PostgreSQL, with data in chunks.
+//! `Cursor.copy_in` and `Cursor.copy_out`: execute PostgreSQL's COPY statement, and transfer its
+//! data in chunks.
 
 use onecopy_rows as rows;
 use onecopy_rows::connect as db;
@@ -14,7 +15,7 @@ use crate::pending::PendingCall;
 use crate::raw::{buffer, gil, interrupt};
 use crate::{errors, parameters};
 
-/// The number of bytes that are read from a file at once.
+/// The number of bytes that one read from a file requests.
 const READ_BYTES: usize = 256 << 10;
 
 #[pymethods]
@@ -107,8 +108,8 @@ impl ReadingCall for CopyIn {
 
 /// An iterator over the chunks of bytes that `copy_in` sends.
 struct Chunks {
-    /// The caller's iterator of chunks. If it is `None`, `read` is the method of a file from which
-    /// the chunks are read.
+    /// The caller's iterator over the chunks. If it is `None`, the chunks are read with `read`, a
+    /// method of a file.
     iterator: Option<Py<PyIterator>>,
     read: Option<Py<PyAny>>,
     single: Option<Vec<u8>>,
@@ -176,7 +177,7 @@ impl Iterator for Chunks {
     }
 }
 
-/// An iterator over the bytes of a ``COPY … TO STDOUT``: see `Cursor.copy_out`.
+/// An iterator over the bytes that a ``COPY … TO STDOUT`` returns: see `Cursor.copy_out`.
 #[pyclass(frozen, module = "onecopy")]
 pub(crate) struct CopyOut {
     _connection: Py<Connection>,
@@ -211,8 +212,8 @@ impl CopyOut {
         Ok(chunk.map(|chunk| PyBytes::new(py, &chunk).unbind()))
     }
 
-    /// Starts `__next__`, and returns it as a `PendingCall`, which an event loop runs. The result
-    /// of the call is ``None`` after the last chunk.
+    /// Starts `__next__`, and returns it as a `PendingCall`, which an event loop runs. The call
+    /// returns ``None`` after the last chunk.
     fn _begin_next(slf: &Bound<'_, Self>) -> PyResult<PendingCall> {
         let py = slf.py();
         let mut copy = slf.get().copy.lock(py)?.take().ok_or_else(|| closed(py))?;
@@ -241,7 +242,7 @@ impl CopyOut {
         Ok(PyBytes::new(py, &all).unbind())
     }
 
-    /// The number of copied rows. It is -1 until the last chunk was read.
+    /// The number of copied rows; -1 until the last chunk has been read.
     #[getter]
     fn rowcount(&self, py: Python<'_>) -> PyResult<i64> {
         let mut copy = self.copy.lock(py)?;
@@ -264,7 +265,8 @@ impl CopyOut {
         PendingCall::new(None, cancel, close, |py, (), _| Ok(py.None())).map(Some)
     }
 
-    /// Ends the COPY, and discards the bytes that were not read. Closing twice is not an error.
+    /// Ends the COPY, and discards the bytes that have not been read. Closing twice is not an
+    /// error.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         let copy = self.copy.lock(py)?.take();
         drop(copy);

@@ -1,4 +1,5 @@
-//! `CursorState`: the current result of a cursor, and the rows that were converted in advance.
+//! `CursorState`: the current result of a cursor, and the tuples that were created before they were
+//! requested.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -20,26 +21,28 @@ use crate::row_maker::Maker;
 use crate::rows::PyRows;
 use crate::{errors, ledger};
 
-/// The state of a cursor: its current result, and the rows that were fetched in advance.
+/// The state of a cursor: its current result, and the tuples that were created before they were
+/// requested.
 #[derive(Default)]
 pub(super) struct CursorState {
     pub(super) closed: bool,
-    /// The statement that returns rows. `None` if the last statement returned no rows, or a stream
-    /// owns its rows.
+    /// The statement that returns rows. `None` if the last statement returned no rows, or if its
+    /// rows now belong to a stream.
     pub(super) active: Option<Active>,
     /// The Arrow stream that owns the rows, if a reader requested its schema before its rows.
     pub(super) stream: Option<Py<ArrowStream>>,
     pub(super) n_columns: usize,
     pub(super) schema: Schema,
-    /// The number of the current result, counted from 1 over all results of the cursor.
+    /// The number of the current result. The results of all statements of the cursor are counted,
+    /// starting with 1.
     pub(super) result: u64,
-    /// The output parameters of a procedure, until their row is received.
+    /// The output parameters of a procedure; `None` after their values have been received.
     pub(super) outputs: Option<Outputs>,
-    /// The indices (from 0) of the columns that `defer` omits from rows, and that are read in
+    /// The indices (from 0) of the columns that `defer` omits from rows. Their values are read in
     /// parts.
     pub(super) deferred: Vec<usize>,
-    /// A row of which values in deferred columns were opened with `open_text` or `open_binary`. The
-    /// first item is the number of the row. The second contains the indices of the opened columns,
+    /// The row whose deferred values were opened most recently with `open_text` or `open_binary`.
+    /// The first item is the number of the row. The second lists the indices of the opened columns,
     /// in the order in which they were opened.
     pub(super) opened: (usize, Vec<usize>),
     /// The value of `description`; `None` before its first access.
@@ -53,13 +56,13 @@ pub(super) struct CursorState {
     /// The warnings and notices that the database sent during the last call, as items of
     /// `messages`.
     pub(super) messages: Vec<Py<PyAny>>,
-    /// Tuples that were created in advance, for `fetchone` and iteration, and were not returned
-    /// yet.
+    /// Tuples that were created in advance, for `fetchone` and iteration, and have not been
+    /// returned yet.
     pub(super) ready: std::vec::IntoIter<Py<PyTuple>>,
-    /// The number of rows to create in advance next time. It is 1 at first, so that the first row
-    /// is returned immediately; then it is 16, and then [`AHEAD_ROWS`].
+    /// The number of rows that are created in advance next time. It is 1 at first, so that the
+    /// first row is returned immediately; then it is 16, and then [`AHEAD_ROWS`].
     pub(super) ahead: usize,
-    /// An error that is raised when all rows in `ready` were returned.
+    /// An error that is raised after all rows in `ready` have been returned.
     pub(super) failure: Option<PyErr>,
 }
 
@@ -120,8 +123,8 @@ impl Cursor {
         Ok(())
     }
 
-    /// Passes up to `limit` rows to `take`, in batches. If an error occurs, the rows before the
-    /// error are passed first.
+    /// Passes up to `limit` rows to `take`, in batches. If an error occurs, the rows before it are
+    /// passed first.
     pub(super) fn pull<'py>(
         &self,
         py: Python<'py>,
@@ -244,8 +247,8 @@ impl Cursor {
         Ok(rows.unbind())
     }
 
-    /// Returns up to `limit` rows as a list of columns. After an error, no further rows can be
-    /// fetched, because a result with missing rows must not look complete.
+    /// Returns up to `limit` rows as a list of columns. After an error, each further fetch fails,
+    /// because the rows of the failed fetch are lost and the result must not look complete.
     pub(super) fn columns(&self, py: Python<'_>, limit: usize) -> PyResult<Py<PyList>> {
         let mut state = self.with_rows(py)?;
         let schema = state.schema.clone();
@@ -254,8 +257,9 @@ impl Cursor {
         values.finish(py, &schema).map(Bound::unbind)
     }
 
-    /// Appends the next rows to `values`, until they have `limit` rows, or until further rows have
-    /// to be received. The second returned value is `true` if `values` are complete.
+    /// Appends the next rows to `values`, until these contain `limit` rows, or until more rows have
+    /// to be received from the database. The second returned value is `true` if `values` are
+    /// complete.
     pub(super) fn add_columns(
         &self,
         py: Python<'_>,
@@ -340,9 +344,9 @@ impl CursorState {
     }
 }
 
-/// Returns the result of a fetch that read `rows` and then failed. A fetch of a limited number of
+/// Decides the result of a fetch that read `rows` and then failed. A fetch of a limited number of
 /// rows returns `rows`, and the next call raises the error. A fetch of all rows raises the error
-/// immediately, because truncated rows would look complete.
+/// immediately, because the truncated rows would look complete.
 fn partial<'py>(
     state: &mut CursorState,
     rows: Bound<'py, PyList>,
@@ -356,6 +360,7 @@ fn partial<'py>(
     Ok(rows)
 }
 
-/// The largest number of rows that are created before iteration requests them. With this number,
-/// the time of a call is negligible per row, and the rows remain in the processor's cache.
+/// The largest number of tuples that are created before iteration requests them. It is large enough
+/// to make the cost of each call to the driver negligible per row, and small enough that the tuples
+/// remain in the processor's cache.
 const AHEAD_ROWS: usize = 256;

@@ -1,5 +1,5 @@
-//! `BsonClasses`: creates values of BSON types that Python does not have, as instances of classes
-//! of `onecopy.bson` or of pymongo's `bson`.
+//! `BsonClasses`: creates values of the BSON types that have no equivalent in Python. They are
+//! instances of classes of `onecopy.bson` or of pymongo's `bson`.
 
 use onecopy_wire::bson::SUBTYPE_UUID;
 use pyo3::intern;
@@ -13,8 +13,8 @@ use crate::bson::regex::REGEX_FLAGS;
 use crate::raw::instance;
 use crate::raw::objects::fresh_number::Integers;
 
-/// The classes of onecopy or of pymongo for BSON types that Python does not have, with functions
-/// that create their instances.
+/// The classes of onecopy or of pymongo for BSON types that have no equivalent in Python, with
+/// functions that create their instances.
 pub(super) struct BsonClasses {
     types: Types,
     int64: Integers,
@@ -114,13 +114,13 @@ impl BsonClasses {
         self.utc.bind(py)
     }
 
-    /// Creates an `Int64` without running Python code of the caller.
+    /// Creates an `Int64` without running Python code that the caller has defined.
     #[inline]
     pub(super) fn int64<'py>(&self, py: Python<'py>, value: i64) -> PyResult<Bound<'py, PyAny>> {
         self.int64.make(py, value)
     }
 
-    /// Creates an `ObjectId` without running Python code of the caller.
+    /// Creates an `ObjectId` without running Python code that the caller has defined.
     pub(super) fn object_id<'py>(
         &self,
         py: Python<'py>,
@@ -195,7 +195,7 @@ impl BsonClasses {
         class.call1((pattern, known.map(|(flag, _)| flag).sum::<u32>()))
     }
 
-    /// Creates a `Code`, with a scope if the BSON value has one.
+    /// Creates a `Code` (JavaScript code), with a scope if the BSON value has one.
     pub(super) fn code<'py>(
         &self,
         code: Bound<'py, PyAny>,
@@ -267,7 +267,7 @@ impl BsonClasses {
     }
 }
 
-/// Creates an instance of a class and sets one attribute of it.
+/// Creates an instance of a class and sets one of its attributes.
 #[inline]
 fn with_attribute<'py>(
     class: &Py<PyType>,
@@ -279,8 +279,8 @@ fn with_attribute<'py>(
     Ok(made)
 }
 
-/// Returns the bytes of a UUID in the order of RFC 9562. Returns `None` if binary values of this
-/// subtype are not converted to UUIDs.
+/// Reorders the bytes of a UUID from the byte order that `uuids` selects to that of RFC 9562.
+/// Returns `None` if `uuids` does not convert binary values of this subtype to UUIDs.
 pub(super) fn uuid_order(uuids: Uuids, subtype: u8, bytes: [u8; 16]) -> Option<[u8; 16]> {
     let mut bytes = bytes;
     match (uuids, subtype) {

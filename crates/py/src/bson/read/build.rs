@@ -18,31 +18,32 @@ use crate::raw::objects::scalars;
 use crate::raw::text::MakeError;
 use crate::raw::{self, uuid};
 
-/// The first moment that Python's `datetime` can represent, in milliseconds since 1970. `LAST_MS`
-/// is the last moment.
+/// The earliest `datetime` that Python supports, in milliseconds since 1970. `LAST_MS` is the
+/// latest one.
 const FIRST_MS: i64 = -62_135_596_800_000;
 const LAST_MS: i64 = 253_402_300_799_999;
 
-/// The event handler of the BSON reader: creates the Python object of each event.
+/// The event handler of the BSON reader, which creates a Python object for each value.
 pub(super) struct Build<'a, 'py, K> {
     pub(super) kernels: K,
     pub(super) building: Building<'py>,
     pub(super) blanks: Blanks<'py>,
     pub(super) numbers: Numbers<'py>,
     pub(super) options: &'a Given<'py>,
-    /// `true` if each document becomes a plain `dict`, so that no code of a document class runs.
+    /// `true` if each document becomes a plain `dict`. Then no Python code of a document class can
+    /// run.
     pub(super) is_plain: bool,
-    /// The buffer that contains the nested documents, if these become `RawDocument` objects; `None`
-    /// if nested documents are decoded.
+    /// The buffer that contains the nested documents, if they are returned as `RawDocument`
+    /// objects; `None` if they are decoded.
     pub(super) raw: Option<Parent<'a>>,
-    /// The number of Python lists and dicts in `building` that were open before the outermost
-    /// document began.
+    /// The number of Python lists and dicts in `building` that are open around a top-level
+    /// document: 1 for the list of `decode_all`, otherwise 0.
     pub(super) n_around: usize,
     /// The classes for BSON types that Python does not have; `None` before the first such value.
     pub(super) classes: Option<&'static BsonClasses>,
     pub(super) tally: Option<&'a mut Tally>,
-    /// A BSON value "code with scope" is a code string and a document. These are the code strings
-    /// of the values whose documents are being read, the innermost value last.
+    /// The code strings of the "code with scope" values whose scope documents are being read, the
+    /// innermost value last.
     pub(super) codes: Vec<Bound<'py, PyAny>>,
     /// The exception that Python raised while the last event was handled; `None` if it raised none.
     pub(super) error: Option<PyErr>,
@@ -84,12 +85,14 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
         self.building.push(all)
     }
 
-    /// Selects that nested documents become `RawDocument` objects over the buffer `parent`.
+    /// From this call on, nested documents become `RawDocument` objects that refer to the buffer
+    /// `parent`.
     pub(super) fn keep_raw(&mut self, parent: Parent<'a>) {
         self.raw = Some(parent);
     }
 
-    /// Returns the Python object of the complete input. It is called after the last event.
+    /// Returns the Python object that represents the whole input. Must be called after the last
+    /// event.
     #[inline(always)]
     pub(super) fn finish(self) -> Bound<'py, PyAny> {
         self.building.finish()
@@ -113,8 +116,8 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
         }
     }
 
-    /// Appends a value that code outside of this module has created, or that may contain other
-    /// objects. The garbage collector has to track the list or dict to which the value is appended.
+    /// Appends a value that may contain other objects, or that was created by code outside of this
+    /// module. The garbage collector has to track the list or dict to which it is appended.
     #[inline(never)]
     pub(super) fn push_other(&mut self, value: PyResult<Bound<'py, PyAny>>) -> EventResult {
         self.building.has_container();
@@ -137,7 +140,7 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
         made.map_err(|e| self.fail(e))
     }
 
-    /// Creates a `str` from UTF-8 that is long or contains characters other than ASCII.
+    /// Creates a `str` from UTF-8 that is long or contains non-ASCII characters.
     #[inline(always)]
     pub(super) fn other_text(&mut self, bytes: &[u8]) -> Result<Bound<'py, PyAny>, Rejection> {
         if self.tally.is_none()
@@ -148,8 +151,8 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
         self.any_text(bytes)
     }
 
-    /// Creates a `str` from UTF-8 of any length and script, without a fast path for short texts.
-    /// The text is counted in the ledger.
+    /// Creates a `str` from UTF-8 of any length and script, without a fast path for short strings.
+    /// The bytes are counted in the ledger.
     #[inline(never)]
     pub(super) fn any_text(&mut self, bytes: &[u8]) -> Result<Bound<'py, PyAny>, Rejection> {
         let tally = self.tally.as_deref_mut();
@@ -192,8 +195,8 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
         kept.map_err(|e| self.fail(e))
     }
 
-    /// Creates the `str` of a key without storing it in the key cache: a long key, or one that an
-    /// error handler changes.
+    /// Creates the `str` of a key that is not stored in the key cache, because it is long or was
+    /// changed by an error handler.
     #[inline(never)]
     pub(super) fn other_key(&mut self, key: &[u8]) -> EventResult {
         let made = self.text(key)?;
@@ -229,8 +232,7 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
         self.push_other(made)
     }
 
-    /// Converts the `dict` of a document to another type: to pymongo's `DBRef`, or to the caller's
-    /// document class.
+    /// Converts the `dict` of a document to pymongo's `DBRef` or to the caller's document class.
     #[cold]
     #[inline(never)]
     pub(super) fn other_document(
@@ -281,8 +283,8 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
         Ok(Some(self.classes()?.utc(py)))
     }
 
-    /// Appends a datetime that is out of range, or that the option `datetime_range` converts to
-    /// another type.
+    /// Appends a datetime that is out of range, or that becomes another type because of the option
+    /// `datetime_range`.
     #[cold]
     #[inline(never)]
     pub(super) fn other_datetime(&mut self, milliseconds: i64) -> EventResult {
@@ -295,7 +297,7 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
         }
     }
 
-    /// Appends a binary value whose subtype is not the generic one.
+    /// Appends a binary value with a subtype other than 0 (generic).
     #[inline(never)]
     pub(super) fn other_binary(&mut self, subtype: u8, bytes: &[u8]) -> EventResult {
         let py = self.building.py();
@@ -311,7 +313,7 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
     }
 }
 
-/// Creates a `bytes` object. Copies: the bytes once.
+/// Creates a `bytes` object. Copies: the bytes are copied once.
 #[inline(always)]
 pub(super) fn binary<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyAny>> {
     raw::binary::make(py, bytes)

@@ -132,7 +132,7 @@ pub(super) fn objects<'py>(
     }
 }
 
-/// The arguments of `decode`. The struct implements [`Work`], so its method `run` is compiled once
+/// The arguments of `decode`. The struct implements [`Work`], whose method `run` is compiled once
 /// for each instruction set.
 struct Objects<'a, 'py> {
     py: Python<'py>,

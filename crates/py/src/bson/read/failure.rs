@@ -11,7 +11,7 @@ use super::error;
 pub(super) enum Extent {
     /// One document, which must end at the end of the buffer.
     One,
-    /// Every document up to the end of the buffer, as a list.
+    /// All documents up to the end of the buffer. They are returned as a list.
     All,
 }
 
@@ -46,7 +46,7 @@ impl From<PyErr> for DecodeFailure {
     }
 }
 
-/// Creates an error of the BSON reader. `offset_bytes` counts from the start of the input.
+/// Creates an error of the BSON reader. `offset_bytes` is relative to the start of the input.
 pub(super) fn read_failed(reason: Reason, offset_bytes: usize) -> DecodeFailure {
     DecodeFailure::Read(ReadError {
         reason,

@@ -13,7 +13,7 @@ use super::raw_document::Parent;
 use crate::raw::codecs;
 use crate::raw::text::{self, MakeError};
 
-/// Returns the key of a BSON element as a `str`. Malformed keys are an error, or are passed to the
+/// Returns the key of a BSON element as a `str`. A malformed key is an error, or is passed to the
 /// caller's error handler.
 pub(super) fn key<'py>(
     py: Python<'py>,
@@ -57,8 +57,8 @@ pub(super) fn find<'a>(
     Ok(found)
 }
 
-/// Returns the element of `array` whose index, from 0, `number` contains in ASCII digits. Returns
-/// `None` if `number` is not a number, or if the array is too short.
+/// Returns the element of `array` at the index `number`, which is written in ASCII digits. Returns
+/// `None` if `number` is not a number, or if the array has no such element.
 pub(super) fn item<'a>(
     array: &'a [u8],
     number: &[u8],
@@ -78,8 +78,8 @@ pub(super) fn item<'a>(
     Ok(None)
 }
 
-/// Calls a function with the UTF-8 of a `str`. Returns the default value of `R` for an object that
-/// cannot be a BSON key: it is not a `str`, or contains surrogates.
+/// Calls a function with the UTF-8 of a `str`. If the object cannot be a BSON key, because it is
+/// not a `str` or contains surrogates, returns the default value of `R` instead.
 #[inline(always)]
 pub(super) fn with_utf8<R: Default>(
     key: &Bound<'_, PyAny>,
@@ -107,7 +107,7 @@ pub(super) enum DocumentPart<'a> {
 }
 
 /// The arguments for decoding one value or some fields of a document. The struct implements
-/// [`Work`], so its method `run` is compiled once for each instruction set.
+/// [`Work`], whose method `run` is compiled once for each instruction set.
 pub(super) struct PartInput<'a, 'py> {
     pub(super) py: Python<'py>,
     pub(super) document: &'a [u8],

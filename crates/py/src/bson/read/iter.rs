@@ -20,7 +20,7 @@ pub(super) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     function::add::<DecodeIter>(module)
 }
 
-/// The number of bytes that are read from a file at once.
+/// The number of bytes that one read from a file requests.
 const READ_BYTES: usize = 64 << 10;
 
 struct DecodeIter;
@@ -80,27 +80,27 @@ into its `str`; one more of a document that is split over several pieces.
     }
 }
 
-/// The source of the bytes that follow those in memory.
+/// The source of the bytes that follow the current buffer.
 enum More {
-    /// The method `read` of the file that contains the input.
+    /// The `read` method of the file that contains the input.
     File(Py<PyAny>),
     /// An iterator whose items are buffers, each with the next bytes of the input.
     Pieces(Py<PyAny>),
 }
 
 struct IterState {
-    /// The buffer that is decoded now, a `bytes` or a memoryview. The field `at` is the offset of
+    /// The buffer that is being decoded, a `bytes` or a memoryview. The field `at` is the offset of
     /// the next byte in this buffer.
     piece: Option<Py<PyAny>>,
     at: usize,
-    /// The first bytes of a document that began in an earlier buffer and does not end in it.
+    /// The start of a document that began in an earlier buffer and continues in the current one.
     parts: Vec<u8>,
-    /// The number of bytes of the whole input before the document that is read next.
+    /// The offset of the next document in the whole input, in bytes.
     before: usize,
     more: Option<More>,
 }
 
-/// An iterator over concatenated documents, each of which is decoded when it is requested.
+/// An iterator over concatenated documents. Each document is decoded when it is requested.
 #[pyclass(frozen, module = "onecopy.bson")]
 struct BSONDocuments {
     options: OwnedBsonReadOptions,
@@ -135,7 +135,7 @@ impl BSONDocuments {
 }
 
 impl IterState {
-    /// Returns the next document. The offset of an error counts from the start of this document.
+    /// Returns the next document. The offset in an error is relative to the start of this document.
     fn next<'py>(
         &mut self,
         py: Python<'py>,
@@ -161,7 +161,7 @@ impl IterState {
         }
     }
 
-    /// Returns the next document if it ends in the buffer `piece`. Otherwise copies the remaining
+    /// Returns the next document if it ends in the buffer `piece`. Otherwise appends the remaining
     /// bytes of `piece` to `parts`, and returns `None`.
     fn in_piece<'py>(
         &mut self,

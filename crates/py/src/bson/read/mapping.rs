@@ -20,7 +20,7 @@ use crate::raw::buffer::{BufferBytes, immutable};
 use crate::raw::stack;
 
 impl RawDocument {
-    /// Calls `run` with the bytes of the document, which are in the buffer `owner`.
+    /// Calls `run` with the bytes of the document. They are part of the buffer `owner`.
     #[inline(always)]
     fn with_bytes<'py, R>(
         &self,
@@ -167,7 +167,8 @@ impl RawDocument {
         })
     }
 
-    /// The bytes of the document, as a memoryview of the buffer that contains it. Copies: none.
+    /// The bytes of the document, as a memoryview of the buffer that contains it. Nothing is
+    /// copied.
     #[getter]
     fn raw<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let view = PyMemoryView::from(self.owner.bind(py))?;
@@ -267,7 +268,8 @@ impl RawDocument {
         self.fields(py)?.call_method0("items")
     }
 
-    /// The whole document and its nested documents as dicts: the result of `decode`.
+    /// Decodes the document and its nested documents to dicts. The result is that of
+    /// `onecopy.bson.decode`.
     fn decode<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let options = self.options(py);
         self.with_bytes(py, |document| objects(py, document, Extent::One, &options))
@@ -298,7 +300,7 @@ impl RawDocument {
         Ok(format!("RawDocument({})", bytes.repr()?))
     }
 
-    /// The arguments for unpickling: the bytes of the document and the options.
+    /// Returns the arguments for unpickling: the bytes of the document, and the options.
     fn __getnewargs_ex__<'py>(
         &self,
         py: Python<'py>,

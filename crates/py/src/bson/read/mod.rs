@@ -1,4 +1,4 @@
-//! Reading of BSON: `decode`, `decode_all`, `decode_iter` and `RawDocument`.
+//! Reading BSON: `decode`, `decode_all`, `decode_iter` and `RawDocument`.
 //!
 //! | module | contents |
 //! |---|---|

@@ -10,7 +10,7 @@ use super::raw_document::RawDocument;
 use crate::choice::choice;
 use crate::raw::function::Args;
 
-/// The library whose classes represent the BSON types that Python does not have.
+/// The library whose classes represent BSON types that have no equivalent in Python.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Types {
     Onecopy,
@@ -32,8 +32,8 @@ pub(super) enum Dates {
     Auto,
 }
 
-/// The subtype and byte order of binary values that become UUIDs. Values of other subtypes are not
-/// converted to UUIDs.
+/// The subtype and byte order of the binary values that become UUIDs. Values of other subtypes are
+/// not converted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Uuids {
     /// Values of subtype 4 are UUIDs in the byte order of RFC 9562.
@@ -72,7 +72,7 @@ pub(super) use with_options;
 
 const NAMES: &[&str] = with_options!("buffer");
 
-/// The accepted words of an option, each with the value that it selects.
+/// The accepted words of an option, each paired with the value that it selects.
 type Choices<T> = &'static [(&'static [u8], T)];
 
 const COMPAT: Choices<Types> = &[(b"pymongo", Types::Pymongo)];
@@ -92,7 +92,7 @@ const UUIDS: Choices<Uuids> = &[
 const DECIMALS: Choices<bool> = &[(b"decimal128", false), (b"decimal", true)];
 const ARRAY_KEYS: Choices<ArrayKeys> = &[(b"any", ArrayKeys::Any), (b"strict", ArrayKeys::Strict)];
 
-/// Returns the word of the table `choices` that selects the value `choice`.
+/// Returns the word for the value `choice` in the table `choices`.
 fn word<T: PartialEq>(choices: Choices<T>, choice: T) -> &'static str {
     let found = choices.iter().find(|(_, known)| *known == choice);
     found
@@ -125,8 +125,8 @@ pub(super) enum Document<O> {
     Class(O),
 }
 
-/// The options of one call. `O` is the type of the references to Python objects: `Bound` during a
-/// call, `Py` in options that are stored.
+/// The options of one call. `O` is the type of references to Python objects: `Bound` during a call,
+/// `Py` in options that outlive the call.
 #[derive(Debug)]
 pub(super) struct BsonReadOptions<O> {
     pub(super) types: Types,
@@ -162,8 +162,8 @@ impl<O> BsonReadOptions<O> {
         }
     }
 
-    /// Returns a copy of the options in which `hold` has converted each object reference, for
-    /// example from `Bound` to `Py`.
+    /// Returns a copy of the options in which `hold` has converted each reference to a Python
+    /// object, for example from `Bound` to `Py`.
     fn map<P>(&self, hold: impl Fn(&O) -> P) -> BsonReadOptions<P> {
         BsonReadOptions {
             types: self.types,
@@ -193,7 +193,7 @@ impl<'py> Given<'py> {
         BsonReadOptions::given(|option| args.get(option + 1))
     }
 
-    /// Parses the options; `get` returns an option by its number in [`with_options`], from 0.
+    /// Parses the options. `get` returns the option at an index in [`with_options`].
     #[cold]
     pub(super) fn given<'a>(
         get: impl Fn(usize) -> Option<Borrowed<'a, 'py, PyAny>>,
@@ -255,7 +255,7 @@ impl<'py> Given<'py> {
         BsonReadOptions::given(|option| values.get(option)?.as_ref().map(Bound::as_borrowed))
     }
 
-    /// Returns the keyword arguments from which these options would be parsed.
+    /// Returns the options as keyword arguments, from which the same options can be parsed again.
     pub(super) fn keywords(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let keywords = PyDict::new(py);
         if self.types == Types::Pymongo {
@@ -274,12 +274,12 @@ impl<'py> Given<'py> {
         Ok(keywords)
     }
 
-    /// Returns a copy of the options whose object references are owned, so that it can be stored.
+    /// Returns a copy of the options with owned references, which can be stored after the call.
     pub(super) fn kept(&self) -> OwnedBsonReadOptions {
         self.map(|object| object.clone().unbind())
     }
 
-    /// Returns `true` if no code of the caller runs while objects are created.
+    /// Returns `true` if no Python code that the caller has passed runs while objects are created.
     #[inline]
     pub(super) fn is_alone(&self) -> bool {
         !matches!(self.document, Document::Class(_))

@@ -1,4 +1,5 @@
-//! `RawDocument`: a document that decodes a field at each access. Its methods are in `mapping.rs`.
+//! `RawDocument`: a BSON document whose fields are decoded at each access. Its methods are in
+//! `mapping.rs`.
 
 use std::sync::Arc;
 
@@ -18,12 +19,12 @@ use super::options::{BsonReadOptions, Document, Given, OwnedBsonReadOptions};
 ///
 /// A mapping from `str` to values. Nested documents, also those in arrays, are `RawDocument`
 /// objects over the same buffer. If a key occurs several times, its last value is returned, as in
-/// `decode`. A key that an error handler has made from malformed text is listed, but cannot be
+/// `decode`. A malformed key that an error handler has replaced is listed by `keys`, but cannot be
 /// looked up.
 ///
-/// Raises `BSONDecodeError` with an offset in the whole buffer. The constructor checks only the
-/// length and the end of the document. Each access to a field checks the lengths of the other
-/// fields, and does not validate their values.
+/// Raises `BSONDecodeError`, whose offset is relative to the start of the whole buffer. The
+/// constructor checks only the length and the end of the document. Each access to a field checks
+/// the lengths of the other fields, and does not validate their values.
 ///
 /// Copies: a ``bytes`` or a view of one is not copied, any other buffer is copied once. Each access
 /// to a value copies it as `decode` does.
@@ -33,15 +34,15 @@ use super::options::{BsonReadOptions, Document, Given, OwnedBsonReadOptions};
 /// (1, False)
 #[pyclass(frozen, mapping, module = "onecopy.bson")]
 pub(crate) struct RawDocument {
-    /// The object whose data contains the document: a `bytes`, or a memoryview of one.
+    /// The object that owns the document's bytes: a `bytes`, or a memoryview of one.
     pub(super) owner: Py<PyAny>,
     pub(super) at: usize,
     pub(super) len: usize,
     pub(super) settings: Option<Arc<OwnedBsonReadOptions>>,
 }
 
-/// The position of a raw document in its buffer, from which the positions of its nested documents
-/// are computed.
+/// The position of a raw document in its buffer. The positions of nested documents are computed
+/// from it.
 #[derive(Clone, Copy)]
 pub(super) struct Parent<'a> {
     pub(super) owner: &'a Py<PyAny>,
@@ -96,8 +97,8 @@ impl RawDocument {
         Ok(all.into_pyobject(py)?)
     }
 
-    /// Creates the `RawDocument` of the slice `document`, which starts `at` bytes after the start
-    /// of the owner's bytes. Offsets in errors count from the start of `document`.
+    /// Creates the `RawDocument` for the slice `document`, which starts `at` bytes after the start
+    /// of the owner's bytes. Offsets in errors are relative to the start of `document`.
     pub(super) fn of_part<'py>(
         owner: &Bound<'py, PyAny>,
         at: usize,
@@ -126,7 +127,7 @@ impl RawDocument {
     }
 }
 
-/// Returns a copy of the options with which nested documents are decoded to dicts.
+/// Returns a copy of the options in which nested documents are decoded to dicts.
 fn settings(options: &Given<'_>) -> Arc<OwnedBsonReadOptions> {
     Arc::new(BsonReadOptions {
         document: Document::Dict,

@@ -1,5 +1,5 @@
-//! Writes values of the BSON classes of onecopy and of pymongo, which are recognized by the
-//! attribute `_type_marker` of their class.
+//! Writes instances of the BSON classes of onecopy and of pymongo, which are recognized by the
+//! class attribute `_type_marker`.
 
 use onecopy_text::ByteSink;
 use onecopy_wire::bson::{SUBTYPE_GENERIC, SUBTYPE_OLD, Tag};
@@ -27,8 +27,8 @@ fn wrong(kind: &'static str, reason: &str) -> BsonStop {
     }
 }
 
-/// Writes an object of a BSON class (such as `Binary`), or returns another object that must be
-/// written instead of it. Returns `None` for an object of any other class.
+/// Writes an object of a BSON class such as `Binary`, or returns another object to write in its
+/// place. Returns `None` if the object's class is not a BSON class.
 pub(super) fn write<'py>(
     object: &Bound<'py, PyAny>,
     out: &mut dyn ByteSink,
@@ -123,7 +123,7 @@ fn length(n: usize) -> Result<[u8; 4], BsonStop> {
     Ok(n.to_le_bytes())
 }
 
-/// Writes a binary value with a subtype. Copies: the bytes once, to `out`.
+/// Writes a binary value with a subtype. Copies: the bytes are copied once, to `out`.
 pub(super) fn put_binary(
     subtype: u8,
     bytes: &[u8],
@@ -159,7 +159,7 @@ pub(super) fn put_buffer(
     })?
 }
 
-/// Writes a document that is already encoded. Only its length and its last byte are checked.
+/// Writes a document that is already encoded. Checks only its length and its last byte.
 fn document(raw: &Bound<'_, PyAny>, out: &mut dyn ByteSink) -> Result<(), BsonStop> {
     let bytes = buffer::BufferBytes::of(raw.as_borrowed())?;
     let bytes = bytes.as_slice();
@@ -204,7 +204,7 @@ pub(super) fn put_regex(object: &Bound<'_, PyAny>, out: &mut dyn ByteSink) -> Re
     }
 }
 
-/// Writes text as a BSON cstring: its UTF-8 followed by NUL.
+/// Writes a string as a BSON cstring: its UTF-8 followed by NUL.
 fn put_cstring(text: &str, out: &mut dyn ByteSink) -> Result<(), BsonStop> {
     if text.contains('\0') {
         return Err(wrong(

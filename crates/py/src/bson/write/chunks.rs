@@ -1,4 +1,5 @@
-//! `encode_many` and `dump_many`: concatenated documents, as an iterator of chunks or into a file.
+//! `encode_many` and `dump_many`: encode objects to concatenated documents, and return them as an
+//! iterator of chunks or write them to a file.
 
 use onecopy_text::ByteSink;
 use pyo3::exceptions::PyValueError;
@@ -12,11 +13,11 @@ use crate::raw::binary::FreshBytes;
 use crate::raw::function::{self, Args, Function};
 use crate::stream_output::FlushTo;
 
-/// The default of `chunk_bytes`, and the size of the chunks that `dump_many` writes.
+/// The default of `chunk_bytes`, and the size in bytes of the chunks that `dump_many` writes.
 const CHUNK_BYTES: usize = 64 << 10;
 
-/// The number of bytes by which a chunk's capacity exceeds the chunk size. The end of the last
-/// document of a chunk is written to this space.
+/// The number of bytes by which a chunk's capacity exceeds the chunk size. This space receives the
+/// end of the last document of a chunk.
 const ROOM_BYTES: usize = 8 << 10;
 
 struct EncodeMany;
@@ -64,7 +65,7 @@ lost.
 /// The iterator that `encode_many` returns. Each item is a chunk of complete documents.
 #[pyclass(frozen, module = "onecopy.bson")]
 pub(crate) struct BSONChunks {
-    /// The iterator of documents; `None` after the last document, and after an error.
+    /// The iterator over the objects to encode; `None` after the last one, and after an error.
     items: Guarded<Option<Py<PyIterator>>>,
     options: BsonWriteOptions,
     chunk_bytes: usize,

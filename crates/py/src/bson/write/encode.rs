@@ -10,7 +10,7 @@ use super::options::BsonWriteOptions;
 use crate::ledger;
 use crate::raw::encode::bson::{self, Sink};
 
-/// Appends an encoded document to the sink, and counts the converted bytes in the active
+/// Appends an encoded document to the sink, and adds the number of converted bytes to the active
 /// `onecopy.ledger()`.
 #[inline]
 pub(super) fn write<'py>(
@@ -27,8 +27,8 @@ pub(super) fn write<'py>(
     done.map_err(|failed| to_py(py, failed, options))
 }
 
-/// Adds `bytes` to the counts of the active `onecopy.ledger()`: the number of bytes that were
-/// copied again because a buffer had to grow.
+/// Adds `bytes` to the counts of the active `onecopy.ledger()`. They are the bytes that were copied
+/// again because a buffer had to grow.
 pub(super) fn moved(py: Python<'_>, bytes: usize) -> PyResult<()> {
     let mut tally = Tally::default();
     tally.copied_again(bytes);

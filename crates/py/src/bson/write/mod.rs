@@ -1,4 +1,4 @@
-//! Writing of BSON: `encode`, `encode_into`, `encode_many` and `dump_many`.
+//! Writing BSON: `encode`, `encode_into`, `encode_many` and `dump_many`.
 //!
 //! | module | contents |
 //! |---|---|

@@ -12,7 +12,8 @@ use crate::raw::encode::bson::{Style, UuidForm};
 use crate::raw::function::Args;
 use crate::raw::ndarray::Choice;
 
-/// The names of the keywords, in the order in which [`BsonWriteOptions::take`] parses them.
+/// The parameter names of a function that writes BSON: the `$first` names, and then the options in
+/// the order in which [`BsonWriteOptions::take`] parses them.
 macro_rules! with_options {
     ($($first:literal),*) => {
         &[
@@ -24,8 +25,8 @@ macro_rules! with_options {
 }
 pub(super) use with_options;
 
-/// The parameters of a function that writes BSON, as a Python signature. `$first` contains those
-/// before the options.
+/// The parameters of a function that writes BSON, as a Python signature. `$first` contains the
+/// parameters before the options.
 macro_rules! options_signature {
     ($first:literal) => {
         concat!(
@@ -48,7 +49,8 @@ pub(super) enum Range {
     Raw,
 }
 
-/// Types that BSON can represent, but whose objects the option `passthrough` passes to `default`.
+/// The types that the option `passthrough` can select. Their objects are passed to `default`,
+/// although BSON can represent them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Passed {
     Buffer,
@@ -74,16 +76,17 @@ const PASSED: &[(&str, Passed)] = &[
     ("numpy", Passed::Numpy),
 ];
 
-/// The default of the option `max_depth`, the largest depth of nested containers.
+/// The default of the option `max_depth`, which limits the depth of nested containers.
 const MAX_DEPTH: usize = 1000;
 
-/// The checked options of one call of a function that writes BSON.
+/// The validated options of one call to a function that writes BSON.
 #[derive(Debug)]
 pub(super) struct BsonWriteOptions {
     pub(super) style: Style,
     pub(super) default: Option<Hook>,
     pub(super) range: Range,
-    /// The types whose objects are passed to `default`: one bit for each variant of [`Passed`].
+    /// The types whose objects are passed to `default`, as a bit set with one bit for each variant
+    /// of [`Passed`].
     pub(super) passed: u16,
 }
 
@@ -109,7 +112,8 @@ impl BsonWriteOptions {
         }
     }
 
-    /// Parses the keyword arguments of a call: the function's parameters from index `from` on.
+    /// Parses the keyword arguments of a call. They are the function's parameters from index `from`
+    /// on.
     #[inline]
     pub(super) fn take(&mut self, args: &Args<'_, '_>, from: usize) -> PyResult<()> {
         match args.any_from(from) {

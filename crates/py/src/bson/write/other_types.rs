@@ -35,8 +35,8 @@ fn wrong(kind: &'static str, reason: impl Into<String>) -> BsonStop {
 }
 
 impl BsonWriteOptions {
-    /// Returns the datetime as the option `datetime_range` requires: unchanged, clamped, or an
-    /// error. `ms` are milliseconds since 1970.
+    /// Applies the option `datetime_range` to `ms`, a datetime in milliseconds since 1970. Returns
+    /// it unchanged or clamped, or returns an error.
     fn ranged(&self, ms: i64) -> Result<i64, BsonStop> {
         match self.range {
             Range::Error if !(FIRST_MS..=LAST_MS).contains(&ms) => Err(wrong(
@@ -77,8 +77,8 @@ impl BsonWriteOptions {
         put_binary(subtype, &bytes, out)
     }
 
-    /// For an object whose class derives from a built-in type, returns an object form that the
-    /// encoder can write.
+    /// Returns the object form with which the encoder writes an instance of a class derived from a
+    /// built-in type.
     fn subclass<'py>(
         &self,
         object: &Bound<'py, PyAny>,
@@ -150,7 +150,7 @@ impl BsonWriteOptions {
     }
 }
 
-/// Returns a list with the keys and values of a mapping, alternately.
+/// Returns a list in which the keys and values of a mapping alternate.
 fn members<'py>(mapping: &Bound<'py, PyAny>) -> Result<Bound<'py, PyList>, BsonStop> {
     let py = mapping.py();
     let members = PyList::empty(py);
@@ -163,7 +163,7 @@ fn members<'py>(mapping: &Bound<'py, PyAny>) -> Result<Bound<'py, PyList>, BsonS
     Ok(members)
 }
 
-/// Converts a `Decimal` to the bytes of a Decimal128.
+/// Converts a `Decimal` to the 16 bytes of a Decimal128.
 fn decimal(object: &Bound<'_, PyAny>) -> Result<[u8; 16], BsonStop> {
     let digits = object.str()?;
     let digits = text::ascii(digits.as_any().as_borrowed()).unwrap_or_default();
