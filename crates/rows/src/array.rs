@@ -14,29 +14,29 @@ const MOST_DIMENSIONS: usize = 6;
 
 /// Receives the elements of an array, in order.
 pub trait ArrayVisitor {
-    /// The error with which a visitor refuses an element.
+    /// The type of the error that a visitor returns to reject an array or an element.
     type Error;
 
-    /// Begins an array: the outermost array, or an array nested in another array.
+    /// Called at the start of an array: the outermost array, or an array nested in another array.
     ///
     /// # Errors
     /// The visitor's error; no further element is passed to the visitor.
     fn begin(&mut self) -> Result<(), Self::Error>;
 
-    /// Receives the next element.
+    /// Called for each element, in order.
     ///
     /// # Errors
     /// The visitor's error; no further element is passed to the visitor.
     fn element(&mut self, cell: Cell<'_>) -> Result<(), Self::Error>;
 
-    /// Ends the innermost array that is open.
+    /// Called at the end of the innermost array that has begun.
     ///
     /// # Errors
     /// The visitor's error; no further element is passed to the visitor.
     fn end(&mut self) -> Result<(), Self::Error>;
 }
 
-/// The reason for which [`ArrayText::visit`] did not reach the end of an array.
+/// The reason why [`ArrayText::visit`] did not reach the end of an array.
 #[derive(Debug)]
 pub enum ArrayError<E> {
     /// The text is not an array in PostgreSQL's text form.
@@ -55,7 +55,7 @@ impl ArrayText<'_> {
     /// Passes each element of the array to `visitor`.
     ///
     /// # Errors
-    /// [`ArrayError`]; the elements before the error were passed to the visitor.
+    /// [`ArrayError`]. The visitor has already received the elements before the error.
     pub fn visit<V: ArrayVisitor>(&self, visitor: &mut V) -> Result<(), ArrayError<V::Error>> {
         let mut text = self.text;
         // Skips the bounds of the dimensions, as in `[0:1]={a,b}`. PostgreSQL writes the bounds if
@@ -154,9 +154,9 @@ fn give<V: ArrayVisitor>(
     Ok(())
 }
 
-/// Parses the text of an array element or of a range bound to a cell of the type `element`. Returns
-/// `None` if the text is not a value of that type. Also returns `None` for the types `Text`,
-/// `Bytes` and `Money`, whose cells the callers create.
+/// Converts the text of an array element, or of one bound of a range, to a cell. `element` is the
+/// type of the value. Returns `None` if the text is not a value of that type. Also returns `None`
+/// for the types `Text`, `Bytes` and `Money`, whose cells the callers create.
 pub(crate) fn cell(element: ElementType, text: &[u8]) -> Option<Cell<'_>> {
     let named = match text {
         b"infinity" => Some(Date::INFINITY),
@@ -209,8 +209,8 @@ fn nibble(digit: u8) -> Option<u8> {
     char::from(digit).to_digit(16).map(|n| n as u8)
 }
 
-/// Parses a `bytea` in the text form that the setting `bytea_output` determines: `\x00ff`, or with
-/// escapes `\000\377`.
+/// Parses a `bytea` in either text form of PostgreSQL's setting `bytea_output`: `hex` (`\x00ff`) or
+/// `escape` (`\000\377`). Returns `None` if the text has neither form.
 fn bytes_of_text(text: &[u8]) -> Option<Vec<u8>> {
     let Some(digits) = text.strip_prefix(b"\\x") else {
         return bytes_of_escapes(text);

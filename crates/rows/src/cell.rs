@@ -4,7 +4,7 @@
 use onecopy_text::Units;
 pub use onecopy_wire::datetime::{Date, Time, Timestamp};
 
-/// The type of the parts in which a long value is emitted: text or bytes.
+/// The type of a long value that is emitted in parts: text or bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LongKind {
     /// The parts are text: [`Cell::Text`], with the same `Units` variant for every part. A part may
@@ -15,13 +15,13 @@ pub enum LongKind {
     Bytes,
 }
 
-/// The type of the elements of an array. The `u8` of a variant is the number of digits in the
+/// The type of the elements of an array. The `u8` in a variant is the number of digits in the
 /// fraction of a second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ElementType {
     /// A boolean.
     Bool,
-    /// An integer of `bits` 16, 32 or 64.
+    /// An integer of 16, 32 or 64 bits.
     Integer {
         /// The width of a value in bits.
         bits: u8,
@@ -42,7 +42,7 @@ pub enum ElementType {
     /// An amount of money with two decimals. An element in a format that cannot be read as a decimal
     /// is the text that the server sent.
     Money,
-    /// Binary data, in hexadecimal digits after `\x`, or with escapes.
+    /// Binary data. Each element is text: `\x` and hexadecimal digits, or bytes with escapes.
     Bytes,
     /// A date without a time of day.
     Date,

@@ -1,5 +1,5 @@
 //! Tables of SQLSTATEs and of databases' own error codes. Each row of a table contains a code, the
-//! kind of its error, and if a retry can succeed.
+//! kind of its error, and whether a retry can succeed.
 //!
 //! A code is transient if the same statement can succeed later without any change. Such codes
 //! report connection exceptions, locks, deadlocks, serialization failures, exhausted resources, or
@@ -63,9 +63,9 @@ fn row(table: &[(&str, Meaning)], key: &str) -> Option<Meaning> {
 /// a retry may succeed.
 ///
 /// Source: ISO/IEC 9075-2, table "SQLSTATE class and subclass values"; the ODBC reference, appendix
-/// A (HY, IM, and S0, S1, 37 and 70 of ODBC 2); PostgreSQL's appendix A (03, 53 to 58, 72, F0, HV,
-/// P0, XX); MariaDB (70, XA). Class HY is missing, because a driver reports HY000 for every error
-/// that has no specific SQLSTATE.
+/// A (HY and IM, and S0, S1, 37 and 70, which are classes of ODBC 2); PostgreSQL's appendix A (03,
+/// 53 to 58, 72, F0, HV, P0, XX); MariaDB (70, XA). Class HY is missing, because a driver reports
+/// HY000 for every error that has no specific SQLSTATE.
 const CLASSES: &[(&str, Meaning)] = &[
     ("00", permanent(Operational)),
     ("01", permanent(Operational)),
@@ -201,8 +201,8 @@ const STATES: &[(&str, Meaning)] = &[
 /// Error codes of MariaDB and MySQL that are more specific than the SQLSTATE of the error. For these
 /// codes the SQLSTATE is only HY000, or 42000 if a limit of the server was reached.
 ///
-/// Source: the error code references of MariaDB, and of MySQL for 3024, 3118, 4031 and the client
-/// errors from 2000 on.
+/// Source: the error code references of MariaDB, and of MySQL for 3024, 3118, 4031 and the errors
+/// of its client library from 2000 on.
 const MARIADB: &[(&[i32], Meaning)] = &[
     // Disk full; out of resources; table full (also a temporary table); thread cannot be created;
     // limits of the user's connections and of resources per hour; limit of prepared statements;

@@ -1,8 +1,8 @@
 //! `Connection` and `Statement`: enums with one variant per database, with static dispatch. The
-//! list of databases is the call of `databases!` below, with one line per database.
+//! macro call `databases!` below lists the databases, one per line.
 //!
-//! A target is a `sqlite:` or `postgresql://` URL, an ODBC connection string, or `DSN=name`. For a
-//! URL with `odbc+postgresql://`, `mysql://` or `mssql://`, an ODBC driver is searched for.
+//! A target is a `sqlite:` or `postgresql://` URL, an ODBC connection string, or `DSN=name`. An
+//! installed ODBC driver opens a URL with `odbc+postgresql://`, `mysql://` or `mssql://`.
 
 use onecopy_text::{Ledger, Policy};
 use onecopy_wire::{CancelHandle, ChunkSource};
@@ -38,8 +38,8 @@ macro_rules! databases {
         #[non_exhaustive]
         pub enum Statement {
             $($(#[doc = $doc])* $(#[cfg($cfg)])? $variant(crate::$module::Statement),)*
-            /// The results of one statement for many rows of parameters, which were read into
-            /// memory.
+            /// The results of one statement that was executed for many rows of parameters. All
+            /// results are in memory.
             Stored(stored_results::StoredResults),
         }
 
@@ -168,8 +168,8 @@ impl Connection {
         None
     }
 
-    /// Returns `true` if the execution of `sql` may create the database of `target` if it does not
-    /// exist. Only a SQLite file is created in this way.
+    /// Returns `true` if executing `sql` may create the database that `target` names, in case it
+    /// does not exist. Only SQLite creates a database (a file) in this way.
     #[must_use]
     pub fn creates_database(target: &str, sql: &str) -> bool {
         accepting!(target, C => C::creates_database(target, sql));

@@ -33,8 +33,8 @@ pub enum ZeroDates {
     Text,
 }
 
-/// When a statement is prepared on the server under a name. A named statement is parsed only once,
-/// so its next executions are cheaper.
+/// Selects when a statement is prepared on the server under a name. A named statement is parsed
+/// only once, so its later executions are cheaper.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PrepareMode {
     /// From the second execution of a statement on, if the server session belongs to only this
@@ -79,10 +79,11 @@ pub struct ConnectOptions {
     /// returned. `None` streams rows if the driver can. A keyword of the connection string
     /// overrides this option.
     pub stream: Option<bool>,
-    /// For psqlodbc if `stream` is `None`: `true` to predict the length of a result from earlier
-    /// results of the same SQL text. If the last results of a SQL text with parameters were all
-    /// short, the next result is read as a whole, whatever its length. A statement that returns one
-    /// row then takes a third of the time that it takes with a server-side cursor.
+    /// For psqlodbc if `stream` is `None`: `true` to predict from earlier results of the same SQL
+    /// text how many rows the next result has. If the last results of a statement with parameters
+    /// were all short, the next result is read completely without a server-side cursor, whatever
+    /// its length. A statement that returns one row then takes a third of the time that it takes
+    /// with a server-side cursor.
     pub guesses_short: bool,
     /// For MariaDB and MySQL: `true` if `LOAD DATA LOCAL` may send files of this machine to the
     /// server.
@@ -122,7 +123,7 @@ enum CancelState {
 
 impl ConnectCancel {
     /// Returns a handle that cancels the opening of the connection to which this object was passed:
-    /// at once if the opening has begun, otherwise as soon as it begins.
+    /// immediately if the opening has begun, otherwise as soon as it begins.
     #[must_use]
     pub fn cancel_handle(&self) -> CancelHandle {
         let state = Arc::clone(&self.0);
@@ -135,7 +136,7 @@ impl ConnectCancel {
     }
 
     /// Registers `handle`, which cancels the opening of a connection that begins now. If this
-    /// object was cancelled before, uses `handle` at once.
+    /// object was cancelled before, uses `handle` immediately.
     pub fn begin(&self, handle: CancelHandle) {
         let mut state = lock(&self.0);
         match *state {
@@ -167,7 +168,7 @@ pub struct Names {
 /// The parameters and the result of a statement that was prepared but not executed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Prepared {
-    /// The columns of the result, without any column for a statement that returns no rows; `None`
+    /// The columns of the result. The schema is empty for a statement that returns no rows. `None`
     /// if the driver cannot describe the result before execution.
     pub schema: Option<Schema>,
     /// The number of parameters; `None` if the database does not report it.
@@ -211,8 +212,8 @@ pub trait DatabaseConnection: Debug + Send + Sync + Sized {
         None
     }
 
-    /// Returns `true` if the execution of `sql` may create the database of `target`, if that
-    /// database does not exist.
+    /// Returns `true` if executing `sql` may create the database that `target` names, in case it
+    /// does not exist.
     fn creates_database(target: &str, sql: &str) -> bool {
         let _ = (target, sql);
         false
@@ -249,12 +250,12 @@ pub trait DatabaseConnection: Debug + Send + Sync + Sized {
     }
 
     /// Executes one statement for each row of parameters; returns the total number of changed rows,
-    /// if the database reports it. If `rows` returns an error, the rows before it are executed, as
-    /// after an error of the database.
+    /// if the database reports it. If `rows` or an execution fails, the rows before the failure
+    /// remain executed.
     ///
     /// # Errors
-    /// The errors of [`DatabaseConnection::execute`]; the error contains the index (from 0) of the
-    /// row of parameters that failed. The first error of `rows`.
+    /// The errors of [`DatabaseConnection::execute`], with the index (from 0) of the row of
+    /// parameters that failed; the first error that `rows` returns.
     fn execute_many(
         &self,
         sql: &str,
@@ -327,7 +328,7 @@ pub trait DatabaseConnection: Debug + Send + Sync + Sized {
     /// Returns `true` if autocommit is on: each statement is then a separate transaction.
     fn autocommit(&self) -> bool;
 
-    /// Closes the connection: an open transaction is rolled back, and later calls of active
+    /// Closes the connection: an open transaction is rolled back, and later calls to active
     /// statements fail with [`crate::ErrorKind::Interface`]. A second close is not an error.
     ///
     /// # Errors
@@ -382,7 +383,7 @@ pub trait DatabaseStatement: Source + Debug + 'static {
         None
     }
 
-    /// Moves to the next result that has rows; returns `false` if no result is left.
+    /// Moves to the next result that has rows; returns `false` if no such result is left.
     ///
     /// # Errors
     /// The error of a statement between the two results; the database may execute that statement
@@ -444,8 +445,8 @@ pub trait DatabaseStatement: Source + Debug + 'static {
     /// code unit of text and a terminator. May block.
     ///
     /// # Errors
-    /// The error of the source; [`crate::ErrorKind::NotSupported`] if a later column was read
-    /// before and the driver allows only the order of the columns.
+    /// The error of the source; [`crate::ErrorKind::NotSupported`] if a later column of the row was
+    /// already read, and the driver can read columns only in order.
     fn read_part(
         &mut self,
         column: usize,

@@ -29,8 +29,9 @@ pub enum ErrorKind {
     Internal,
     /// The driver or the database does not support the call. PEP 249 `NotSupportedError`.
     NotSupported,
-    /// The library was used wrongly: on a closed cursor, or in another process or thread than
-    /// allowed. PEP 249 `InterfaceError` (`ProgrammingError` where PEP 249 requires it).
+    /// The library was used incorrectly: through a closed cursor, or in a process or thread that
+    /// must not use the object. PEP 249 `InterfaceError` (`ProgrammingError` where PEP 249 requires
+    /// it).
     Interface,
     /// Text in a cell or parameter is malformed. PEP 249 `DataError`.
     Malformed,
@@ -90,7 +91,7 @@ impl Meaning {
     }
 }
 
-/// An error of a database, of its driver, or of a wrong use of this library.
+/// An error of a database or its driver, or an error caused by incorrect use of this library.
 ///
 /// It never contains a password: code that adds a connection string must redact it.
 #[derive(Clone, Debug)]
@@ -98,7 +99,7 @@ pub struct Error {
     /// The kind of the error.
     pub kind: ErrorKind,
     /// `true` if the same call can succeed later without a change of the statement or the
-    /// configuration. Examples are a server that is down or starts, a lock that is held, an
+    /// configuration. Examples are a server that is down or starting, a lock that is held, an
     /// exhausted resource, and a transaction that was aborted to resolve a deadlock. `false` if
     /// this is not known. The HTTP server responds to a transient error with status 503.
     pub is_transient: bool,

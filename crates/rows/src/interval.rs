@@ -6,7 +6,7 @@ use crate::cell::Cell;
 
 /// Converts the text of a duration to a cell. The cell is an exact interval if the duration has
 /// only days and a time. The cell is the unchanged text if the duration has months or years, if its
-/// microseconds exceed 64 bits, or if its `IntervalStyle` is not `postgres`.
+/// microseconds exceed 64 bits, or if the server's `IntervalStyle` is not `postgres`.
 pub(crate) fn cell(text: &[u8]) -> Cell<'_> {
     match parse(text) {
         Some(microseconds) => Cell::Interval { microseconds, text },

@@ -5,8 +5,8 @@ use onecopy_text::Units;
 use crate::cell::Cell;
 
 /// Rewrites an amount of money such as `-$1,234.50` to its digits (`-1234.50`), in place. The
-/// removed characters become leading spaces, so the length stays the same. An amount that another
-/// `lc_monetary` has formatted differently is not changed.
+/// removed characters become leading spaces, so the length stays the same. An amount in any other
+/// format, such as that of another `lc_monetary`, is not changed.
 pub(crate) fn to_digits(amount: &mut [u8]) {
     let is_expected = |b: &u8| b.is_ascii_digit() || matches!(b, b'-' | b'$' | b',' | b'.');
     let n_points = amount.iter().filter(|b| **b == b'.').count();

@@ -16,7 +16,8 @@ unsafe impl Send for Pages {}
 unsafe impl Sync for Pages {}
 
 impl Pages {
-    /// Maps `len` zeroed bytes; `len` must be above 0. Returns `None` if the system has no memory.
+    /// Maps `len` zeroed bytes; `len` must be above 0. Returns `None` if the system cannot provide
+    /// the memory.
     pub(crate) fn new(len: usize) -> Option<Pages> {
         // SAFETY: a new private mapping at an address that the system chooses touches no other
         // memory.
@@ -37,8 +38,8 @@ impl Pages {
     }
 
     /// Resizes the mapping to `len` bytes (above 0) without copying bytes. Bytes within the new
-    /// length keep their values, new bytes are zero. If the system has no memory, the mapping does
-    /// not change and the result is `false`.
+    /// length keep their values, new bytes are zero. If the system cannot provide the memory, the
+    /// mapping does not change and the result is `false`.
     #[must_use]
     pub(crate) fn resize(&mut self, len: usize) -> bool {
         let (before, may_move) = (self.at.as_ptr().cast(), libc::MREMAP_MAYMOVE);

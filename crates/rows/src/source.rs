@@ -186,7 +186,7 @@ pub trait Source: Send {
         false
     }
 
-    /// Returns the current block. Its cells are valid until the next call of `fetch`.
+    /// Returns the current block. Its cells are valid until the next call to `fetch`.
     fn block(&self) -> &Self::Block;
 
     /// Fetches and emits rows in one call, row by row. A source whose text is valid only until the

@@ -27,7 +27,7 @@ pub struct Array {
     /// For a dictionary type, the values to which the indices in `buffers` refer; otherwise `None`.
     pub dictionary: Option<Box<Array>>,
     /// For a list type, the elements of all lists one after the other; `None` for other types. The
-    /// offsets in `buffers` contain where each list begins and ends.
+    /// offsets in `buffers` are the indices at which each list begins and ends.
     pub items: Option<Box<Array>>,
 }
 
@@ -52,7 +52,7 @@ impl Array {
 }
 
 impl Batch {
-    /// Returns the size of the values of all columns in bytes.
+    /// Returns the total size in bytes of the values of all columns.
     #[must_use]
     pub fn n_bytes(&self) -> u64 {
         fn of(array: &Array) -> u64 {

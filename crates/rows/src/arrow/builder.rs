@@ -23,7 +23,7 @@ const LEAST_RESERVED: usize = 1024;
 #[derive(Debug)]
 pub(super) enum Values {
     /// All values so far are NULL, and the first value that is not NULL will decide the type. If
-    /// `floats` is `true`, a first value that is a number makes the type a float type.
+    /// `floats` is `true` and that value is a number, the type becomes a float type.
     Undecided {
         floats: bool,
     },
@@ -65,11 +65,11 @@ pub(crate) struct Builder {
     /// The number of values for which memory is currently reserved.
     reserved: usize,
     pub(super) policy: Policy,
-    /// `true` if the column's type is decided by its values, and the first batch is not full. An
+    /// `true` while the first batch is not full, if the values of the column decide its type. An
     /// integer type may then still become a float type.
     pub(super) is_open: bool,
     /// `true` if the caller requested the type. A text column then also accepts values that are not
-    /// text, and stores their text.
+    /// text, and converts them to text.
     pub(super) was_requested: bool,
 }
 
@@ -99,7 +99,7 @@ impl Builder {
         }
     }
 
-    /// Creates an empty builder for a column of the current type of this column.
+    /// Creates an empty builder that has this column's current type.
     pub(crate) fn same_again(&self) -> Builder {
         let mut made = Builder::new(&self.plan(), self.policy, self.was_requested);
         made.is_open = self.is_open;

@@ -1,17 +1,17 @@
-//! `ValueError`: the reason for which a value cannot be stored in an Arrow column. The module also
-//! contains functions that convert a number to a float only if the number stays exact.
+//! `ValueError`: the reason why a value cannot be stored in an Arrow column. The module also
+//! contains functions that convert a number to a float only if the float represents it exactly.
 
 use std::collections::TryReserveError;
 
 use onecopy_text::Malformed;
 
-/// The reason for which a value cannot be stored in an Arrow column.
+/// The reason why a value cannot be stored in an Arrow column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ValueError {
     /// The value is of a kind that the column's type cannot store, for example a text in a column
     /// of numbers.
     Kind,
-    /// The value is of the right kind but not valid: malformed digits or month 13.
+    /// The value is of the right kind but not valid, for example malformed digits or month 13.
     Invalid,
     /// The value is [`crate::cell::Date::OTHER_STYLE`], a date whose text cannot be read.
     DateStyle,
@@ -23,7 +23,8 @@ pub(crate) enum ValueError {
     /// The value is malformed text. The `str` is the unit in which the position of the error is
     /// counted: `byte`, `16-bit unit` or `32-bit unit`.
     Malformed(Malformed, &'static str),
-    /// The value is an array, and the column's list type has another number of dimensions.
+    /// The value is an array whose number of dimensions differs from that of the column's list
+    /// type.
     Dimensions,
     /// The text of the column would exceed 2 GiB, the limit of 32-bit offsets.
     Long,
@@ -37,7 +38,7 @@ impl From<TryReserveError> for ValueError {
     }
 }
 
-/// The largest number up to which every integer is exact as a 64-bit float.
+/// The largest integer up to which a 64-bit float represents every integer exactly.
 const EXACT_FLOAT: i64 = 1 << 53;
 
 pub(super) fn exact_f64(n: i64) -> Result<f64, ValueError> {

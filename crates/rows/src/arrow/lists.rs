@@ -109,8 +109,7 @@ impl Lists {
 struct PutElements<'a> {
     lists: &'a mut Lists,
     tally: &'a mut Tally,
-    /// The number of arrays that have begun and have not ended: 1 in an array, 2 in an array within
-    /// an array.
+    /// The nesting depth of the current array: 1 in an array, 2 in an array within an array.
     depth: usize,
     n_bytes: usize,
 }

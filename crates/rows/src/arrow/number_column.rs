@@ -37,7 +37,7 @@ pub enum Numbers {
     F64(Vec<f64>),
 }
 
-/// The reason for which a value cannot be stored in a column of numbers.
+/// The reason why a value cannot be stored in a column of numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NumberMisfit {
     /// The value is of a kind that the column cannot store, such as text.

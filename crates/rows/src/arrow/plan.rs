@@ -15,7 +15,8 @@ pub(crate) enum ColumnPlan {
     /// The first value that is not NULL decides the type. If `floats` is `true` and that value is a
     /// number, the type is a float type.
     FirstValue { floats: bool },
-    /// A decimal type. The largest values of the first batch decide its precision and scale.
+    /// A decimal type. Its precision and scale are chosen after the first batch, so that they fit
+    /// every value of that batch.
     Digits,
     /// A list type; contains the plan of its element type.
     List(Box<ColumnPlan>),
@@ -67,7 +68,7 @@ impl Default for ArrowOptions {
 ///
 /// # Errors
 /// [`ErrorKind::Programming`] if `options.types` names a column that does not exist;
-/// [`ErrorKind::NotSupported`] if it names a type that is only imported.
+/// [`ErrorKind::NotSupported`] if it names a type that this crate can import, but not create.
 pub(crate) fn plans(
     schema: &Schema,
     options: &ArrowOptions,
@@ -98,8 +99,8 @@ pub fn type_of(column: &Column) -> Option<DataType> {
     plan(column).data_type()
 }
 
-/// Returns `true` if every number of this column becomes a float: a SQLite column with the declared
-/// type NUMERIC or DECIMAL.
+/// Returns `true` if every number of this column becomes a float. This is the case for a SQLite
+/// column with the declared type NUMERIC or DECIMAL.
 #[must_use]
 pub fn has_fractions(column: &Column) -> bool {
     plan(column) == ColumnPlan::FirstValue { floats: true }

@@ -35,17 +35,18 @@ pub struct ArrowRows {
     columns: Vec<Builder>,
     /// The number of rows in the current batch.
     n_rows: usize,
-    /// The number of rows of the block whose cells are being emitted column by column; 0 at other
-    /// times.
+    /// The number of rows that are being added column by column; 0 while no block is added in this
+    /// way. Their cells are not complete yet, so `n_rows` does not include these rows.
     n_coming: usize,
     /// The number of rows in earlier batches.
     n_before: u64,
     /// The approximate size of the current batch in bytes.
     n_bytes: usize,
     batch_bytes: usize,
-    /// The number of rows of the current batch at which its size is compared with `batch_bytes`. It
-    /// follows from the earlier rows, so that the end of a batch depends only on the rows. Rows
-    /// that arrive one by one are all compared.
+    /// The number of rows of the current batch at which its size is next compared with
+    /// `batch_bytes`. It is computed only from earlier rows, so the row at which a batch ends does
+    /// not depend on the sizes of the blocks. If rows are added one by one, the size is compared
+    /// after each row.
     check_at: usize,
     /// `true` if the current batch has reached the size limit of the options.
     is_full: bool,
@@ -59,7 +60,7 @@ impl ArrowRows {
     ///
     /// # Errors
     /// [`ErrorKind::Programming`] if the options name a column that does not exist;
-    /// [`ErrorKind::NotSupported`] if they name a type that is only imported.
+    /// [`ErrorKind::NotSupported`] if they name a type that this crate can import, but not create.
     pub fn new(
         schema: &Schema,
         options: &ArrowOptions,
@@ -93,8 +94,9 @@ impl ArrowRows {
         self.n_before + self.n_rows as u64
     }
 
-    /// Creates an empty sink with the same columns and types. After a failure, the block is emitted
-    /// to the new sink a second time, row by row, to find the first row that failed.
+    /// Creates an empty sink with the same columns and types. After a failure, the block whose
+    /// cells failed is emitted to the new sink a second time, row by row, to find the first row
+    /// that failed.
     pub(crate) fn same_again(&self) -> ArrowRows {
         ArrowRows {
             schema: self.schema.clone(),
@@ -121,9 +123,9 @@ impl ArrowRows {
         self.check_at.saturating_sub(self.n_rows).max(1)
     }
 
-    /// Compares the size of the batch with its limit. If the limit is not reached, the next
-    /// comparison is at twice as many rows, but at no more than fit if they are as long as the rows
-    /// before.
+    /// Compares the size of the batch with its limit. If the limit is not reached, chooses the
+    /// number of rows for the next comparison: at most twice the current number, and at most as
+    /// many as fit if the next rows are as long as the previous ones on average.
     fn check_size(&mut self) {
         self.is_full = self.n_bytes >= self.batch_bytes;
         if !self.is_full {

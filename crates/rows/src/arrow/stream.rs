@@ -52,7 +52,8 @@ impl ArrowStream {
     ///
     /// # Errors
     /// [`ErrorKind::Programming`] if the statement returns no rows, or the options name a column
-    /// that does not exist; [`ErrorKind::NotSupported`] if they name a type that is only imported.
+    /// that does not exist; [`ErrorKind::NotSupported`] if they name a type that this crate can
+    /// import, but not create.
     pub fn new(
         mut statement: Statement,
         options: &ArrowOptions,
@@ -79,10 +80,10 @@ impl ArrowStream {
         })
     }
 
-    /// Changes the column types to those that a consumer requests by `fields`, if no row was
-    /// fetched yet. A requested type that this crate cannot create is ignored, and the consumer has
-    /// to cast that column. The whole request is ignored if its fields differ from the columns in
-    /// number, name or order.
+    /// Changes the column types to the types in `fields`, which a consumer requested. Has no effect
+    /// after the first row was fetched. A requested type that this crate cannot create is ignored,
+    /// and the consumer has to cast that column. The whole request is ignored if its fields differ
+    /// from the columns in number, name or order.
     pub fn request(&mut self, fields: &[Field]) {
         let columns = &self.statement.schema().columns;
         let is_same = columns.len() == fields.len()
@@ -195,8 +196,8 @@ impl ArrowStream {
     }
 }
 
-/// A [`StatementVisitor`] that emits the statement's current block a second time, in row order. It
-/// returns the first cell that its column cannot store.
+/// A [`StatementVisitor`] that emits the statement's current block a second time, in row order.
+/// Returns the first cell that its column cannot store.
 struct EmitAgain<'r> {
     first_row: usize,
     rows: &'r mut ArrowRows,

@@ -43,8 +43,8 @@ pub(crate) struct Strings<P> {
     /// The offsets of the values in `bytes`: 0, then the end of each value.
     ends: Vec<P>,
     bytes: Growing,
-    /// `true` if the column contains UTF-8 that was copied without validation; the text is
-    /// validated when the batch is full.
+    /// `true` if the column contains UTF-8 text that was copied without validation. It is validated
+    /// when the batch is full.
     is_unseen: bool,
 }
 
@@ -76,7 +76,7 @@ impl<P: ArrowOffset> Strings<P> {
         self.ends.push(end);
     }
 
-    /// Appends a binary value without a conversion; returns its size in bytes.
+    /// Appends a binary value unchanged; returns its size in bytes.
     #[inline]
     pub(crate) fn put_bytes(&mut self, bytes: &[u8]) -> Result<usize, ValueError> {
         self.bytes.put(bytes).map_err(|_| ValueError::Long)?;
@@ -151,8 +151,8 @@ impl<P: ArrowOffset> Strings<P> {
     }
 }
 
-/// Returns the word for one code unit of `units`, for messages that report the position of an
-/// error.
+/// Returns the name of the code units of `units` (such as `byte`), for messages that report the
+/// position of an error.
 fn counted(units: Units<'_>) -> &'static str {
     match units {
         Units::Latin1(_) | Units::Utf8(_) => "byte",

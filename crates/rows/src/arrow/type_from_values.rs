@@ -39,7 +39,8 @@ impl Builder {
         (0..n_nulls).try_for_each(|_| self.put_null())
     }
 
-    /// Converts the column from integers to floats; an error if an integer is not exact as a float.
+    /// Converts the column from integers to floats. Returns an error if a float cannot represent
+    /// one of the integers exactly.
     pub(super) fn widen(&mut self) -> Result<(), ValueError> {
         if let Values::I64(integers) = &self.values {
             let mut floats = Vec::new();

@@ -101,8 +101,8 @@ pub enum DataType {
     Float64,
     /// Exact decimals in 32, 64, 128 or 256 `bits`.
     Decimal {
-        /// The width of a value in bits: 32, 64, 128 or 256. Columns of 32 and 64 bits are only
-        /// imported.
+        /// The width of a value in bits: 32, 64, 128 or 256. This crate imports columns of 32 and
+        /// 64 bits, but never creates them.
         bits: u16,
         /// The total number of decimal digits of a value.
         precision: u8,
@@ -242,7 +242,8 @@ impl DataType {
     }
 
     /// Parses a type name as Arrow's libraries print it (`int64`, `string`, `decimal128(12, 2)`,
-    /// `timestamp[us, tz=UTC]`); `None` for an unknown type, and for a type that is only imported.
+    /// `timestamp[us, tz=UTC]`); `None` for an unknown type, and for a type that this crate can
+    /// import, but not create.
     #[must_use]
     pub fn of_name(name: &str) -> Option<DataType> {
         let name = name.trim();

@@ -55,8 +55,8 @@ fn field_schema(field: &Field) -> ArrowSchema {
     made_schema(&format, &field.name, flags, metadata, children)
 }
 
-/// Encodes the keys and values of metadata as the C data interface defines: each text follows its
-/// length, an integer of 32 bits in native byte order.
+/// Encodes the keys and values of metadata as the C data interface defines: the length of each key
+/// and value, a 32-bit integer in native byte order, precedes its bytes.
 fn metadata(pairs: &[(&str, &str)]) -> Vec<u8> {
     let number = |n: usize| i32::try_from(n).unwrap_or(0).to_ne_bytes();
     let mut bytes = number(pairs.len()).to_vec();
@@ -110,8 +110,8 @@ fn made_schema(
 /// Frees the memory of a schema that this module exported.
 ///
 /// # Safety
-/// The caller must pass a schema that this module made, that is not released, and that has no other
-/// user.
+/// The caller must pass a schema that this module created, that is not released, and that has no
+/// other user.
 unsafe extern "C" fn release_schema(schema: *mut ArrowSchema) {
     // SAFETY: the caller vouches for the struct; its private data is the box that `made_schema`
     // stored there, and its children are boxes, which release themselves when they are dropped (a
@@ -188,8 +188,8 @@ fn made_array(
 /// Frees the memory of an array that this module exported.
 ///
 /// # Safety
-/// The caller must pass an array that this module made, that is not released, and that has no other
-/// user.
+/// The caller must pass an array that this module created, that is not released, and that has no
+/// other user.
 unsafe extern "C" fn release_array(array: *mut ArrowArray) {
     // SAFETY: the caller vouches for the struct; its private data is the box that `made_array`
     // stored there, and its children are boxes, which release themselves when they are dropped (a
@@ -226,7 +226,7 @@ pub fn stream_of(batches: Box<dyn Batches>) -> ArrowArrayStream {
     }
 }
 
-/// Returns the errno by which the C stream interface reports an error of this kind.
+/// Returns the errno with which the C stream interface reports an error of this kind.
 /// `get_last_error` returns the message of the error.
 fn number(kind: ErrorKind) -> c_int {
     match kind {
@@ -240,7 +240,7 @@ fn number(kind: ErrorKind) -> c_int {
 
 impl OwnedStream {
     /// Calls `work`. If `work` fails, stores the error for `get_last_error` and returns an errno. A
-    /// panic of `work` is caught and becomes an error, because it must not reach C.
+    /// panic in `work` is caught and becomes an error, because a panic must not unwind into C.
     fn run<T>(
         &mut self,
         work: impl FnOnce(&mut dyn Batches) -> Result<T, Error>,
@@ -261,8 +261,8 @@ impl OwnedStream {
 /// Writes the schema of the stream into `out`; returns 0, or an errno.
 ///
 /// # Safety
-/// The caller must pass a stream that this module made and that is not released, and memory for a
-/// schema.
+/// The caller must pass a stream that this module created and that is not released, and memory for
+/// a schema.
 unsafe extern "C" fn get_schema(stream: *mut ArrowArrayStream, out: *mut ArrowSchema) -> c_int {
     // SAFETY: the caller vouches for both pointers; the private data is the box that `stream_of`
     // stored there, and the interface allows only one call at a time. The previous content of `out`
@@ -282,8 +282,8 @@ unsafe extern "C" fn get_schema(stream: *mut ArrowArrayStream, out: *mut ArrowSc
 /// Writes the next batch of the stream into `out`; returns 0, or an errno.
 ///
 /// # Safety
-/// The caller must pass a stream that this module made and that is not released, and memory for an
-/// array.
+/// The caller must pass a stream that this module created and that is not released, and memory for
+/// an array.
 unsafe extern "C" fn get_next(stream: *mut ArrowArrayStream, out: *mut ArrowArray) -> c_int {
     // SAFETY: the caller vouches for both pointers; the private data is the box that `stream_of`
     // stored there, and the interface allows only one call at a time. The previous content of `out`
@@ -308,7 +308,7 @@ unsafe extern "C" fn get_next(stream: *mut ArrowArrayStream, out: *mut ArrowArra
 /// Returns the text of the stream's last error; null if there is none.
 ///
 /// # Safety
-/// The caller must pass a stream that this module made and that is not released.
+/// The caller must pass a stream that this module created and that is not released.
 unsafe extern "C" fn get_last_error(stream: *mut ArrowArrayStream) -> *const c_char {
     // SAFETY: the caller vouches for the stream; the text lives until the next call on it.
     unsafe {
@@ -321,8 +321,8 @@ unsafe extern "C" fn get_last_error(stream: *mut ArrowArrayStream) -> *const c_c
 /// Frees the memory of a stream that this module exported, and closes its statement.
 ///
 /// # Safety
-/// The caller must pass a stream that this module made, that is not released, and that has no other
-/// user.
+/// The caller must pass a stream that this module created, that is not released, and that has no
+/// other user.
 unsafe extern "C" fn release_stream(stream: *mut ArrowArrayStream) {
     // SAFETY: the caller vouches for the stream; the private data is the box that `stream_of`
     // stored there.

@@ -1,5 +1,5 @@
-//! `Growing`: the bytes of a text or binary column of a batch. Its memory grows by remapping whole
-//! pages, so no byte is copied.
+//! `Growing`: a buffer for the bytes of a text or binary column of a batch. It grows by remapping
+//! whole pages, so no byte is copied.
 
 use std::mem::MaybeUninit;
 
@@ -11,8 +11,8 @@ use crate::pages::Pages;
 /// The initial capacity in bytes, which is sufficient for a short result.
 const FIRST_BYTES: usize = 64 << 10;
 
-/// The smallest number of bytes by which the capacity grows. A capacity of at least four times this
-/// number grows by a quarter of itself.
+/// The smallest number of bytes by which the capacity grows. A capacity of more than four times
+/// this number grows by a quarter.
 const STEP_BYTES: usize = 1 << 20;
 
 /// A [`ByteSink`] in memory that was mapped from the system. Unwritten capacity uses only address

@@ -1,6 +1,6 @@
-//! Imports batches that another library exports. The other library's lengths, counts and types are
-//! verified. Guarantees of the C data interface that cannot be verified, such as the validity of
-//! pointers, are trusted.
+//! Imports batches that another library exports. This module verifies the lengths, counts and types
+//! that the other library reports. It trusts the guarantees of the C data interface that cannot be
+//! verified, such as the validity of pointers.
 
 use std::any::Any;
 use std::ffi::{CStr, c_char};
@@ -48,7 +48,7 @@ impl ForeignStream {
     /// # Errors
     /// [`ErrorKind::Interface`] if the stream was released before; the error that the stream
     /// reports if it does not return its schema; [`ErrorKind::NotSupported`] for a column type that
-    /// no database has.
+    /// no supported database has.
     ///
     /// # Safety
     /// The caller must ensure that `at` points to a stream that conforms to the interface and has
@@ -128,7 +128,8 @@ impl ForeignStream {
         batch_of(array, &self.fields).map(Some)
     }
 
-    /// Creates the error of a failed call of the stream, with the message of `get_last_error`.
+    /// Creates the error for a failed call to a function of the stream, with the message that
+    /// `get_last_error` returns.
     fn error(&mut self, call: &str, number: i32) -> Error {
         let says = match self.stream.get_last_error {
             // SAFETY: a stream that is not released, whose last call failed.
@@ -171,7 +172,7 @@ unsafe fn children<'a, T>(children: *mut *mut T, n: i64) -> Result<Vec<&'a T>, E
 ///
 /// # Errors
 /// [`ErrorKind::Interface`] if the schema is not a struct; [`ErrorKind::NotSupported`] for a type
-/// that no database has.
+/// that no supported database has.
 pub fn fields_of(schema: &ArrowSchema) -> Result<Vec<Field>, Error> {
     let format = text(schema.format);
     if format != "+s" {
@@ -420,9 +421,9 @@ fn width(data_type: &DataType) -> Result<usize, Error> {
 mod tests {
     use super::*;
 
-    /// Imports an invalid batch with one column, and returns the message of the error. `column` is
-    /// the length and the offset in the struct of the column; `rows` is the length and the offset
-    /// in the struct of the batch. They contradict each other or `data_type`.
+    /// Imports a batch with one column whose lengths are wrong, and returns the message of the
+    /// error. `column` contains the length and the offset of the column's struct, `rows` those of
+    /// the batch's struct. They contradict each other or `data_type`.
     fn refusal(column: (i64, i64), rows: (i64, i64), data_type: DataType) -> String {
         let mut buffers = [std::ptr::null(); 3];
         let mut child = ArrowArray::released();

@@ -38,9 +38,9 @@ impl<'a> Call<'a> {
         Call { shared, state }
     }
 
-    /// Sets the number of rows that the driver requests from the server at once. Does nothing if
+    /// Sets the number of rows that the driver requests from the server at a time. Does nothing if
     /// the driver has no attribute for that number, if the user's connection string sets it, or if
-    /// it is already `n_rows`.
+    /// the number is already `n_rows`.
     pub(crate) fn set_fetch_size(&self, n_rows: usize) {
         let (Some(last), Some(how)) = (&self.shared.fetch_size, self.shared.quirks.fetch_size)
         else {
@@ -52,9 +52,9 @@ impl<'a> Call<'a> {
         self.set_integer(how.attribute, n_rows);
     }
 
-    /// Changes the driver's setting by which each row of parameters is sent in a separate message.
-    /// The setting is off while an array of parameters is executed (`is_array` is `true`), and
-    /// otherwise on. Does nothing if the driver has no such setting.
+    /// Switches the driver's setting that sends each row of parameters in a separate message: off
+    /// while an array of parameters is executed (`is_array` is `true`), otherwise on. Does nothing
+    /// if the driver has no such setting.
     pub(crate) fn set_for_arrays(&self, is_array: bool) {
         if let Some(attribute) = self.shared.off_for_arrays {
             self.set_integer(attribute, usize::from(!is_array));
@@ -98,8 +98,8 @@ impl<'a> Call<'a> {
         Ok(handle)
     }
 
-    /// Removes the prepared statement with this key from the cache, and returns it; `None` if the
-    /// cache does not contain it.
+    /// Removes the prepared statement with this key from the cache, and returns it. Returns `None`
+    /// if the cache does not contain it.
     pub(super) fn prepared(&mut self, key: &Key) -> Option<CachedStatement> {
         let waiting = self.state.cache.take(key)?;
         self.state.statements.push(Arc::downgrade(&waiting.handle));

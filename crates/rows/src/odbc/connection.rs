@@ -91,13 +91,13 @@ impl Connection {
         }
     }
 
-    /// Returns an error for a SQL text that must not be executed:
-    /// - a COPY whose data the client would have to transfer, because ODBC has no such calls;
+    /// Returns an error if `sql` must not be executed because it is one of the following:
+    /// - a COPY whose data the client would have to transfer, because ODBC has no calls for this;
     /// - a LOAD DATA LOCAL without the option `local_infile`, because it sends a file of the
     ///   client;
-    /// - parameters in a `VALUES` list of MariaDB outside of INSERT, which the server treats as
-    ///   empty;
-    /// - several statements in one text on a read-only connection, because one of them could end
+    /// - for MariaDB, a statement other than INSERT with parameters in a `VALUES` list, because the
+    ///   server reads these parameters as empty;
+    /// - several statements in one string on a read-only connection, because one of them could end
     ///   the read-only transaction.
     pub(super) fn check_single(&self, sql: &str) -> Result<(), Error> {
         let dialect = self.shared.quirks.dialect;

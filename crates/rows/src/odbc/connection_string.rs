@@ -22,8 +22,8 @@ impl fmt::Debug for ConnectionString {
 }
 
 impl ConnectionString {
-    /// Parses `text`, which never fails. An entry without `=` is stored as a keyword without a
-    /// value, which the driver will refuse.
+    /// Parses `text`. Parsing never fails: an entry without `=` is stored as a keyword without a
+    /// value, and the driver will refuse it.
     pub(crate) fn parse(text: &str) -> ConnectionString {
         let mut pairs = Vec::new();
         let mut rest = text.trim_start_matches(|c| c == ';' || is_blank(c));
@@ -43,7 +43,7 @@ impl ConnectionString {
         ConnectionString { pairs }
     }
 
-    /// Returns the value of `keyword`, in upper or lower case; `None` if the string does not
+    /// Returns the value of `keyword`, whose case is ignored. Returns `None` if the string does not
     /// contain the keyword.
     pub(crate) fn get(&self, keyword: &str) -> Option<&str> {
         self.pairs

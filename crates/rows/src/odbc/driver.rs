@@ -18,7 +18,7 @@ use crate::sql::named::count_marks;
 use crate::sql::statements;
 use crate::value::{Value, sqlite_number};
 
-/// A statement handle with which driver calls can be made, because the connection's lock is held.
+/// A statement handle on which driver calls may be made, because the connection's lock is held.
 pub(crate) struct Driver<'a> {
     pub(crate) shared: &'a SharedConnection,
     pub(crate) handle: &'a StatementHandle,
@@ -304,7 +304,7 @@ impl<'a> Driver<'a> {
     /// Skips results without rows up to the first result with rows. Returns the row count that the
     /// driver reports for that result (`None` if it reports none), and the number of its columns.
     /// If no result with rows is left, returns the sum of the row counts of the skipped results,
-    /// and 0.
+    /// and 0 as the number of columns.
     pub(super) fn pass_counts(&self) -> Result<(Option<u64>, usize), Error> {
         let mut total = None;
         for _ in 0..MOST_COUNTS {

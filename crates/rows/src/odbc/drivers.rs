@@ -170,7 +170,8 @@ pub(crate) fn registered(manager: &Manager) -> Vec<Found> {
 }
 
 /// Returns the path of a registered driver's file with symbolic links resolved. A relative path is
-/// searched for in the folders of [`PATH_VARIABLE`] and in the system's library folders.
+/// searched for in the folders of [`PATH_VARIABLE`] and in the system's library folders. Returns
+/// `None` if the file is not found.
 pub(super) fn resolved(file: &str) -> Option<PathBuf> {
     let file = Path::new(file);
     if file.is_absolute() {

@@ -1,4 +1,4 @@
-//! Executes a statement: directly, after preparing it, or by a handle of the statement cache.
+//! Executes a statement: directly, after preparing it, or with a handle from the statement cache.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -40,7 +40,7 @@ pub(super) struct Execution {
     pub(super) lesson: Option<SizeObservation>,
 }
 
-/// Executes `sql`, by the cached statement for this text if the cache contains one.
+/// Executes `sql`, with the cached statement for this SQL if the cache contains one.
 pub(super) fn run(
     shared: &SharedConnection,
     call: &mut Call<'_>,
@@ -127,7 +127,8 @@ fn run_text(
     Ok(ran)
 }
 
-/// Executes a statement with a cursor, so that the length of its result is recorded.
+/// Executes a statement with a server-side cursor, and arranges that the number of rows of its
+/// result is recorded.
 fn run_by_cursor(
     shared: &SharedConnection,
     call: &mut Call<'_>,
@@ -243,8 +244,8 @@ fn execute(
     })
 }
 
-/// Returns `true` if the handle of this SQL text may be executed again. Returns `false` for a
-/// procedure call, because each call may return other columns.
+/// Returns `true` if the handle that was prepared for this SQL may be executed again. Returns
+/// `false` for a procedure call, because each call may return other columns.
 fn may_be_kept(shared: &SharedConnection, sql: &str) -> bool {
     let dialect = shared.quirks.dialect;
     let word = statements::first_word(sql, dialect);

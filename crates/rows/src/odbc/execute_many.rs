@@ -300,7 +300,8 @@ impl Many {
 }
 
 impl Many {
-    /// Executes one row as a statement of its own, with the casts that its values require.
+    /// Executes the statement separately for one row of parameters, with the casts that the row's
+    /// values require.
     fn by_itself(&mut self, row: &[Value]) -> Result<(), Error> {
         let ran = statement::execute(&self.shared, &self.sql, row, 1);
         let changed = ran.map_err(|e| e.at_row(self.n_done))?.row_count();

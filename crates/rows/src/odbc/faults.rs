@@ -104,7 +104,7 @@ pub(super) const FREETDS: &[Fault] = &[
 
 impl Fault {
     /// Returns `true` if the fault affects this version of the driver on this system. If `version`
-    /// is `None`, only faults that affect all versions count.
+    /// is `None`, returns `true` only for faults that affect all versions.
     pub(crate) fn is_of(&self, version: Option<&str>) -> bool {
         let here = self.system.is_empty() || self.system == std::env::consts::OS;
         here && (self.versions.is_empty()

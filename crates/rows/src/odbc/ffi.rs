@@ -18,7 +18,7 @@ pub(crate) const SUCCESS_WITH_INFO: Return = 1;
 pub(crate) const NO_DATA: Return = 100;
 pub(crate) const INVALID_HANDLE: Return = -2;
 
-/// The value of a length parameter (`SQL_NTS`) for a text that ends at its NUL.
+/// The value of a length parameter (`SQL_NTS`) for a string that ends at its NUL.
 pub(crate) const NTS: i32 = -3;
 pub(crate) const NULL_DATA: Len = -1;
 pub(crate) const NO_TOTAL: Len = -4;
@@ -97,7 +97,7 @@ pub(crate) const PARAM_ERROR: u16 = 5;
 pub(crate) const NO_NULLS: i16 = 0;
 pub(crate) const NULLABLE: i16 = 1;
 
-/// SQL data types (`SQL_…`), by which a driver describes a column or parameter.
+/// SQL data types (`SQL_…`), with which a driver describes a column or parameter.
 pub(crate) mod sql {
     pub(crate) const CHAR: i16 = 1;
     pub(crate) const NUMERIC: i16 = 2;
@@ -135,7 +135,7 @@ pub(crate) mod sql {
     pub(crate) const SS_UDT: i16 = -151;
 }
 
-/// C data types (`SQL_C_…`), by which a buffer is bound.
+/// C data types (`SQL_C_…`), with which a buffer is bound.
 pub(crate) mod c {
     pub(crate) const CHAR: i16 = 1;
     pub(crate) const FLOAT: i16 = 7;
@@ -170,7 +170,7 @@ pub(crate) struct GuidStruct {
 /// and the field have the same name.
 macro_rules! functions {
     ($($field:ident = $symbol:literal ( $($arg:ty),* );)*) => {
-        /// The functions of a driver manager that this crate calls.
+        /// Pointers to the functions of the driver manager that this crate calls.
         pub(crate) struct Functions {
             $(pub(crate) $field: unsafe extern "system" fn($($arg),*) -> Return,)*
         }

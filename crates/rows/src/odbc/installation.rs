@@ -40,11 +40,11 @@ pub struct InstalledDriver {
     pub package: Option<Package>,
     /// `true` if the driver's file exists; a registered name may refer to a missing file.
     pub is_file: bool,
-    /// The reason for which the driver cannot be loaded (a missing file or library); `None` if it
-    /// can be loaded.
+    /// The reason why the driver cannot be loaded (a missing file or library); `None` if it can be
+    /// loaded.
     pub broken: Option<String>,
-    /// The known faults of this version of the driver. If the version is unknown, only faults that
-    /// all versions have.
+    /// The known faults of this version of the driver. If the version is unknown, these are only
+    /// the faults that all versions have.
     pub faults: Vec<Fault>,
     /// The warnings about this driver that are shown at each connect.
     pub notices: &'static [&'static str],
@@ -181,8 +181,8 @@ fn installed(found: &Found, registered: Vec<String>, package: Option<Package>) -
     }
 }
 
-/// Returns the known faults of this version of a driver. If `version` is `None`, only faults that
-/// all versions have.
+/// Returns the known faults of this version of a driver. If `version` is `None`, returns only the
+/// faults that all versions have.
 pub(super) fn of_version(quirks: &Quirks, version: Option<&str>) -> Vec<Fault> {
     let faults = quirks.faults.iter();
     faults.filter(|f| f.is_of(version)).copied().collect()

@@ -1,8 +1,9 @@
 //! `Manager`: the ODBC driver manager, loaded at run time.
 //!
 //! This crate does not link the driver manager, so SQLite works without it. If the driver manager
-//! is missing, an ODBC connect is an error that names the package to install. The environment
-//! variable `ONECOPY_ODBC_MANAGER` names a file to load instead of the default files.
+//! is missing, opening an ODBC connection fails with an error that names the package to install.
+//! The environment variable `ONECOPY_ODBC_MANAGER` names a file to load instead of the default
+//! files.
 
 #[cfg(unix)]
 use std::ffi::CStr;
@@ -43,8 +44,8 @@ pub(crate) struct Manager {
     pub(crate) environment: Handle,
     /// The file name by which the driver manager was loaded, for `describe`.
     pub(crate) file: String,
-    /// The lock for `SQLDrivers`. All threads share the environment handle, which contains the
-    /// position of `SQLDrivers` in its list.
+    /// The lock for `SQLDrivers`. All threads share the environment handle, and `SQLDrivers` stores
+    /// in it how far the enumeration of drivers has advanced.
     pub(crate) enumeration: Mutex<()>,
 }
 
@@ -99,7 +100,7 @@ pub(super) fn why_it_does_not_load(driver: &str) -> Result<(), String> {
 
 /// The driver manager of this process; `None` before it was loaded. It is never unloaded, because
 /// drivers may have started threads and registered exit handlers. After a failed load, the next
-/// call of [`manager`] tries again, so that a driver manager can be installed while a service runs.
+/// call to [`manager`] tries again, so that a driver manager can be installed while a service runs.
 static LOADED: Mutex<Option<&'static Manager>> = Mutex::new(None);
 
 /// Returns the driver manager; the first call loads it.

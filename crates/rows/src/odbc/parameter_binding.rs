@@ -1,5 +1,5 @@
-//! `ParameterBinding`: the C type, SQL type, size and bytes by which a parameter value is passed to
-//! an ODBC driver.
+//! `ParameterBinding`: the C type, SQL type, size and bytes with which a parameter value is passed
+//! to an ODBC driver.
 
 use super::ffi::{self, GuidStruct, c, sql};
 use super::quirks::{Quirks, Width};

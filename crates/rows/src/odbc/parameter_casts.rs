@@ -1,7 +1,7 @@
 //! Adds casts to the parameters of a statement whose types the server would infer wrongly.
 //!
 //! MariaDB's driver sends decimals as text, and without a cast the server would compute with them
-//! as doubles. PostgreSQL would parse the text of an interval that is an operand as a value of the
+//! as doubles. If an operand is an interval, PostgreSQL would parse its text as a value of the
 //! other operand's type.
 
 use std::borrow::Cow;

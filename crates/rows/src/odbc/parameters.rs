@@ -1,8 +1,8 @@
 //! `Parameters`: the bound parameter values of one execution, in buffers that the driver reads.
-//! Values are never inserted into the text of a statement.
+//! Values are never inserted into the SQL text.
 //!
-//! The values of several rows are stored by column. Each parameter has one binding, which accepts
-//! its largest value. The driver reads all rows in one call.
+//! The values of several rows are stored by column. Each parameter has one binding, which is large
+//! enough for its largest value. The driver reads all rows in one call.
 
 use std::ffi::c_void;
 
@@ -134,7 +134,7 @@ impl Parameters {
     ///
     /// # Safety
     /// The caller must ensure that `statement` is alive. `self` must outlive the next
-    /// execution of `statement`, or the call of `SQLFreeStmt(SQL_RESET_PARAMS)` on it.
+    /// execution of `statement`, or the call to `SQLFreeStmt(SQL_RESET_PARAMS)` on it.
     pub(crate) unsafe fn bind_to(
         &mut self,
         statement: Handle,

@@ -41,7 +41,7 @@ pub(crate) struct PrefetchedBlock {
     pub(crate) ended: FetchOutcome,
 }
 
-/// The handle by which a statement uses its prefetch thread.
+/// The handle with which a statement uses its prefetch thread.
 pub(crate) struct Prefetcher {
     empty: Sender<CurrentBlock>,
     outcomes: Receiver<PrefetchedBlock>,
@@ -55,7 +55,7 @@ impl Prefetcher {
     /// Starts the thread, with empty blocks that are created from `before`, the last block fetched.
     ///
     /// # Errors
-    /// The reader, if the thread cannot be started.
+    /// If the thread cannot be started, the reader is returned.
     pub(crate) fn start(
         context: StatementContext,
         reader: Box<BlockReader>,

@@ -1,5 +1,5 @@
 //! `Quirks`: the table of all differences between ODBC drivers. A driver is identified by its file
-//! name or registered name. For any other driver [`UNKNOWN`] is used, which follows the reference.
+//! name or registered name. Any other driver uses [`UNKNOWN`], which follows the ODBC reference.
 //!
 //! The user's keywords in a connection string override `Quirks::connect`.
 
@@ -41,7 +41,7 @@ pub(crate) enum CacheSupport {
     /// Every prepared handle may be executed again.
     All,
     /// A handle that reads without a server-side cursor may be executed again. The connection
-    /// attribute `attribute` switches cursors off. Preparation fixes the types of parameters.
+    /// attribute `attribute` switches cursors off. Preparing fixes the parameter types.
     WithoutCursor { attribute: i32 },
 }
 
@@ -69,7 +69,7 @@ pub(crate) struct Switch {
     pub(crate) keyword: &'static str,
 }
 
-/// How the number of rows that a driver fetches from the server at once is set.
+/// How to set the number of rows that a driver fetches from the server at a time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FetchSize {
     /// The number of the connection attribute that changes the number of rows.
@@ -112,7 +112,7 @@ pub(crate) struct Quirks {
     /// that FreeTDS supports. Microsoft's reference recommends it for applications without
     /// Microsoft's C types. `false` to bind these columns as Microsoft's C types.
     pub(crate) ss_as_binary: bool,
-    /// `true` if `SQL_ATTR_ROW_BIND_OFFSET_PTR` works with `SQLGetData` of a bound column.
+    /// `true` if `SQL_ATTR_ROW_BIND_OFFSET_PTR` works when `SQLGetData` reads a bound column.
     /// (SQLite's driver writes the indicator of a truncated value to the slot of the first row.) If
     /// `false`, rows that need both features are fetched one per block.
     pub(crate) bind_offset: bool,
@@ -132,7 +132,7 @@ pub(crate) struct Quirks {
     /// `true` if the driver truncates text parameters at a NUL; such a parameter is an error.
     pub(crate) cuts_at_nul: bool,
     /// The size in bytes above which text is bound as `SQL_LONGVARCHAR` or `SQL_WLONGVARCHAR`; 0 to
-    /// bind text of more than 4,000 units as `nvarchar(max)`, which ODBC declares by size 0.
+    /// bind text of more than 4,000 16-bit units as `nvarchar(max)` (column size 0 in ODBC).
     pub(crate) long_parameter_bytes: usize,
     /// `true` if the driver returns a `timestamptz` in the session's time zone, without its offset.
     /// The session's time zone is then set to UTC.
@@ -149,7 +149,7 @@ pub(crate) struct Quirks {
     /// exact as a double, so unknown drivers are treated in the same way.
     pub(crate) real_as_double: bool,
     /// The attribute for the number of rows per request; `None` if the driver has none. The number
-    /// is adapted to the size of rows: a thousand rows of a megabyte are not requested together.
+    /// is adapted to the size of rows: a thousand rows of 1 MB are not requested together.
     pub(crate) fetch_size: Option<FetchSize>,
     /// The duration that a driver call must have lasted before `SQLCancel` is called; between
     /// driver calls, the statement itself checks whether it was cancelled. In FreeTDS 1.3 a call

@@ -16,7 +16,7 @@ use crate::odbc::block::rowset::{Access, Rowset};
 use crate::odbc::column::{Kind, Planned};
 use crate::source::{Budget, LongForm, LongPart, LongValues};
 
-/// The largest number of rows that a driver requests from a server-side cursor at once. A larger
+/// The largest number of rows that a driver requests from a server-side cursor at a time. A larger
 /// number has no benefit.
 const LARGEST_FETCH: usize = 1000;
 /// The approximate number of bytes that the rows of one request may occupy in the driver's memory.
@@ -31,17 +31,17 @@ pub(crate) struct BlockReader {
     /// The address of the rowset that is bound now, to which the driver writes; 0 if none is bound.
     bound: usize,
     pub(crate) long_values: LongValues,
-    /// The number of rows that the driver requests at once, adapted to the size of earlier rows.
+    /// The number of rows that the driver requests at a time, adapted to the size of earlier rows.
     pub(crate) fetch_size: usize,
     walk: RowsetReader,
-    /// The memory besides the rowset that the driver reads and writes. Its address must not change.
+    /// The memory, in addition to the rowset, that the driver uses. Its address must not change.
     registers: Registers,
     /// `true` if `SQLGetData` can read the rest of a long value in any row of a block.
     tails: bool,
     /// The current value of `SQL_ATTR_ROW_ARRAY_SIZE`.
     array_size: usize,
     /// `true` if a column may have values longer than its slot. The driver keeps such values in
-    /// memory until the next fetch, so a block has no more rows than the driver requests at once.
+    /// memory until the next fetch, so a block has no more rows than the driver requests at a time.
     open: bool,
     /// The largest number of rows of a block. It is reduced for a short result that the driver has
     /// in memory.
@@ -90,8 +90,8 @@ impl BlockReader {
         std::mem::take(&mut self.columns)
     }
 
-    /// Limits the capacity of a block to `most_rows` rows. Must precede the first fetch. To
-    /// allocate thousands of rows takes longer than the driver's calls for one row.
+    /// Limits the capacity of a block to `most_rows` rows. Must precede the first fetch. Allocating
+    /// thousands of rows takes longer than the driver's calls for one row.
     pub(super) fn expect(&mut self, most_rows: usize) {
         self.most_rows = most_rows;
     }
@@ -384,7 +384,7 @@ struct HandleCalls<'a> {
     driver: &'a Driver<'a>,
     registers: &'a mut Registers,
     array_size: &'a mut usize,
-    /// The number of rows that the next call of `SQLFetch` may return.
+    /// The number of rows that the next call to `SQLFetch` may return.
     n_rows: usize,
     tails: bool,
 }

@@ -46,7 +46,8 @@ impl Registers {
         unsafe { self.memory.ptr().add(16).cast() }
     }
 
-    /// Prepares a fetch: sets the offset of the bound addresses, and clears the count and statuses.
+    /// Prepares a fetch: sets the offset of the bound addresses, and clears the number of fetched
+    /// rows and the statuses.
     pub(super) fn arm(&mut self, bind_offset: usize) {
         let bytes = self.memory.bytes_mut();
         bytes[16..].fill(UNWRITTEN);

@@ -5,8 +5,8 @@ use std::fmt;
 /// The text that replaces a secret in messages.
 pub(crate) const STARS: &str = "***";
 
-/// The number of characters from which a secret is masked at any position in a message. No word of
-/// a message equals a secret of this length by chance.
+/// The smallest length in characters of a secret that is masked at any position in a message. A
+/// shorter secret could equal a word of the message by chance.
 const LONG_CHARS: usize = 8;
 
 /// The values that must never be shown; empty for a connection string without secrets.
@@ -46,7 +46,8 @@ impl Secrets {
 
     /// Replaces every secret in `text` by `***`. A secret of [`LONG_CHARS`] or more characters is
     /// replaced anywhere. A shorter secret is replaced only as the value of a field (`Pwd=…`,
-    /// `user:…@host`), because stars within the words of a message would reveal its letters.
+    /// `user:…@host`), because it may also occur within a word of the message, and masking it there
+    /// would reveal it.
     pub(crate) fn scrub(&self, text: &str) -> String {
         if self.0.is_empty() {
             return text.to_owned();

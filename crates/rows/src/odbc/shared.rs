@@ -45,7 +45,7 @@ pub(crate) struct SharedConnection {
     /// The health of the connection, which records a loss that an error reported.
     pub(super) health: ConnectionHealth,
     pub(super) state: Mutex<SessionState>,
-    /// The number of rows that the driver requests from the server at once; `None` if this crate
+    /// The number of rows that the driver requests from the server at a time; `None` if this crate
     /// does not control it.
     pub(super) fetch_size: Option<AtomicUsize>,
     /// The connection attribute that is switched off while an array of parameters is executed, if
@@ -170,7 +170,7 @@ impl SharedConnection {
         }
     }
 
-    /// Marks the statement `handle` as in a driver call until the guard is dropped.
+    /// Records that a driver call uses the statement `handle`, until the returned guard is dropped.
     pub(crate) fn busy<'a>(&'a self, handle: &'a Arc<StatementHandle>) -> Busy<'a> {
         *lock(&self.active) = Some(Arc::clone(handle));
         handle.set_busy(true);

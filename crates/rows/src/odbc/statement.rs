@@ -93,8 +93,8 @@ impl Drop for Statement {
     }
 }
 
-/// Executes `sql` without fetching rows. `first_rows` is the number of rows that the driver
-/// requests from the server at first.
+/// Executes `sql` without fetching rows. `first_rows` is the number of rows in the driver's first
+/// request to the server.
 pub(crate) fn execute(
     shared: &Arc<SharedConnection>,
     sql: &str,
@@ -185,8 +185,8 @@ impl Statement {
         result
     }
 
-    /// Stops the prefetch thread, if there is one; returns the blocks that it fetched and the
-    /// caller did not request.
+    /// Stops the prefetch thread, if there is one; returns the blocks that it has fetched, but that
+    /// the caller has not requested yet.
     fn stop_reading_ahead(&mut self) -> Result<Vec<PrefetchedBlock>, Error> {
         // A forked process does not have the thread.
         self.context.shared.check_process()?;

@@ -2,11 +2,12 @@
 //! observations about the sizes of results.
 //!
 //! The reuse of a prepared statement saves the round trips that prepare, describe and close it, and
-//! the planning on the server. A driver that reads with a server-side cursor has nothing to reuse:
-//! each execution is a DECLARE with a new plan, a FETCH and a CLOSE. A cursor suits a long result,
-//! but a result of one row takes three times as long with a cursor as with a cached statement. If
-//! the driver supports both, a SQL text whose last results were short is executed without a cursor,
-//! and its statement is cached. After a long result, the SQL text is executed only with cursors.
+//! the planning on the server. A driver that reads with a server-side cursor has nothing to reuse,
+//! because each execution consists of a DECLARE with a new plan, a FETCH and a CLOSE. A cursor
+//! suits a long result, but a result of one row takes three times as long with a cursor as with a
+//! cached statement. If the driver supports both, a SQL text whose last results were short is
+//! executed without a cursor, and its statement is cached. After a long result, the SQL text is
+//! executed only with cursors.
 
 use std::sync::Arc;
 
@@ -40,7 +41,7 @@ const MOST_WHOLE_ROWS: u64 = 1000;
 /// only with cursors.
 const NEVER: u8 = u8::MAX;
 
-/// The choice of the statements that a connection caches.
+/// Selects the statements that a connection caches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CachePolicy {
     /// The connection caches no statement.
@@ -291,8 +292,8 @@ impl StatementCache {
     }
 }
 
-/// The way in which a statement was executed. It decides what is recorded about the size of the
-/// result when the result has ended.
+/// The way in which a statement was executed. It determines how the size of its result is recorded
+/// after the result has ended.
 #[derive(Debug)]
 pub(super) enum SizeObservation {
     /// With a cursor. Contains the SQL text, whose number of consecutive short results is updated.

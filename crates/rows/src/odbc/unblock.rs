@@ -1,8 +1,8 @@
-//! Ends a driver call that does not return after a cancel. The socket for which the call waits is
-//! shut down, so that the driver finds its connection lost.
+//! Ends a driver call that does not return after a cancel. This module shuts down the socket on
+//! which the call waits, so that the driver detects a lost connection.
 //!
-//! A driver waits in a system call on the thread of the driver call. Linux shows this system call
-//! and its arguments, which include the socket, in `/proc/self/task/TID/syscall`. See
+//! The thread that made the driver call waits in a system call. Linux shows this system call and
+//! its arguments, which include the socket, in `/proc/self/task/TID/syscall`. See
 //! `docs/decisions/0107-stalled-calls.md`.
 
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering::SeqCst};
@@ -23,9 +23,9 @@ pub(crate) const GRACE: Duration = Duration::from_secs(3);
 /// time.
 #[derive(Debug, Default)]
 pub(crate) struct Caller {
-    /// The system's id of the thread in a driver call; 0 if there is none.
+    /// The operating-system id of the thread that is in a driver call; 0 if there is none.
     thread: AtomicI32,
-    /// The system's id of the thread in `SQLCancel`; 0 if there is none.
+    /// The operating-system id of the thread that is in `SQLCancel`; 0 if there is none.
     cancelling: AtomicI32,
     n_calls: AtomicU64,
     /// The number of the last call that was cancelled, and the time of its first cancel; `None`
@@ -45,7 +45,7 @@ impl Caller {
         self.thread.store(0, SeqCst);
     }
 
-    /// Records that this thread is in a call of `SQLCancel` (`true`), or that it has left the call
+    /// Records that this thread is in a call to `SQLCancel` (`true`), or that it has left the call
     /// (`false`).
     pub(crate) fn set_cancelling(&self, is_cancelling: bool) {
         let thread = if is_cancelling { thread_number() } else { 0 };
@@ -57,8 +57,8 @@ impl Caller {
         self.is_broken.load(SeqCst)
     }
 
-    /// Shuts down the sockets for which the current driver call waits, if at least [`GRACE`] has
-    /// passed since the first call of this function for that driver call. Must be called when a
+    /// Shuts down the sockets on which the current driver call waits, if at least [`GRACE`] has
+    /// passed since this function was first called for that driver call. Must be called when a
     /// driver call is cancelled, and repeatedly until the driver call returns.
     pub(crate) fn insist(&self) {
         let n_calls = self.n_calls.load(SeqCst);
@@ -76,7 +76,7 @@ impl Caller {
         }
     }
 
-    /// Shuts down the sockets for which the current driver call and its `SQLCancel` wait.
+    /// Shuts down the sockets on which the current driver call and its `SQLCancel` wait.
     pub(crate) fn break_off(&self) {
         for thread in [&self.thread, &self.cancelling] {
             let thread = thread.load(SeqCst);
@@ -87,8 +87,8 @@ impl Caller {
     }
 }
 
-/// A time limit for a driver call. If it expires before this value is dropped, the call's sockets
-/// are shut down.
+/// A time limit for a driver call. If the limit expires before this value is dropped, the sockets
+/// on which the call waits are shut down.
 pub(crate) struct Limit {
     /// The sender whose drop signals to the timer thread that the call has ended; `None` if there
     /// is no timer thread.
@@ -97,8 +97,9 @@ pub(crate) struct Limit {
 }
 
 impl Caller {
-    /// Sets a time limit for the current driver call. After the limit, the call's sockets are shut
-    /// down, repeatedly until the call returns. If no thread can be started, there is no limit.
+    /// Sets a time limit for the current driver call. After the limit, the sockets on which the
+    /// call waits are shut down, repeatedly until the call returns. If no thread can be started,
+    /// there is no limit.
     pub(crate) fn limit(self: &Arc<Self>, limit: Duration) -> Limit {
         let (ended, is_ended) = channel();
         let caller = Arc::clone(self);
@@ -163,7 +164,7 @@ fn unblock(_thread: i32) -> bool {
     false
 }
 
-/// Shuts down the sockets for which `thread` waits in a system call; returns `true` if a connected
+/// Shuts down the sockets on which `thread` waits in a system call; returns `true` if a connected
 /// socket was shut down.
 #[cfg(target_os = "linux")]
 fn unblock(thread: i32) -> bool {
@@ -213,7 +214,7 @@ mod linux {
         Some(SystemCall { number, arguments })
     }
 
-    /// Returns the file descriptors for which a system call waits.
+    /// Returns the file descriptors on which a system call waits.
     pub(super) fn descriptors(call: &SystemCall) -> Vec<c_int> {
         let [first, second, ..] = call.arguments;
         match call.number {
@@ -312,8 +313,8 @@ mod tests {
 
     use super::*;
 
-    /// Waits, by the system call `how`, until the socket has data, as a driver waits for its
-    /// server. Returns the number of bytes received.
+    /// Waits with the system call that `how` names until the socket has data, as a driver waits for
+    /// its server. Returns the number of bytes received.
     fn waits(how: &str, mut socket: TcpStream) -> usize {
         let fd = socket.as_raw_fd();
         // SAFETY: the pointers are to live locals, with one descriptor each.

@@ -39,8 +39,8 @@ impl Methods {
         self.0.contains(&method)
     }
 
-    /// Parses the value of `require_auth`: a comma-separated list of accepted methods, or of
-    /// refused methods, each with a `!` before its name.
+    /// Parses the value of `require_auth`: a comma-separated list of accepted methods, or a list of
+    /// refused methods with a `!` before each name.
     ///
     /// Returns `None` for a list that contains an unknown method, a method twice, or both accepted
     /// and refused methods.

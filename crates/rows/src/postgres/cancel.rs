@@ -28,7 +28,7 @@ const REQUEST_LIMIT: Duration = Duration::from_secs(3);
 /// messages of one statement.
 const REPEAT_AFTER: Duration = Duration::from_millis(100);
 
-/// The interval at which a task checks if pending CancelRequests are finished.
+/// The interval at which a task checks whether pending CancelRequests are finished.
 const REQUEST_INTERVAL: Duration = Duration::from_millis(1);
 
 #[derive(Debug, Default)]

@@ -4,8 +4,9 @@
 use rustls::ClientConnection;
 use sha2::{Digest, Sha256, Sha384, Sha512};
 
-/// Returns the hash of the server's certificate, by the hash function of the certificate's
-/// signature algorithm. Returns `None` if that algorithm has no hash function, such as Ed25519.
+/// Returns the hash of the server's certificate, computed with the hash function of the
+/// certificate's signature algorithm. Returns `None` if that algorithm has no hash function, such
+/// as Ed25519.
 pub(super) fn tls_server_end_point(tls: &ClientConnection) -> Option<Vec<u8>> {
     hash(tls.peer_certificates()?.first()?)
 }

@@ -189,7 +189,7 @@ pub(super) struct PasswordKey<'a> {
 #[derive(Default)]
 pub(super) struct PasswordFile {
     text: String,
-    /// The reason for which the file was ignored, for an error message; otherwise empty.
+    /// The reason why the file was ignored, for an error message; otherwise empty.
     pub(super) hint: String,
 }
 

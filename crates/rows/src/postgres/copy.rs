@@ -35,8 +35,8 @@ pub struct CopyOut {
     is_at_end: bool,
 }
 
-/// Creates the error for a SQL text that is not one COPY in this direction. `found` is the first
-/// part of the message: the kind of the text.
+/// Creates the error for SQL that is not exactly one COPY statement in this direction. `found`
+/// describes the SQL; the message begins with it.
 fn not_a_copy(found: &str, direction: CopyDirection) -> Error {
     let (name, method) = match direction {
         CopyDirection::ToClient => ("TO STDOUT", "copy_out"),
@@ -46,8 +46,8 @@ fn not_a_copy(found: &str, direction: CopyDirection) -> Error {
     Error::new(ErrorKind::Programming, message)
 }
 
-/// Returns an error if a SQL text is not one COPY in this direction. The text is checked before it
-/// is sent, so that the server does not execute another statement.
+/// Returns an error if `sql` is not exactly one COPY statement in this direction. The SQL is
+/// checked before it is sent, so that the server does not execute any other statement.
 fn check_text(sql: &str, direction: CopyDirection) -> Result<(), Error> {
     let found = match copy_statement::classify(sql) {
         CopyText::One(found) if found == direction => return Ok(()),
@@ -108,7 +108,7 @@ impl Response {
         }
     }
 
-    /// Reads the response to its end, and discards data.
+    /// Reads the response to its end, and discards the copied data.
     ///
     /// # Errors
     /// The first error in the response.
@@ -264,7 +264,8 @@ impl Connection {
     /// Starts a `COPY … TO STDOUT`.
     ///
     /// # Errors
-    /// The error of the server; [`ErrorKind::Programming`] if `sql` is not one such COPY.
+    /// The error of the server; [`ErrorKind::Programming`] if `sql` is not exactly one such
+    /// statement.
     pub fn copy_out(&self, sql: &str) -> Result<CopyOut, Error> {
         check_text(sql, CopyDirection::ToClient)?;
         let shared = self.shared();
@@ -289,7 +290,7 @@ impl Connection {
     ///
     /// # Errors
     /// The error of the server; the first error of `chunks`; [`ErrorKind::Programming`] if `sql` is
-    /// not one such COPY.
+    /// not exactly one such statement.
     pub fn copy_in(
         &self,
         sql: &str,
@@ -338,7 +339,8 @@ impl CopyIn {
     /// Sends the COPY statement, and waits until the server requests data.
     ///
     /// # Errors
-    /// The error of the server; [`ErrorKind::Programming`] if `sql` is not one such COPY.
+    /// The error of the server; [`ErrorKind::Programming`] if `sql` is not exactly one `COPY … FROM
+    /// STDIN`.
     pub(super) fn begin(shared: &Arc<Shared>, sql: &str) -> Result<CopyIn, Error> {
         check_text(sql, CopyDirection::FromClient)?;
         let id = shared.call(|wire| {
@@ -357,8 +359,8 @@ impl CopyIn {
     }
 
     /// Sends data. Returns `false` if the server has reported an error; it then discards further
-    /// data. Each time data was sent, the messages that have arrived are received, because a server
-    /// that has cancelled the COPY still accepts its data.
+    /// data. After each send, the messages that have arrived are read, because a server that has
+    /// cancelled the COPY still accepts its data.
     ///
     /// # Errors
     /// The connection was lost.

@@ -80,8 +80,9 @@ pub(super) fn insert_rows(
     })
 }
 
-/// Returns a query that checks if COPY into the table has the same effect as INSERT. Its result has
-/// a row if the table is not a view, and has neither rules nor row-level security policies.
+/// Returns a query that checks whether COPY into the table has the same effect as INSERT. Its
+/// result has a row if the table is not a view, and has neither rules nor row-level security
+/// policies.
 fn accepts_copy(table: &str) -> String {
     let literal = table.replace('\'', "''");
     format!(

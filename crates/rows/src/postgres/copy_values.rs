@@ -1,4 +1,5 @@
-//! Encodes values in the binary format of COPY, in which each value follows its length.
+//! Encodes values in the binary format of COPY, in which the length of each value precedes its
+//! bytes.
 
 use bytes::{BufMut, BytesMut};
 

@@ -1,5 +1,5 @@
-//! `Delivery`: the object by which a connection passes received rows and the end of a result to the
-//! statement that reads them.
+//! `Delivery`: the object through which a connection passes received rows and the end of a result
+//! to the statement that reads them.
 
 use std::sync::{Mutex, MutexGuard};
 
@@ -28,7 +28,7 @@ impl Completion {
 /// The end of a result: the completion of its command, or the error.
 pub(super) type ResultEnd = Result<Completion, Error>;
 
-/// The rows of a result, and its end, that the connection has received and the statement has not
+/// The rows and the end of a result that the connection has received, but the statement has not
 /// read yet.
 #[derive(Debug, Default)]
 pub(super) struct Delivery {

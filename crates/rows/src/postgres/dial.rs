@@ -55,7 +55,7 @@ impl Breaker {
         }
     }
 
-    /// Returns `true` after a call of [`Breaker::break_off`].
+    /// Returns `true` after a call to [`Breaker::break_off`].
     pub(super) fn is_broken(&self) -> bool {
         self.is_broken.load(SeqCst)
     }

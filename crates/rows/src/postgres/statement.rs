@@ -52,7 +52,7 @@ pub struct Statement {
     /// The index (from 0) of the deferred column that was read last in the current row; `None` if
     /// no column was read.
     last_read: Option<usize>,
-    /// The number of bytes that were moved in memory since the last call of `take_moved_bytes`.
+    /// The number of bytes that were moved in memory since the last call to `take_moved_bytes`.
     moved_bytes: usize,
 }
 

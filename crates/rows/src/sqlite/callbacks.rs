@@ -1,4 +1,4 @@
-//! Cancellation, waits for locks of other connections, and calls of [`AttachedHost`] (Python),
+//! Cancellation, waits for locks of other connections, and calls to [`AttachedHost`] (Python),
 //! while SQLite steps.
 //!
 //! SQLite calls two handlers: the progress handler every [`N_OPS`] instructions of its virtual
@@ -21,7 +21,7 @@ use crate::source::AttachedHost;
 /// thousandth of that time.
 pub(super) const N_OPS: c_int = 2000;
 
-/// The interval between two calls of [`AttachedHost::turn`] while SQLite steps on a thread that
+/// The interval between two calls to [`AttachedHost::turn`] while SQLite steps on a thread that
 /// holds the interpreter lock. In this call, Python lets other threads run and handles signals.
 const TURN: Duration = Duration::from_millis(4);
 
@@ -131,7 +131,7 @@ pub(super) struct CallbackState {
 struct Current {
     cancel: Option<Arc<Cancel>>,
     host: Option<*const dyn AttachedHost>,
-    /// The time of the last call of [`AttachedHost::turn`]; `None` before the first call. It is
+    /// The time of the last call to [`AttachedHost::turn`]; `None` before the first call. It is
     /// kept after the SQLite call ends, so that `turn` is also called during many short SQLite
     /// calls.
     last_turn: Option<Instant>,
@@ -185,7 +185,7 @@ impl CallbackState {
     }
 
     /// Returns `true` if the current call must stop. Calls [`AttachedHost::turn`] if the time
-    /// [`TURN`] has passed since the last call of `turn`.
+    /// [`TURN`] has passed since the last call to `turn`.
     fn stop(&self) -> bool {
         // SAFETY: the progress handler calls this function, on the thread that holds the call lock.
         let current = unsafe { &mut *self.current.get() };

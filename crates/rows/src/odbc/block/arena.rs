@@ -19,7 +19,7 @@ pub(crate) struct Arena {
     /// The complete values: the slot and the byte range of each. The index of a value in this
     /// vector is stored in the indicator of the value's slot.
     cells: Vec<(usize, Range<usize>)>,
-    /// The number of bytes that were moved when the arena grew, since the last call of
+    /// The number of bytes that were moved when the arena grew, since the last call to
     /// `take_moved_bytes`.
     moved_bytes: usize,
 }
@@ -58,7 +58,7 @@ impl Arena {
         }
     }
 
-    /// Returns the number of bytes in use, including a value that has not ended.
+    /// Returns the number of bytes in use, including the bytes of a value that is still being read.
     pub(crate) fn len(&self) -> usize {
         self.len
     }
@@ -75,11 +75,11 @@ impl Arena {
         self.len
     }
 
-    /// Returns a window, a buffer for one call of `SQLGetData`: the `n` writable bytes that follow
+    /// Returns a window, a buffer for one call to `SQLGetData`: the `n` writable bytes that follow
     /// the bytes in use.
     ///
     /// # Errors
-    /// The allocation failed; `n` may be any length that a driver reports.
+    /// The allocation failed. `n` may be wrong, because it can be a length that a driver reports.
     pub(crate) fn window(&mut self, n: usize) -> Result<&mut [u8], Error> {
         let end = self.len.saturating_add(n);
         if self.bytes().len() < end {
@@ -114,8 +114,8 @@ impl Arena {
         debug_assert!(self.len <= self.bytes().len());
     }
 
-    /// Ends the value of `slot` that began at `start`; returns the number by which [`Arena::cell`]
-    /// finds the value.
+    /// Ends the value of `slot` that began at `start`; returns the number with which
+    /// [`Arena::cell`] finds the value.
     pub(crate) fn end_cell(&mut self, slot: usize, start: usize) -> usize {
         self.cells.push((slot, start..self.len));
         self.cells.len() - 1
@@ -128,8 +128,9 @@ impl Arena {
         self.bytes().get(range.clone())
     }
 
-    /// Calls `tidy`, which rewrites a driver-specific text as a plain decimal, for the value from
-    /// offset `start` to the end of the bytes in use. The value may become one byte longer.
+    /// Calls `tidy`, which rewrites a driver-specific text as a plain decimal, for the value that
+    /// extends from offset `start` to the end of the bytes in use. The value may become one byte
+    /// longer.
     ///
     /// # Errors
     /// The allocation failed.

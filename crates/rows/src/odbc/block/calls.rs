@@ -11,7 +11,7 @@ pub(crate) trait FetchCalls {
     /// `into`.
     fn fetch_rows(&mut self, rowset: &Rowset, into: usize) -> RowsFetched;
 
-    /// Selects the row that later calls of `get_data` read, by the number of its slot. Used only in
+    /// Selects the row that later calls to `get_data` read, by the number of its slot. Used only in
     /// the layout by column.
     fn position(&mut self, row: usize) -> Result<(), Error>;
 

@@ -15,8 +15,8 @@ use crate::odbc::quirks::{UNKNOWN, Width};
 use crate::schema::Schema;
 use crate::source::{Budget, Fetched, LongValues, Source};
 
-/// The SQL types and sizes of the columns of the fake driver. The size determines whether every
-/// value, or only short values fit in the column's slot.
+/// The SQL types and sizes of the columns of the fake driver. The size determines whether all
+/// values or only short values fit in the column's slot.
 const TYPES: [(i16, usize); 18] = [
     (sql::VARCHAR, 5),
     (sql::LONGVARCHAR, 0),
@@ -38,8 +38,8 @@ const TYPES: [(i16, usize); 18] = [
     (0, usize::MAX),
 ];
 
-/// Indicators with a special meaning in ODBC or in the module `rowset`, and lengths: short, too
-/// large or negative.
+/// Indicators for the fake driver to report: special values of ODBC and of the module `rowset`, and
+/// lengths that are short, too large or negative.
 const INDICATORS: [isize; 14] = [
     ffi::NULL_DATA,
     ffi::NO_TOTAL,
@@ -79,8 +79,8 @@ impl Answers {
     }
 
     /// Returns an indicator of [`INDICATORS`], or any small or large number. For a binary value the
-    /// number is never large, because large numbers would only make the fuzz target slow: the
-    /// reader counts every byte of a binary window as written.
+    /// number is never large, because the reader treats a whole binary window as written, which
+    /// would only make the fuzz target slow.
     fn indicator(&mut self, is_binary: bool) -> isize {
         let chosen = self.byte().unwrap_or_default();
         let indicator = match INDICATORS.get(chosen) {
@@ -173,11 +173,11 @@ pub struct AnsweredRows {
 }
 
 impl AnsweredRows {
-    /// Creates the fake driver and the block reader. `bytes` determine the columns and the results
-    /// of the driver's calls.
+    /// Creates the fake driver and the block reader. The input `bytes` determine the columns and
+    /// the results of the driver's calls.
     ///
     /// # Panics
-    /// The allocation of a few small rows failed.
+    /// If the allocation of a few small rows fails.
     #[must_use]
     pub fn new(bytes: &[u8]) -> AnsweredRows {
         let mut answers = Answers {

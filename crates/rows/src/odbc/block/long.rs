@@ -12,8 +12,8 @@
 //!                                                              └── last part → goes on with the row's next column
 //! ```
 //!
-//! The reader calls the driver in ascending order of rows and columns. Drivers without any
-//! extension of `SQLGetData` require this order.
+//! The reader calls the driver in ascending order of rows and columns. Drivers without extensions
+//! of `SQLGetData` (`SQL_GETDATA_EXTENSIONS` is 0) require this order.
 
 use std::ops::Range;
 
@@ -273,8 +273,8 @@ impl RowsetReader {
 
     /// Detects a date that the driver cannot parse and for which it has returned the current date;
     /// see `Quirks::fills_dates`. If the value may be such a date, it is read a second time, as a
-    /// number. The driver makes the number from the server's text by C's `atof`: the year, or an
-    /// infinity. Returns an error if the number is above 9999 or infinite.
+    /// number. The driver computes the number by passing the server's text to C's `atof`, which
+    /// returns the year or an infinity. Returns an error if the number is above 9999 or infinite.
     #[inline]
     fn check_date<C: FetchCalls>(
         &mut self,
@@ -320,8 +320,9 @@ impl RowsetReader {
         Ok(())
     }
 
-    /// Reads the next part of a long value that was read only in part, if there is one. Returns
-    /// `true` if the remaining columns of the value's row can be read, from `column` on.
+    /// Reads the next part of the value that an earlier slice has read only in part, if any.
+    /// Returns `true` if the caller can now read the remaining columns of the row; `column` is then
+    /// the first of them.
     fn resume<C: FetchCalls>(
         &mut self,
         view: &mut RowsetSlice,

@@ -12,8 +12,8 @@ use crate::odbc::quirks::{Width, known};
 use crate::source::{Block, Emitted, RowSink};
 use onecopy_text::Units;
 
-/// The variable behaviour of the fake driver: how it reports lengths, and how it fills the buffers
-/// of `SQLGetData`.
+/// Settings of the fake driver: how it reports lengths, and how it fills the buffers of
+/// `SQLGetData`.
 #[derive(Clone, Copy, Debug)]
 struct Manner {
     by_row: bool,

@@ -15,20 +15,20 @@ const FIRST_WINDOW: usize = 16 << 10;
 /// unknown length. Up to this size, each window is twice as large as the previous window.
 const LARGEST_WINDOW: usize = 4 << 20;
 
-/// The largest size in bytes of a window (the buffer of one `SQLGetData` call) until more than this
-/// number of bytes of the value were read. The limit does not depend on the length that the driver
+/// The largest size in bytes of a window (the buffer of one `SQLGetData` call) while less than this
+/// number of bytes of the value was read. The limit does not depend on the length that the driver
 /// reports, so a wrong length cannot cause a larger allocation.
 const LARGEST_UNSEEN: usize = 64 << 20;
-/// The largest length of a value in bytes: more than any server sends, and a limit for a driver
-/// that returns data without an end.
+/// The largest length of a value in bytes. No server sends a value of this length. The limit ends
+/// the reading if a driver returns data without an end.
 pub(crate) const LARGEST_VALUE: usize = 1 << 31;
 
 /// The largest number of consecutive calls that may return no bytes of a value before its end.
 const MOST_EMPTY: usize = 3;
 
 /// The number of marked bytes at the end of a window (the buffer of an `SQLGetData` call). They are
-/// set to a mark before the call. If the mark remains, the driver has not filled the window. More
-/// than one character (4 bytes) is marked.
+/// set to a mark before the call. Bytes that still have the mark after the call were not written by
+/// the driver. The number is larger than the size of a character (4 bytes).
 const MARKED: usize = 64;
 
 /// The outcome of reading the beginning of a value: NULL, the whole value, or its first part.
@@ -87,7 +87,7 @@ pub(super) fn value<C: FetchCalls>(
     }
 }
 
-/// The progress of reading a value by several calls of `SQLGetData`.
+/// The progress of reading a value by several calls to `SQLGetData`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ValueProgress {
     n_bytes: usize,
@@ -109,7 +109,8 @@ impl ValueProgress {
     /// Adds the bytes that one call has read to the progress.
     ///
     /// # Errors
-    /// The driver returns data without an end, or ends long before the length that it reported.
+    /// The driver returns data without an end, or the data ends long before the length that the
+    /// driver reported.
     pub(crate) fn add(&mut self, piece: &Piece) -> Result<(), Error> {
         self.n_bytes = self.n_bytes.saturating_add(piece.len);
         self.n_empty = if piece.len > 0 { 0 } else { self.n_empty + 1 };
@@ -152,7 +153,7 @@ pub(super) fn window_for(long_values: LongValues, terminator: usize) -> usize {
     }
 }
 
-/// The result of one call of `SQLGetData`: a part of a value.
+/// The result of one call to `SQLGetData`: a part of a value.
 pub(crate) struct Piece {
     pub(crate) null: bool,
     pub(crate) last: bool,

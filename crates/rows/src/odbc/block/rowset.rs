@@ -33,7 +33,7 @@ pub(crate) enum Access {
     Deferred,
 }
 
-/// The state of a bound value in its slot: complete, cut off, or with an invalid length.
+/// The state of a bound value in its slot: complete, truncated, or with an invalid length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fit {
     /// The slot contains the complete value, or the value is NULL.
@@ -72,8 +72,9 @@ pub(crate) struct Rowset {
 
 impl Rowset {
     /// Creates buffers for `capacity` rows, in the layout by row if `by_row` is `true`. The buffers
-    /// use the memory of `spare` if it is large enough. For a short result, the page faults of
-    /// newly allocated memory (128 for 512 KiB) take longer than the driver's call.
+    /// use the memory of `spare` if it is large enough. Reuse saves time for a short result,
+    /// because the page faults of newly allocated memory (128 for 512 KiB) take longer than the
+    /// driver's call.
     ///
     /// # Errors
     /// The allocation failed.
@@ -140,7 +141,8 @@ impl Rowset {
         }
     }
 
-    /// Returns the memory, for the next statement. No driver may write to it afterwards.
+    /// Returns the memory, so that the next statement can reuse it. No driver may write to it
+    /// afterwards.
     pub(crate) fn into_buffer(self) -> Buffer {
         self.data
     }
@@ -186,7 +188,8 @@ impl Rowset {
         column.indicators + row * column.indicator_stride
     }
 
-    /// Returns the indicator of `row`, which is read once: a driver may write to it at any time.
+    /// Reads the indicator of `row` once, and returns it. The caller must not read it again,
+    /// because a driver may change it at any time.
     pub(crate) fn indicator(&self, column: &ColumnBuffer, row: usize) -> isize {
         let at = Rowset::slot(column, row);
         let bytes = self.data.bytes()[at..at + 8]
@@ -208,7 +211,7 @@ impl Rowset {
         self.data.bytes_mut()[at..at + 8].copy_from_slice(&value.to_ne_bytes());
     }
 
-    /// Returns whether the bound value of `row` is complete in its slot, was cut off, or has an
+    /// Returns whether the bound value of `row` is complete in its slot, was truncated, or has an
     /// invalid length.
     pub(crate) fn fit(&self, column: &ColumnBuffer, row: usize) -> Fit {
         if !column.spec.variable {
@@ -254,8 +257,7 @@ impl Rowset {
     }
 
     /// Returns the size in bytes of the largest row in a sample of the `n_rows` rows from `first`
-    /// on; `None` if there are no rows. The sample's rows have equal distances and include the last
-    /// row.
+    /// on; `None` if there are no rows. The sample is evenly spaced and includes the last row.
     pub(crate) fn largest_row(&self, first: usize, n_rows: usize, arena: &Arena) -> Option<usize> {
         let step = (n_rows / 16).max(1);
         (0..n_rows)

@@ -133,7 +133,8 @@ impl Kind {
 
     /// Returns `true` if the driver may have written this value because it could not parse the
     /// server's text. Such a value has the month and day of the current date, and the time
-    /// midnight. The timestamps that the driver writes for `infinity` and `-infinity` also count.
+    /// midnight. Also returns `true` for the timestamps that the driver writes for `infinity` and
+    /// `-infinity`.
     #[inline]
     pub(crate) fn may_be_driver_default(&self, raw: Raw<'_>, today: &Today) -> bool {
         let filled = today.is_about(raw.u16(2), raw.u16(4))

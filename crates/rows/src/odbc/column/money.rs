@@ -30,8 +30,8 @@ impl Money {
 ///
 /// The last `.` or `,` is the decimal separator if one or two digits follow it, if the other of the
 /// two characters precedes it, or if all digits before it are zero. Otherwise it separates
-/// thousands. An amount from 1 to 999 of a locale with three decimals (`1.500`) is therefore read as
-/// if it had thousands.
+/// thousands. In a locale with three decimals, an amount such as `1.500` is therefore misread as
+/// 1500.
 pub(crate) fn tidy(slot: &mut [u8], len: usize) -> usize {
     let text = &slot[..len];
     let negative = text.contains(&b'-') || text.contains(&b'(');

@@ -56,7 +56,7 @@ pub(crate) struct Spec {
     pub(crate) bytes: usize,
     /// The size of the terminator in bytes: 0, 1 or 2.
     pub(crate) terminator: usize,
-    /// `true` if the values have different lengths.
+    /// `true` if the length of the values varies.
     pub(crate) variable: bool,
     /// `true` if a value may be longer than its slot.
     pub(crate) open: bool,

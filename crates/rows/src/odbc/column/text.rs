@@ -32,7 +32,8 @@ fn spec(c_type: i16, bytes: usize, terminator: usize) -> Spec {
 }
 
 impl NarrowText {
-    /// Returns the plan; a character of the declared size needs up to four bytes of UTF-8.
+    /// Returns the plan of the column. The declared size counts characters, each of which needs up
+    /// to four bytes of UTF-8.
     pub(crate) fn plan(d: &Described) -> ColumnBinding<Self> {
         let bytes = d.size.saturating_mul(4).max(d.octets);
         (NarrowText, spec(c::CHAR, bytes, 1), ColumnType::Text)
@@ -45,8 +46,8 @@ impl NarrowText {
 }
 
 impl WideText {
-    /// Returns the plan; a character of the declared size needs up to two units of UTF-16. SQL
-    /// Server's declared size is a number of units.
+    /// Returns the plan of the column. The declared size counts characters, each of which needs up
+    /// to two units of UTF-16; for SQL Server, it counts units.
     pub(crate) fn plan(d: &Described, quirks: &Quirks) -> ColumnBinding<Self> {
         let unit_bytes = match quirks.dialect {
             Dialect::SqlServer => 2,

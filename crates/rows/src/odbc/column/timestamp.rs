@@ -71,8 +71,8 @@ pub(super) fn stands_for_infinity(raw: Raw<'_>) -> bool {
     }
 }
 
-/// Returns the bytes of `SQL_TIMESTAMP_STRUCT` after the year: the five fields from month to
-/// second, and a fraction of zero.
+/// Encodes the bytes that follow the year in `SQL_TIMESTAMP_STRUCT`: the five fields of `of` (month
+/// to second), and a fraction of zero.
 fn fields(of: [u16; 5]) -> [u8; 14] {
     let mut bytes = [0; 14];
     for (to, field) in bytes.chunks_exact_mut(2).zip(of) {
