@@ -1,8 +1,7 @@
 //! A database in memory for tests: the smallest implementation of [`crate::database`].
 //!
-//! It executes four statements: `values` returns one row that contains its parameters, `numbers N`
-//! returns the integers from 0 to N - 1, and `endless` an infinite number of rows. `fail N` fails
-//! after N rows.
+//! It executes four statements: `values` returns one row with its parameters, `numbers N` the
+//! integers from 0 to N - 1, `endless` an infinite number of rows. `fail N` fails after N rows.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
