@@ -33,8 +33,8 @@
  */
 
 /**
- * The destination is too small for the text. The text is well-formed, or there is a replacement
- * for its malformed parts.
+ * The converted text is longer than the destination. This code implies that the text is
+ * well-formed, or that a replacement was given for its malformed parts.
  */
 #define ONECOPY_NO_ROOM INT64_MIN
 
@@ -64,7 +64,7 @@ extern "C" {
  * Returns the length of UTF-16 text converted to UTF-8: the number of bytes that
  * `onecopy_utf16_to_utf8` would write, including replacements.
  *
- * Returns the number of bytes, or -1 - k if the text is malformed from unit k on. Writes nothing.
+ * Returns -1 - k if the first malformed sequence starts at unit k. Writes nothing.
  *
  * Requirements for the caller:
  * `src` must be readable for `n_units`.
@@ -76,8 +76,8 @@ int64_t onecopy_utf8_len_from_utf16(const uint16_t *src, size_t n_units, uint32_
  *
  * A unit needs at most 3 bytes, and a surrogate pair 4. So a capacity of 3 * n_units is always
  * sufficient, unless `replacement` is past U+FFFF: each replacement then needs 4 bytes. Returns
- * the number of bytes written; -1 - k if the text is malformed from unit k on; or ONECOPY_NO_ROOM.
- * Well-formed text that fits is read once.
+ * the number of bytes written; -1 - k if the first malformed sequence starts at unit k; or
+ * ONECOPY_NO_ROOM. Well-formed text that fits is read once.
  *
  * Requirements for the caller:
  * `src` must be readable for `n_units`. `dst` must be writable for `capacity_bytes`, and nothing
@@ -95,7 +95,7 @@ int64_t onecopy_utf16_to_utf8(const uint16_t *src,
  *
  * A byte yields at most 1 unit. So a capacity of n_bytes is always sufficient, unless
  * `replacement` is past U+FFFF: each replacement then needs 2 units. Returns the number of units
- * written; -1 - k if the text is malformed from byte k on; or ONECOPY_NO_ROOM.
+ * written; -1 - k if the first malformed sequence starts at byte k; or ONECOPY_NO_ROOM.
  *
  * Requirements for the caller:
  * `src` must be readable for `n_bytes`. `dst` must be writable for `capacity_units`, and nothing
@@ -111,8 +111,8 @@ int64_t onecopy_utf8_to_utf16(const uint8_t *src,
  * Converts UTF-8 to Latin-1 (ISO 8859-1: each byte is the code point of its character).
  *
  * A character past U+00FF is treated as malformed. Returns the number of bytes written; -1 - k if
- * the text is malformed from byte k on; or ONECOPY_NO_ROOM. A capacity of n_bytes is always
- * sufficient.
+ * the first malformed sequence starts at byte k; or ONECOPY_NO_ROOM. A capacity of n_bytes is
+ * always sufficient.
  *
  * Requirements for the caller:
  * `src` must be readable for `n_bytes`. `dst` must be writable for `capacity_bytes`, and nothing
@@ -215,7 +215,7 @@ int64_t onecopy_latin1_to_utf8_at(const uint8_t *src,
  * Returns the length of UTF-8 text converted to UTF-16: the number of units that
  * `onecopy_utf8_to_utf16` would write, including replacements.
  *
- * Returns the number of units, or -1 - k if the text is malformed from byte k on. Writes nothing.
+ * Returns -1 - k if the first malformed sequence starts at byte k. Writes nothing.
  *
  * Requirements for the caller:
  * `src` must be readable for `n_bytes`.
@@ -248,8 +248,8 @@ int64_t onecopy_utf8_ascii_prefix(const uint8_t *src, size_t n_bytes);
  *
  * A capacity of 3 * n_units + 5 is always sufficient, unless `replacement` is past U+FFFF: each
  * replacement then needs 4 bytes. Returns the number of bytes written, with length and NUL; -1 - k
- * if the text is malformed from unit k on; ONECOPY_NO_ROOM; or ONECOPY_INVALID_ARGUMENT for a text
- * of 2 GiB or more. A U+0000 in the text is written unchanged, which BSON permits.
+ * if the first malformed sequence starts at unit k; ONECOPY_NO_ROOM; or ONECOPY_INVALID_ARGUMENT
+ * for a text of 2 GiB or more. A U+0000 in the text is written unchanged, which BSON permits.
  *
  * Requirements for the caller:
  * `src` must be readable for `n_units`. `dst` must be writable for `capacity_bytes`, and nothing

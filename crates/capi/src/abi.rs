@@ -18,7 +18,8 @@ use crate::result_code::{self, ONECOPY_INTERNAL_ERROR, ONECOPY_INVALID_ARGUMENT,
 /// changed or removed, not when one is added.
 pub const ONECOPY_ABI_VERSION: u32 = 1;
 
-/// The number of bytes of a BSON string in addition to its text: its length prefix and its NUL.
+/// The number of bytes that a BSON string has in addition to its text: 4 for the length prefix and
+/// 1 for the terminating NUL.
 const BSON_FRAME_BYTES: usize = 5;
 
 const VERSION: &CStr =
@@ -30,7 +31,7 @@ const VERSION: &CStr =
 /// Returns the length of UTF-16 text converted to UTF-8: the number of bytes that
 /// `onecopy_utf16_to_utf8` would write, including replacements.
 ///
-/// Returns the number of bytes, or -1 - k if the text is malformed from unit k on. Writes nothing.
+/// Returns -1 - k if the first malformed sequence starts at unit k. Writes nothing.
 ///
 /// # Safety
 /// `src` must be readable for `n_units`.
@@ -55,8 +56,8 @@ pub unsafe extern "C" fn onecopy_utf8_len_from_utf16(
 ///
 /// A unit needs at most 3 bytes, and a surrogate pair 4. So a capacity of 3 * n_units is always
 /// sufficient, unless `replacement` is past U+FFFF: each replacement then needs 4 bytes. Returns
-/// the number of bytes written; -1 - k if the text is malformed from unit k on; or ONECOPY_NO_ROOM.
-/// Well-formed text that fits is read once.
+/// the number of bytes written; -1 - k if the first malformed sequence starts at unit k; or
+/// ONECOPY_NO_ROOM. Well-formed text that fits is read once.
 ///
 /// # Safety
 /// `src` must be readable for `n_units`. `dst` must be writable for `capacity_bytes`, and nothing
@@ -78,7 +79,7 @@ pub unsafe extern "C" fn onecopy_utf16_to_utf8(
 ///
 /// A byte yields at most 1 unit. So a capacity of n_bytes is always sufficient, unless
 /// `replacement` is past U+FFFF: each replacement then needs 2 units. Returns the number of units
-/// written; -1 - k if the text is malformed from byte k on; or ONECOPY_NO_ROOM.
+/// written; -1 - k if the first malformed sequence starts at byte k; or ONECOPY_NO_ROOM.
 ///
 /// # Safety
 /// `src` must be readable for `n_bytes`. `dst` must be writable for `capacity_units`, and nothing
@@ -98,8 +99,8 @@ pub unsafe extern "C" fn onecopy_utf8_to_utf16(
 /// Converts UTF-8 to Latin-1 (ISO 8859-1: each byte is the code point of its character).
 ///
 /// A character past U+00FF is treated as malformed. Returns the number of bytes written; -1 - k if
-/// the text is malformed from byte k on; or ONECOPY_NO_ROOM. A capacity of n_bytes is always
-/// sufficient.
+/// the first malformed sequence starts at byte k; or ONECOPY_NO_ROOM. A capacity of n_bytes is
+/// always sufficient.
 ///
 /// # Safety
 /// `src` must be readable for `n_bytes`. `dst` must be writable for `capacity_bytes`, and nothing
@@ -252,7 +253,7 @@ pub unsafe extern "C" fn onecopy_latin1_to_utf8_at(
 /// Returns the length of UTF-8 text converted to UTF-16: the number of units that
 /// `onecopy_utf8_to_utf16` would write, including replacements.
 ///
-/// Returns the number of units, or -1 - k if the text is malformed from byte k on. Writes nothing.
+/// Returns -1 - k if the first malformed sequence starts at byte k. Writes nothing.
 ///
 /// # Safety
 /// `src` must be readable for `n_bytes`.
@@ -309,8 +310,8 @@ pub unsafe extern "C" fn onecopy_utf8_ascii_prefix(src: *const u8, n_bytes: usiz
 ///
 /// A capacity of 3 * n_units + 5 is always sufficient, unless `replacement` is past U+FFFF: each
 /// replacement then needs 4 bytes. Returns the number of bytes written, with length and NUL; -1 - k
-/// if the text is malformed from unit k on; ONECOPY_NO_ROOM; or ONECOPY_INVALID_ARGUMENT for a text
-/// of 2 GiB or more. A U+0000 in the text is written unchanged, which BSON permits.
+/// if the first malformed sequence starts at unit k; ONECOPY_NO_ROOM; or ONECOPY_INVALID_ARGUMENT
+/// for a text of 2 GiB or more. A U+0000 in the text is written unchanged, which BSON permits.
 ///
 /// # Safety
 /// `src` must be readable for `n_units`. `dst` must be writable for `capacity_bytes`, and nothing
@@ -406,8 +407,9 @@ fn is_place<T>(p: *const T, n: usize) -> bool {
 /// [`ONECOPY_INVALID_ARGUMENT`] if `p` or `n` is invalid.
 ///
 /// # Safety
-/// Unless `n` is 0, `p` must be readable for `n` units. Others may write to them while the slice is
-/// used, which Rust does not permit for slices; so it is passed only to functions that tolerate it
+/// Unless `n` is 0, `p` must be readable for `n` units. Other threads or processes may write to
+/// these units while the slice is used, which Rust does not permit for slices. The slice must
+/// therefore be passed only to functions that tolerate such writes
 /// (`onecopy_text::convert::within`).
 #[inline(always)]
 unsafe fn source<'a, T>(p: *const T, n: usize) -> Result<&'a [T], i64> {

@@ -1,5 +1,5 @@
 //! The C interface: conversions between UTF-16, UTF-8, Latin-1 and BSON strings. The output is
-//! written directly into memory of the caller.
+//! written directly into memory that the caller provides.
 //!
 //! | module | contents |
 //! |---|---|
@@ -15,7 +15,7 @@
 //! call in a process is an exception: it detects the processor's features and reads the environment
 //! variable `ONECOPY_KERNEL`. All functions may be called from several threads at the same time.
 //! After the first call, they may also be called in signal handlers. No panic crosses the language
-//! border: a panic would be a bug; it is caught and returned as
+//! boundary. A panic would be a bug; it is caught and returned as
 //! [`result_code::ONECOPY_INTERNAL_ERROR`].
 #![deny(unsafe_code)]
 

@@ -1,11 +1,11 @@
-//! Converts between Rust values and the numbers of the C interface. The results of the functions
-//! become result codes; the argument `replacement` (a code point, or 0) becomes a `char`.
+//! Converts between Rust values and the numbers of the C interface. The results of Rust functions
+//! become result codes. The argument `replacement`, which is a code point or 0, becomes a `char`.
 
 use onecopy_text::Malformed;
 use onecopy_text::convert::within::WithinError;
 
-/// The destination is too small for the text. The text is well-formed, or there is a replacement
-/// for its malformed parts.
+/// The converted text is longer than the destination. This code implies that the text is
+/// well-formed, or that a replacement was given for its malformed parts.
 pub const ONECOPY_NO_ROOM: i64 = i64::MIN;
 
 /// An argument is invalid: NULL with a length other than 0, a pointer that is not aligned, a length
@@ -47,10 +47,10 @@ pub(crate) fn of_len(result: Result<usize, Malformed>) -> i64 {
 }
 
 /// Converts the `replacement` argument of a C function, a code point, to the `char` that replaces
-/// malformed text. Converts 0 to `None`, with which malformed text is an error.
+/// malformed text. Converts 0 to `None`, which means that malformed text is an error.
 ///
 /// # Errors
-/// [`ONECOPY_INVALID_ARGUMENT`] if the number is not a Unicode scalar value.
+/// Returns [`ONECOPY_INVALID_ARGUMENT`] if the number is not a Unicode scalar value.
 #[inline(always)]
 pub(crate) fn replacement(code_point: u32) -> Result<Option<char>, i64> {
     match code_point {

@@ -1,5 +1,5 @@
-//! `Chunk`: a sink of bytes that is filled once and then passed on as a whole, without a copy. Its
-//! memory is on the heap or belongs to another owner, such as a Python object.
+//! `Chunk`: a sink of bytes that is filled once and then passed on as a whole, without a copy. The
+//! memory of a chunk is on the heap or belongs to another owner, such as a Python object.
 
 use std::any::Any;
 use std::fmt;
@@ -23,7 +23,7 @@ pub unsafe trait ChunkMemory: Any + Send {
     /// is then unchanged, or [`ChunkMemory::is_lost`] returns `true` from then on.
     fn grow(&mut self, len: usize, capacity: usize) -> Option<(*mut u8, usize)>;
 
-    /// Returns `true` if a call of [`ChunkMemory::grow`] failed and freed the area.
+    /// Returns `true` if a call to [`ChunkMemory::grow`] failed and freed the area.
     fn is_lost(&self) -> bool {
         false
     }
@@ -32,9 +32,9 @@ pub unsafe trait ChunkMemory: Any + Send {
     fn into_any(self: Box<Self>) -> Box<dyn Any>;
 }
 
-/// The current chunk of a stream: a [`ByteSink`] for which the type of its memory is not a type
-/// parameter. Its methods are dispatched statically; only growth is a dynamic call. A chunk
-/// dereferences to the bytes that were written.
+/// The current chunk of a stream. It implements [`ByteSink`], and has no type parameter for the
+/// kind of its memory. Its methods are dispatched statically; only growth is a dynamic call. A
+/// chunk dereferences to the bytes that were written.
 ///
 /// The owner of a stream clears its chunk after the chunk was sent and then fills it again, so that
 /// a stream allocates no memory per chunk.
@@ -45,7 +45,7 @@ pub struct Chunk {
     /// The memory, if it belongs to another owner. `None` for a chunk on the heap: `ptr`, `len` and
     /// `capacity` are then the parts of a `Vec<u8>`.
     memory: Option<Box<dyn ChunkMemory>>,
-    /// The number of bytes that were copied because the chunk grew, since the last call of
+    /// The number of bytes that were copied because the chunk grew, since the last call to
     /// [`Chunk::take_moved_bytes`].
     moved_bytes: usize,
 }
@@ -74,7 +74,7 @@ impl Chunk {
     /// Creates an empty chunk in `memory`, with a capacity of `capacity` bytes.
     ///
     /// # Errors
-    /// [`SinkFull`] if the memory cannot provide `capacity` bytes.
+    /// Returns [`SinkFull`] if the memory cannot provide `capacity` bytes.
     pub fn in_memory(memory: impl ChunkMemory, capacity: usize) -> Result<Chunk, SinkFull> {
         let mut memory = Box::new(memory);
         let (ptr, capacity) = memory.grow(0, capacity).ok_or(SinkFull {

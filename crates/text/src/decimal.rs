@@ -2,11 +2,12 @@
 //!
 //! A float is `c * 2^q` with an integer `c`. A decimal reads back as the float if it is at most
 //! half of `2^q` away from it. Let `m` be the least number for which `10^m * 2^q >= 1`. Then
-//! decimals with `m` digits after the decimal point are so dense that one of them is close enough;
-//! these have up to 17 digits. The first 16 digits are the integer part of `c * 2^q * 10^(m - 1)`.
-//! For a float from 2^-16 up to 2^52, the factor `2^q * 10^(m - 1)` is represented exactly by 64
-//! bits, so one multiplication gives all digits exactly. If the 16 digits, rounded down or up, are
-//! close enough to the float, they are the result. Otherwise the 17th digit is added.
+//! decimals with `m` digits after the decimal point, which have up to 17 digits in total, are so
+//! dense that one of them is close enough. The first 16 digits are the integer part of `c * 2^q *
+//! 10^(m - 1)`. For a float from 2^-16 up to 2^52, the factor `2^q * 10^(m - 1)` is represented
+//! exactly by 64 bits, so one multiplication gives all digits exactly. If the 16 digits, rounded
+//! down or up, are close enough to the float, they are the result. Otherwise the 17th digit is
+//! added.
 
 /// 10^8: a number below it has at most eight decimal digits.
 pub const EIGHT_DIGITS: u64 = 100_000_000;

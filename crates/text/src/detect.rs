@@ -1,6 +1,6 @@
-//! Detection of the encoding of bytes: by a byte order mark, by a pattern of zero bytes, by their
-//! validity as UTF-8, and finally by the library chardetng. The reason is reported with the
-//! encoding.
+//! Detects the encoding of bytes: by a byte order mark, by a pattern of zero bytes, by their
+//! validity as UTF-8, and finally by the library chardetng. The detected encoding is returned
+//! together with the reason for it.
 
 use std::fmt;
 
@@ -14,18 +14,18 @@ use crate::{MalformedKind, Units, find_malformed};
 const PATTERN_BYTES: usize = 64 * 1024;
 
 /// The largest number of bytes that are passed to chardetng. The count starts at the first byte
-/// that is above 0x7F or an escape (0x1B).
+/// that is above 0x7F or is the ESC character (0x1B).
 const GUESSED_BYTES: usize = 256 * 1024;
 
-/// The number of ASCII bytes before the first byte above 0x7F (or escape) that are also passed to
-/// chardetng.
+/// The number of ASCII bytes before the first byte above 0x7F (or ESC) that are also passed to
+/// chardetng, as context.
 const CONTEXT_BYTES: usize = 16;
 
-/// How certain it is that a detected encoding is correct.
+/// The degree of certainty that a detected encoding is correct.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Certainty {
-    /// The bytes are valid in several encodings, and chardetng has chosen one of them by the
-    /// letters that occur next to each other.
+    /// The bytes are valid in several encodings, and chardetng has chosen one of them, based on
+    /// which letters occur next to each other.
     Guess,
     /// The bytes have a pattern that rarely occurs in text of any other encoding.
     Likely,
@@ -54,7 +54,7 @@ pub struct Detection {
     pub encoding: Option<Encoding>,
     /// The reason for the detection, as a phrase for messages.
     pub reason: String,
-    /// How certain the detection is.
+    /// The degree of certainty of the detection.
     pub certainty: Certainty,
 }
 
@@ -79,16 +79,16 @@ pub struct Detector {
     /// The first 64 KiB of the stream, to detect a byte order mark or a pattern of zero bytes.
     first: Vec<u8>,
     n_bytes: u64,
-    /// The bytes of the incomplete UTF-8 sequence at the end of the last part.
+    /// The bytes of an incomplete UTF-8 sequence at the end of the last part of the stream.
     open: Vec<u8>,
     is_ascii: bool,
     /// The position in the stream of the first byte that is malformed as UTF-8; `None` if there is
     /// none so far.
     not_utf8_at: Option<u64>,
-    /// `true` if the bytes passed to chardetng contain an escape (0x1B), as in ISO-2022-JP.
+    /// `true` if the bytes passed to chardetng contain the ESC character (0x1B), as in ISO-2022-JP.
     has_escape: bool,
     guesser: Box<EncodingDetector>,
-    /// The last ASCII bytes (at most 16) before the first byte that is above 0x7F or an escape.
+    /// The last ASCII bytes (at most 16) before the first byte that is above 0x7F or is ESC.
     before: Vec<u8>,
     n_guessed: usize,
 }
@@ -182,8 +182,8 @@ impl Detector {
     }
 
     /// Passes the bytes to chardetng, starting with the first byte that is not ASCII or is an
-    /// escape (0x1B). Leading ASCII is not passed, except for the last few bytes of it, because
-    /// chardetng is slow and ASCII contains no information for it.
+    /// escape (0x1B). Of leading ASCII, only the last few bytes are passed, because chardetng is
+    /// slow and cannot infer an encoding from ASCII.
     fn guess(&mut self, part: &[u8]) {
         if self.n_guessed >= GUESSED_BYTES {
             return;
@@ -212,8 +212,8 @@ impl Detector {
         self.n_guessed += part.len();
     }
 
-    /// Detects UTF-16 and UTF-32 without a byte order mark, by the positions of zero bytes. Other
-    /// zero bytes are reported as binary data.
+    /// Detects UTF-16 and UTF-32 without a byte order mark, by the positions of zero bytes. If
+    /// there are zero bytes at other positions, the data is reported as binary.
     fn by_zeros(&self, is_whole: bool) -> Option<Detection> {
         let mut n = [0_usize; 4];
         for (i, _) in self.first.iter().enumerate().filter(|(_, b)| **b == 0) {
@@ -352,8 +352,8 @@ fn by_mark(first: &[u8], n_bytes: u64) -> Option<Detection> {
     })
 }
 
-/// Returns the position of the first byte that is not ASCII or is an escape (0x1B); `None` if there
-/// is none.
+/// Returns the position of the first byte that is above 0x7F or is the ESC character (0x1B); `None`
+/// if there is no such byte.
 fn first_telling(part: &[u8]) -> Option<usize> {
     // The bytes are searched in blocks, because both searches are vectorized.
     let blocks = part.chunks(4096);

@@ -18,8 +18,8 @@ pub enum Order {
     Little,
     /// Big-endian: the most significant byte of each unit is the first.
     Big,
-    /// Input is read in the order that its byte order mark shows, or as little-endian if it has no
-    /// mark. Output is little-endian with a mark.
+    /// Input is read in the order that its byte order mark indicates, or as little-endian if it has
+    /// no mark. Output is little-endian with a mark.
     Marked,
 }
 
@@ -221,8 +221,8 @@ impl Encoding {
             .map(|(encoding, more)| (encoding, more.split_whitespace().collect()))
     }
 
-    /// Returns `true` if the encoding has every Unicode character: UTF-8, UTF-16 and UTF-32 in any
-    /// byte order, with or without a byte order mark.
+    /// Returns `true` if the encoding can represent every Unicode character: UTF-8, UTF-16 and
+    /// UTF-32 in any byte order, with or without a byte order mark.
     #[must_use]
     pub fn is_unicode(self) -> bool {
         matches!(

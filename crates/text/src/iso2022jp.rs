@@ -35,8 +35,8 @@ pub struct Iso2022JpState {
     n_pending: usize,
 }
 
-/// A state without incomplete bytes: its character set, the escape sequence that directly precedes
-/// it, and bytes that bring a new decoder to this state.
+/// A decoder state without incomplete bytes: the selected character set, the escape sequence if it
+/// was the last input, and the bytes that bring a new decoder to this state.
 type Prelude = (Set, Option<[u8; 2]>, &'static [u8]);
 
 /// The states without incomplete bytes, indexed by their number.

@@ -61,7 +61,7 @@ impl Kind {
     }
 }
 
-/// The kind and length of the narrowest `str` (PEP 393) that holds a text.
+/// The kind and length of the narrowest `str` (PEP 393) that can store a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     /// The narrowest kind that can hold all characters of the text.

@@ -7,23 +7,25 @@
 //!
 //! # Definitions
 //!
-//! All sizes are in bytes of the text as its owner stores it, before it is handled. For example,
-//! ten units of UTF-16 are 20 bytes, whatever they are converted to. The counted bytes are those of
-//! text, and of values that are written as text, such as the digits of a decimal. Quotes and commas
-//! are not counted. [`Stage::Head`] counts header fields, and [`Stage::Move`] the bytes of files.
+//! All sizes are the numbers of bytes that the text has in memory before it is processed. For
+//! example, ten units of UTF-16 are 20 bytes, whatever they are converted to. The counted bytes are
+//! those of text, and of values that are written as text, such as the digits of a decimal. Quotes
+//! and commas are not counted. [`Stage::Head`] counts header fields, and [`Stage::Move`] the bytes
+//! of files.
 //!
 //! Sending a filled chunk is not counted, because the operating system's kernel reads the chunk in
 //! place, without a further copy in user space. (The independent counter of `tests/copies` verifies
 //! this.)
 //!
 //! - **taken**: the text received, counted once, by the first stage that handles it. The sum over
-//!   all stages is therefore the size of the payload. At most this number of bytes may be
-//!   converted, and at most this number copied. A later stage that handles the same text uses the
+//!   all stages is therefore the size of the payload. The converted bytes must not exceed this
+//!   size, and neither must the copied bytes. A later stage that handles the same text uses the
 //!   `_again` methods, which do not change this count.
 //! - **converted**: text that was read and written in another encoding, or with another width of
 //!   units (UTF-16 to a `str` of one byte per character). Text that is searched for escapes while
-//!   it is written is also converted: a JSON body is, even if no byte changed. A scan that writes
-//!   nothing (validation, measuring) is neither a conversion nor a copy.
+//!   it is written also counts as converted. Therefore, the body of a JSON string always does, even
+//!   if no byte changed. A scan that writes nothing (validation, measuring) is neither a conversion
+//!   nor a copy.
 //! - **copied**: text that user space moved unchanged. Examples are ASCII in UTF-8 to a `str`,
 //!   UTF-16 to a `str` of kind 2, and a chunk that moves when it grows. Other examples are the
 //!   parts of a long value that are gathered, and bytes that are joined for a caller that needs
@@ -90,7 +92,7 @@ impl Stage {
 /// The counts of one stage. All sizes are in bytes of the text in its original encoding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Entry {
-    /// The number of bytes of text that were received at this stage.
+    /// The number of bytes of text that this stage was the first to handle.
     pub taken: u64,
     /// The number of received bytes that were converted to another encoding, or searched for
     /// escapes while they were written.
@@ -153,8 +155,8 @@ impl Tally {
         self.0.taken += len_bytes;
     }
 
-    /// Counts a text that was converted to a `str`: as copied if the `str` has the same units as
-    /// the text, otherwise as converted.
+    /// Counts a text that was converted to a `str`. The text counts as copied if the `str` has the
+    /// same units as the text, otherwise as converted.
     #[inline]
     pub fn decoded(&mut self, text: &Measured<'_>) {
         if text.is_copied() {

@@ -26,7 +26,7 @@ pub struct ByteTable {
     /// For each byte, its character; [`NONE`] if the byte has none.
     chars: [u16; 256],
     /// For each character below U+10000, its byte; 0 for U+0000 and for characters that the
-    /// encoding does not have.
+    /// encoding cannot represent.
     bytes: Box<[u8]>,
 }
 
@@ -165,7 +165,7 @@ impl Legacy {
 
     /// Returns the table that encodes characters as one or two bytes. Returns `None` if the
     /// encoding has shift states, or characters of more than two bytes. The table is built at its
-    /// first use, which takes some milliseconds.
+    /// first use, which takes a few milliseconds.
     #[must_use]
     pub fn pair_table(self) -> Option<&'static PairTable> {
         if self.is_single_byte() || !self.is_ascii_compatible() {
@@ -256,8 +256,8 @@ impl LegacyDecoder {
         }
     }
 
-    /// Returns the number of input bytes that were decoded or reported as malformed. The number is
-    /// exact only if the stream was pushed one byte at a time.
+    /// Returns the number of input bytes that were either decoded or reported as malformed. The
+    /// number is exact only if the stream was pushed one byte at a time.
     pub(crate) fn settled_bytes(&self) -> u64 {
         self.settled_bytes
     }
@@ -274,8 +274,8 @@ impl LegacyDecoder {
         self.fed_bytes
     }
 
-    /// Decodes a part and returns each character with its start position in the stream. This is
-    /// slow, and is only used to locate a character. The decoder cannot be used afterwards.
+    /// Decodes a part and returns each character with its start position in the stream. The method
+    /// is slow, and is only used to locate a character. The decoder cannot be used afterwards.
     pub(crate) fn chars(&mut self, part: &[u8], last: bool, policy: Policy) -> Vec<(u32, u64)> {
         let places = (self.fed_bytes, self.settled_bytes);
         naive::decode_legacy(part, &mut self.decoder, places, last, policy).0

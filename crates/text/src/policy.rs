@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-/// The handling of malformed text, and of characters that the output encoding does not have. The
+/// The handling of malformed text, and of characters that the output encoding cannot represent. The
 /// names of the policies are those of Python's error handlers, and are the values of the option
 /// `errors`.
 ///
@@ -14,24 +14,24 @@ use std::fmt;
 #[non_exhaustive]
 pub enum Policy {
     /// `strict`: stop with an error at the first malformed sequence, or at the first character that
-    /// the encoding does not have.
+    /// the encoding cannot represent.
     #[default]
     Strict,
     /// `replace`: write U+FFFD for each maximal subpart of an ill-formed sequence (Unicode 16,
-    /// section 3.9, "U+FFFD substitution of maximal subparts"), and for each lone surrogate. Write a
-    /// question mark for a character that the encoding does not have.
+    /// section 3.9, "U+FFFD substitution of maximal subparts"), and for each lone surrogate. Write
+    /// a question mark for a character that the encoding cannot represent.
     Replace,
-    /// `ignore`: omit malformed bytes, and characters that the encoding does not have.
+    /// `ignore`: omit malformed bytes, and characters that the encoding cannot represent.
     Ignore,
     /// `surrogatepass`: accept lone surrogates in UTF-8, UTF-16, UTF-32 and JSON, and write them in
     /// these encodings. Stop at any other malformed sequence or character.
     SurrogatePass,
     /// `backslashreplace`: write `\xNN` for each malformed byte, and `\xNN`, `\uNNNN` or
-    /// `\UNNNNNNNN` for a character that the encoding does not have, or for a lone surrogate in
+    /// `\UNNNNNNNN` for a character that the encoding cannot represent, or for a lone surrogate in
     /// JSON.
     BackslashReplace,
     /// `xmlcharrefreplace`: write `&#N;`, a character reference of XML, for a character that the
-    /// encoding does not have. Stop at malformed bytes.
+    /// encoding cannot represent. Stop at malformed bytes.
     XmlCharRefReplace,
 }
 
@@ -65,7 +65,7 @@ impl Policy {
     /// Returns the policy of this name.
     ///
     /// # Errors
-    /// No policy in `supported` has this name.
+    /// Returns an error if no policy in `supported` has this name.
     pub fn of_name(name: &str, supported: &'static [Policy]) -> Result<Policy, UnsupportedPolicy> {
         let found = supported.iter().find(|policy| policy.name() == name);
         found.copied().ok_or(UnsupportedPolicy { supported })
@@ -133,8 +133,8 @@ impl Malformed {
         len_units: 0,
     };
 
-    /// Adds `n_units` to the position of the error. This corrects the position if only the part of
-    /// a text after its first `n_units` units was examined.
+    /// Adds `n_units` to the position of the error. A caller uses this to correct the position if
+    /// it has passed only the text after its first `n_units` units.
     #[must_use]
     pub fn later_by(self, n_units: usize) -> Malformed {
         Malformed {

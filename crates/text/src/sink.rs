@@ -4,7 +4,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
-/// The error of a full sink: memory is exhausted, or the sink's fixed size is used up.
+/// The error of a full sink: memory is exhausted, or the sink has a fixed size that is used up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SinkFull {
     /// The number of bytes for which space was requested, in addition to the bytes already written.
@@ -47,7 +47,7 @@ pub unsafe trait ByteSink {
     /// Returns [`SinkFull`] if the sink cannot grow; the committed bytes are unchanged.
     fn spare(&mut self, n_bytes: usize) -> Result<&mut [MaybeUninit<u8>], SinkFull>;
 
-    /// Commits the first `n_bytes` of the slice that the last call of `spare` returned.
+    /// Commits the first `n_bytes` of the slice that the last call to `spare` returned.
     ///
     /// # Safety
     /// The caller must have initialised the first `n_bytes` of the slice that the last `spare`
@@ -105,7 +105,7 @@ pub unsafe trait ByteSink {
         Ok(())
     }
 
-    /// Returns the position after the committed bytes, for a later call of `patch` or `rewind`.
+    /// Returns the position after the committed bytes, for a later call to `patch` or `rewind`.
     #[inline]
     fn mark(&self) -> Mark {
         Mark(self.committed().len())
@@ -225,7 +225,7 @@ impl<S: ByteSink> Window<'_, S> {
     /// variable length would be a function call, which takes longer than a short copy.
     ///
     /// # Panics
-    /// Panics if fewer than `N` bytes fit, or if `len_bytes` is above `N`: a bug in the caller.
+    /// Panics if fewer than `N` bytes fit, or if `len_bytes` is above `N` (bugs in the caller).
     #[inline(always)]
     pub fn put_short<const N: usize>(&mut self, bytes: &[u8; N], len_bytes: usize) {
         assert!(N <= self.remaining() && len_bytes <= N, "window is full");
@@ -285,8 +285,8 @@ pub trait Put {
 
     /// Stores `buffer` at the destination, calls `make` with a reference to it, and keeps the text
     /// that `make` returns. This text must be a part of the buffer, and is moved to the start of
-    /// the destination if it is not there. (A copy from a buffer elsewhere would wait until the
-    /// stores to that buffer have completed.)
+    /// the destination unless it already starts there. (A copy from a buffer elsewhere would wait
+    /// until the stores to that buffer have completed.)
     ///
     /// # Panics
     /// Panics if `buffer` does not fit. A `T` that requires alignment or drop does not compile.
@@ -350,7 +350,7 @@ impl<S: ByteSink> Put for Window<'_, S> {
 }
 
 /// A destination passed by value: two addresses, which stay in registers over thousands of writes.
-/// (To write a value to a [`Window`] passed by reference takes 5 ns longer than to a pen.)
+/// (Writing a value to a [`Window`] passed by reference takes 5 ns longer than to a pen.)
 ///
 /// A pen has no reference to a sink. Its owner calls [`Pen::at`] to determine how much was written.
 #[derive(Debug)]

@@ -5,7 +5,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use onecopy_text::{ByteSink, SinkFull};
 
-/// The number of bytes that are encoded at once into a buffer on the stack. It is a multiple of 3,
+/// The number of bytes that are encoded per step into a buffer on the stack. It is a multiple of 3,
 /// so that padding can occur only at the end of the value.
 const STEP_BYTES: usize = 768;
 
@@ -14,7 +14,7 @@ const STEP_BYTES: usize = 768;
 /// The text is encoded into a buffer of 1 KiB on the stack, and then copied to the sink.
 ///
 /// # Errors
-/// [`SinkFull`]. Nothing is written then.
+/// Returns [`SinkFull`] if the sink has no space. Nothing is written in this case.
 pub fn write<S: ByteSink>(bytes: &[u8], sink: &mut S) -> Result<(), SinkFull> {
     let mut window = sink.window(bytes.len().div_ceil(3) * 4)?;
     let mut encoded = [0_u8; STEP_BYTES / 3 * 4];
@@ -40,7 +40,7 @@ impl Carry {
     /// Keeps the remaining bytes, at most 2.
     ///
     /// # Errors
-    /// [`SinkFull`].
+    /// Returns [`SinkFull`] if the sink has no space.
     pub fn part<S: ByteSink>(&mut self, mut part: &[u8], sink: &mut S) -> Result<(), SinkFull> {
         if self.len > 0 {
             let missing = 3 - self.len;
@@ -65,7 +65,7 @@ impl Carry {
     /// another value.
     ///
     /// # Errors
-    /// [`SinkFull`].
+    /// Returns [`SinkFull`] if the sink has no space.
     pub fn end<S: ByteSink>(&mut self, sink: &mut S) -> Result<(), SinkFull> {
         let len = std::mem::take(&mut self.len);
         write(&self.bytes[..len], sink)

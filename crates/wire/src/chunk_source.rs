@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use onecopy_text::Chunk;
 
-/// The result of a successful call of [`ChunkSource::fill`].
+/// The result of a successful call to [`ChunkSource::fill`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Filled {
     /// The chunk contains bytes, and more may follow.
@@ -55,7 +55,7 @@ impl std::error::Error for ChunkError {
 }
 
 /// A handle that stops a [`ChunkSource`]. [`CancelHandle::cancel`] may be called from any thread,
-/// at any time, and repeatedly. A running call of `fill` then returns soon with
+/// at any time, and repeatedly. A running call to `fill` then returns soon with
 /// [`ChunkErrorKind::Cancelled`], and each later call returns immediately.
 #[derive(Clone)]
 pub struct CancelHandle(Arc<dyn Fn() + Send + Sync>);
@@ -66,7 +66,7 @@ impl CancelHandle {
         CancelHandle(Arc::new(cancel))
     }
 
-    /// Requests that the source stops soon. The call does not wait for the end of the source.
+    /// Requests that the source stop soon. The call does not wait until the source has stopped.
     pub fn cancel(&self) {
         (self.0)();
     }
@@ -88,8 +88,8 @@ pub trait ChunkSource: Send {
     /// one byte unless it returns [`Filled::Done`].
     ///
     /// # Errors
-    /// [`ChunkError`]. The caller must then discard the contents of the chunk, or send them and
-    /// abort the output, so that it does not look complete.
+    /// Returns a [`ChunkError`]. The caller must then discard the contents of the chunk, or send
+    /// them and abort the output, so that it does not look complete.
     fn fill(&mut self, chunk: &mut Chunk) -> Result<Filled, ChunkError>;
 
     /// Returns a handle by which another thread can stop the source.

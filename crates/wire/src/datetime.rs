@@ -2,9 +2,9 @@
 //! public, so they may be invalid until a method validates them. They are written as RFC 3339 text.
 //! JSON encloses this text in quotes, and CSV does not.
 //!
-//! The parameter `digits` is the number of digits (0 to 9) that the fraction of the second has at
-//! least. More digits are written if the fraction needs them. If `digits` and the fraction are both
-//! 0, no fraction is written.
+//! The parameter `digits` is the minimum number of digits (0 to 9) of the fraction of the second.
+//! More digits are written if the fraction needs them. If `digits` and the fraction are both 0, no
+//! fraction is written.
 
 use onecopy_text::Put;
 
@@ -14,8 +14,8 @@ use crate::inline_text::{InlineText, two_digits, write_padded};
 /// A calendar date in the proleptic Gregorian calendar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Date {
-    /// The year. Databases have years outside of 0 to 9999. Writing such a year is the error
-    /// [`WriteError::YearOutOfRange`].
+    /// The year. Dates from a database may have a year outside of 0 to 9999. Writing such a date
+    /// causes the error [`WriteError::YearOutOfRange`].
     pub year: i32,
     /// The month, from 1 to 12.
     pub month: u8,
@@ -94,7 +94,7 @@ impl Date {
     /// Returns the date as `YYYY-MM-DD` (RFC 3339 `full-date`).
     ///
     /// # Errors
-    /// [`WriteError::YearOutOfRange`], [`WriteError::NotADate`].
+    /// Returns [`WriteError::YearOutOfRange`] or [`WriteError::NotADate`].
     pub fn to_short(self) -> Result<InlineText, WriteError> {
         let mut text = InlineText::new();
         self.put(&mut text)?;
@@ -104,7 +104,7 @@ impl Date {
     /// Returns the start of this day in UTC, in milliseconds since 1970.
     ///
     /// # Errors
-    /// The errors of [`Date::to_short`].
+    /// Returns the errors of [`Date::to_short`].
     pub fn to_unix_ms(self) -> Result<i64, WriteError> {
         self.check()?;
         Ok(self.to_unix_days() * MS_PER_DAY)
@@ -170,7 +170,7 @@ impl Date {
         first_of_month(self.year.into(), self.month.into()) + i64::from(self.day) - 1
     }
 
-    /// Returns `true` if the calendar contains the date, whatever its year is.
+    /// Returns `true` if the calendar contains the date. Any year is accepted.
     #[inline(always)]
     #[must_use]
     pub fn is_in_calendar(self) -> bool {
@@ -204,7 +204,7 @@ impl Date {
     /// bytes are stored in groups of fixed size.
     ///
     /// # Errors
-    /// The errors of [`Date::to_short`]. Nothing is written then.
+    /// Returns the errors of [`Date::to_short`]. Nothing is written in this case.
     #[inline]
     pub fn put<P: Put>(self, out: &mut P) -> Result<(), WriteError> {
         self.check()?;
@@ -292,7 +292,7 @@ impl Time {
     /// digits of the fraction.
     ///
     /// # Errors
-    /// [`WriteError::NotADate`].
+    /// Returns [`WriteError::NotADate`].
     pub fn to_short(self, digits: u8) -> Result<InlineText, WriteError> {
         let mut text = InlineText::new();
         self.put(digits, &mut text)?;
@@ -318,7 +318,7 @@ impl Time {
     /// Writes the time as `HH:MM:SS[.fraction]`. `out` must have at least 24 bytes of space.
     ///
     /// # Errors
-    /// The errors of [`Time::to_short`]. Nothing is written then.
+    /// Returns the errors of [`Time::to_short`]. Nothing is written in this case.
     #[inline]
     pub fn put<P: Put>(self, digits: u8, out: &mut P) -> Result<(), WriteError> {
         self.check(digits)?;
@@ -388,7 +388,7 @@ impl Timestamp {
     /// because `Z` means since RFC 9557 that the local offset is unknown.
     ///
     /// # Errors
-    /// [`WriteError::YearOutOfRange`], [`WriteError::NotADate`].
+    /// Returns [`WriteError::YearOutOfRange`] or [`WriteError::NotADate`].
     pub fn to_short(self, digits: u8) -> Result<InlineText, WriteError> {
         let mut text = InlineText::new();
         self.put(digits, &mut text)?;
@@ -399,7 +399,7 @@ impl Timestamp {
     /// [`SHORT_BYTES`](crate::inline_text::SHORT_BYTES) bytes of space.
     ///
     /// # Errors
-    /// The errors of [`Timestamp::to_short`]. Nothing is written then.
+    /// Returns the errors of [`Timestamp::to_short`]. Nothing is written in this case.
     #[inline]
     pub fn put<P: Put>(self, digits: u8, out: &mut P) -> Result<(), WriteError> {
         self.check(digits)?;
@@ -461,7 +461,7 @@ impl Timestamp {
     /// counts as UTC. The leap second 60 counts as the first second of the next minute.
     ///
     /// # Errors
-    /// The errors of [`Timestamp::to_short`].
+    /// Returns the errors of [`Timestamp::to_short`].
     pub fn to_unix_ms(self) -> Result<i64, WriteError> {
         self.time.check(0)?;
         let offset = self.offset_minutes.unwrap_or(0);

@@ -31,7 +31,7 @@ pub fn is_decimal(text: &[u8]) -> bool {
 /// the digits before the point or those after it may be missing, but not both.
 ///
 /// # Errors
-/// [`WriteError::NotADecimal`] if the text has another syntax.
+/// Returns [`WriteError::NotADecimal`] if the text has another syntax.
 pub(crate) fn read(text: &[u8]) -> Result<Decimal<'_>, WriteError> {
     let (negative, unsigned) = match text {
         [b'-', rest @ ..] => (true, rest),

@@ -7,8 +7,8 @@ use onecopy_text::{Malformed, SinkFull};
 
 use crate::datetime::Date;
 
-/// The reason for which a value cannot be written. Either the output format cannot represent the
-/// value, or the sink is full.
+/// The reason why a value cannot be written. Either the output format cannot represent the value,
+/// or the sink is full.
 ///
 /// The message never contains the value, because a cell may contain data that must not be logged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,8 +19,8 @@ pub enum WriteError {
     /// database, or use [`onecopy_text::Policy::Replace`]. Every writer of text can return this
     /// error.
     Malformed(Malformed),
-    /// The sink cannot grow: either no more memory is available, or the sink's fixed size is used
-    /// up. Every writer can return this error.
+    /// The sink cannot grow: either no more memory is available, or a sink of fixed size is full.
+    /// Every writer can return this error.
     SinkFull(SinkFull),
     /// The value is NaN or an infinity, which JSON numbers cannot represent. The writers of floats
     /// and decimals return this error under the policy [`crate::NonFinite::Error`]. Choose a policy

@@ -94,7 +94,8 @@ impl Put for InlineText {
 }
 
 /// Returns the two decimal digits of a number below 100 as ASCII characters, with the first digit
-/// in the lowest byte. The caller combines several results in a register and stores them at once.
+/// in the lowest byte. The caller combines several results in a register and writes them with one
+/// store.
 #[inline(always)]
 pub(crate) fn two_digits(value: u32) -> u64 {
     // The table has 128 entries, so that an index masked with 127 needs no bounds check.

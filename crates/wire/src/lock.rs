@@ -1,5 +1,5 @@
 //! Functions that lock a mutex even if it is poisoned. `std` marks a mutex as poisoned when a
-//! thread panics while it holds the lock. Every later call of `Mutex::lock` then returns an error.
+//! thread panics while it holds the lock. Every later call to `Mutex::lock` then returns an error.
 //!
 //! In this project, each thread and each `extern "C"` function catches panics. Code that holds a
 //! lock leaves the locked value consistent after each statement, so the value can be used after a
@@ -12,8 +12,8 @@ pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     unpoisoned(mutex.lock())
 }
 
-/// Returns the guard from the result of a lock, or of a wait with a `Condvar`. If the mutex is
-/// poisoned, the poison is ignored.
+/// Returns the guard from the result of locking a mutex, or of waiting for a `Condvar`. If the
+/// mutex is poisoned, the poison is ignored.
 pub fn unpoisoned<T>(result: LockResult<T>) -> T {
     result.unwrap_or_else(PoisonError::into_inner)
 }

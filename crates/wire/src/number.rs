@@ -80,7 +80,7 @@ pub fn put_u64<P: Put>(value: u64, window: &mut P) {
     }
 }
 
-/// Writes a number below 10,000 by two table lookups. These take half the time of the
+/// Writes a number below 10,000 by two table lookups, which take half the time of the
 /// multiplications that longer numbers need. Most numbers are below 10,000.
 #[inline(always)]
 fn put_four<P: Put>(value: u32, window: &mut P) {
@@ -158,8 +158,8 @@ pub fn widen(value: f32) -> f64 {
 #[inline(always)]
 pub(crate) fn put_hundredths<P: Put>(value: f64, window: &mut P) -> bool {
     const MOST: f64 = 1e13;
-    /// A bound on the relative error of `value * 100`. The product and `value` each have a relative
-    /// error of at most 2^-53.
+    /// An upper bound of the relative error of `value * 100`. The product and `value` each have a
+    /// relative error of at most 2^-53.
     const NEAR: f64 = 1.0 / (1_u64 << 50) as f64;
     let magnitude = value.abs();
     // Adding this constant (1.5 * 2^52) to a number and subtracting it again rounds the number to

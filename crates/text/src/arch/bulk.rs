@@ -57,7 +57,7 @@ pub(super) fn utf16_to_ucs4(src: &[u16], out: &mut [MaybeUninit<u32>]) -> Option
     valid_utf16_to_ucs4(src, out)
 }
 
-/// The number of units of a block, which is copied to the stack to swap the bytes of its units.
+/// The number of units of a block. A block is copied to the stack to swap the bytes of its units.
 const BLOCK_UNITS: usize = 1024;
 
 /// Decodes UTF-16 to code points, block by block. The units of a block are copied to the stack in

@@ -3,8 +3,9 @@
 //! also convert short texts.
 //!
 //! simdutf does not check the bounds of its output. So each call receives a part of the text whose
-//! longest possible result fits into the remaining destination. A text that is first validated and
-//! then converted is copied to private memory before, so that it cannot change in between.
+//! longest possible result fits into the remaining destination. If a text is validated and
+//! converted in two passes, it is first copied to private memory, so that it cannot change between
+//! the passes.
 
 use std::mem::MaybeUninit;
 

@@ -53,7 +53,7 @@ pub(crate) fn as_bytes<U: CodeUnit>(units: &[U]) -> &[u8] {
 }
 
 /// Replaces the contents of `out` with the whole units that the bytes contain; the bytes may start
-/// at any address. The bytes of each unit are reversed if `swap`.
+/// at any address. If `swap` is `true`, the bytes of each unit are reversed.
 pub(crate) fn copy_units<U: CodeUnit>(bytes: &[u8], swap: bool, out: &mut Vec<U>) {
     out.clear();
     let units = bytes.chunks_exact(size_of::<U>()).map(U::of);

@@ -31,7 +31,7 @@ pub trait CellEncoding {
     /// Copies: the text is copied once, by its conversion into the `str`.
     ///
     /// # Errors
-    /// Returns the error of `new`.
+    /// Returns the error that `new` returns.
     fn make<K: Kernels, N: NewStr>(kernels: K, text: &[u8], new: &mut N) -> MaybeStr<N>;
 
     /// Converts a short `str` to `bytes` in this encoding. `units` is the data of the `str`, and
@@ -41,7 +41,7 @@ pub trait CellEncoding {
     /// Copies: the text is copied once, by its conversion into the `bytes`.
     ///
     /// # Errors
-    /// Returns the error of `new`.
+    /// Returns the error that `new` returns.
     fn encode<K: Kernels, B: NewBytes>(
         kernels: K,
         units: Units<'_>,
@@ -69,7 +69,7 @@ pub enum CellBytes<const ASCII: bool> {}
 /// Copies: the text is copied once, into the `str`.
 ///
 /// # Errors
-/// Returns the error of `new`.
+/// Returns the error that `new` returns.
 #[inline(always)]
 pub fn make_ascii<K: Kernels, N: NewStr>(kernels: K, text: Ascii<'_>, new: &mut N) -> MaybeStr<N> {
     let text = text.bytes();
@@ -92,7 +92,7 @@ pub fn make_ascii<K: Kernels, N: NewStr>(kernels: K, text: Ascii<'_>, new: &mut 
 /// Copies: the text is copied once, by its conversion into the `str`.
 ///
 /// # Errors
-/// Returns the error of `new`.
+/// Returns the error that `new` returns.
 #[inline(always)]
 pub fn make_other_utf8<K: Kernels, N: NewStr>(kernels: K, text: &[u8], new: &mut N) -> MaybeStr<N> {
     if text.len() > MOST_CELL_BYTES || text.len() <= 1 {

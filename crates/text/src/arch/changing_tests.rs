@@ -94,7 +94,7 @@ fn into<U: Canary>(n: usize, convert: impl FnOnce(&mut [MaybeUninit<U>]) -> Opti
 }
 
 /// Returns texts of `n` units each: texts of several scripts, and sequences of the units in `odd`,
-/// most of which do not occur in text. Shorter texts are filled up with `pad`.
+/// most of which do not occur in well-formed text. Shorter texts are filled up with `pad`.
 fn variants<U: Copy>(n: usize, encode: impl Fn(&str) -> Vec<U>, odd: &[U], pad: U) -> Vec<Vec<U>> {
     let mut all: Vec<Vec<U>> = Vec::new();
     for text in texts(n) {

@@ -91,7 +91,7 @@ fn put_at<P: Put>(
 /// floats that [`put_float`] does not write.
 ///
 /// # Safety
-/// `out` must be writable for [`FLOAT_BYTES`].
+/// `out` must be writable for [`FLOAT_BYTES`] bytes.
 #[inline(always)]
 pub(super) unsafe fn put(value: f64, out: *mut u8) -> Option<*mut u8> {
     let bits = value.to_bits();
@@ -104,7 +104,7 @@ pub(super) unsafe fn put(value: f64, out: *mut u8) -> Option<*mut u8> {
 /// floats that [`put_float32`] does not write.
 ///
 /// # Safety
-/// `out` must be writable for [`FLOAT_BYTES`].
+/// `out` must be writable for [`FLOAT_BYTES`] bytes.
 #[inline(always)]
 pub(super) unsafe fn put_of_float32(value: f32, out: *mut u8) -> Option<*mut u8> {
     let bits = value.to_bits();
@@ -117,7 +117,7 @@ pub(super) unsafe fn put_of_float32(value: f32, out: *mut u8) -> Option<*mut u8>
 /// returns the address after the text.
 ///
 /// # Safety
-/// `out` must be writable for [`FLOAT_BYTES`].
+/// `out` must be writable for [`FLOAT_BYTES`] bytes.
 #[inline(always)]
 unsafe fn put_decimal(decimal: Decimal, n_signs: usize, out: *mut u8) -> *mut u8 {
     let Decimal {

@@ -76,7 +76,7 @@ pub(super) unsafe trait Vector: Copy {
     unsafe fn max_u8(self) -> u8;
 }
 
-/// A class of units to search for. (A closure would not have the CPU features of its caller.)
+/// A class of units to search for. (A closure would not be compiled for its caller's CPU features.)
 pub(super) trait UnitClass {
     /// The size of a unit in bytes.
     const SIZE: usize;
@@ -144,7 +144,7 @@ impl UnitClass for Surrogate {
     }
 }
 
-/// Marks the ASCII bytes of `v`, which `narrow` has made; with `JSON`, not those to be escaped.
+/// Returns ones for the ASCII bytes of a `narrow` result (with `JSON`, not for JSON escapes).
 /// # Safety
 /// The processor must support the feature of `V`.
 #[inline(always)]
@@ -189,7 +189,7 @@ pub(super) unsafe fn is_ascii<V: Vector>(p: *const u8, len: usize) -> bool {
     }
 }
 
-/// A mask to load: from offset `32 - n` on, a vector has `n` bytes of zeros, followed by ones.
+/// A table of masks: the one at offset `32 - n` has `n` zero bytes, followed by bytes of all ones.
 static KEEP_LAST: [u8; 64] = {
     let mut t = [0; 64];
     let mut i = 32;
@@ -321,7 +321,7 @@ pub(super) unsafe fn narrow_u16<V: Vector>(src: *const u16, len: usize, dst: *mu
     }
 }
 
-/// Narrows two vectors for [`narrow_plain`]; returns a mask of the units that end the copy.
+/// Narrows two vectors for [`narrow_plain`]. Returns a mask of the units at which it stops.
 /// # Safety
 /// The requirements of [`narrow_step`] must be met.
 #[inline(always)]
@@ -336,7 +336,7 @@ pub(super) unsafe fn plain_step<V: Vector, const JSON: bool>(src: *const u16, ds
     }
 }
 
-/// Copies units as bytes until one is not ASCII (with `JSON`: or to escape); returns how many.
+/// Copies units as bytes up to the first non-ASCII unit (or JSON escape); returns their number.
 /// # Safety
 /// The requirements of [`narrow_u16`] must be met.
 #[inline(always)]
@@ -366,7 +366,7 @@ pub(super) unsafe fn narrow_plain<V: Vector, const JSON: bool>(
     }
 }
 
-/// Copies bytes until one must be escaped in JSON; returns their number, and if any is not ASCII.
+/// Copies bytes up to the first JSON escape. Returns their number; `true` if any is not ASCII.
 /// # Safety
 /// `src` must be readable and `dst` writable for `len` bytes, at least one vector. The two must
 /// not overlap. The processor must support `V`.
@@ -408,7 +408,7 @@ pub(super) unsafe fn copy_to_escape<V: Vector>(
     }
 }
 
-/// Copies ASCII bytes up to the vector with the first non-ASCII byte; returns their number.
+/// Copies the vectors before the one with the first non-ASCII byte. Returns the number of bytes.
 /// # Safety
 /// The requirements of [`copy_to_escape`] must be met.
 #[inline(always)]
@@ -439,7 +439,7 @@ pub(super) unsafe fn copy_ascii<V: Vector>(src: *const u8, len: usize, dst: *mut
     }
 }
 
-/// Copies units as bytes up to the vectors with the first unit above `MAX`; returns their number.
+/// Copies units as bytes, in vectors, before the first one above `MAX`. Returns their number.
 /// # Safety
 /// The requirements of [`narrow_u16`] must be met.
 #[inline(always)]
@@ -466,7 +466,7 @@ pub(super) unsafe fn narrow_up_to<V: Vector, const MAX: u16>(
     }
 }
 
-/// Copies 16-bit units up to the vector with the first surrogate; returns their number.
+/// Copies the vectors of 16-bit units before that with the first surrogate. Returns the unit count.
 /// # Safety
 /// `src` must be readable and `dst` writable for `len` units, at least two vectors. The two must
 /// not overlap. The processor must support `V`.

@@ -138,7 +138,7 @@ vectors!(
 #[cfg(target_arch = "x86_64")]
 vectors!(Avx2, avx2, avx2::float::put, avx2::float::put_float32);
 
-/// Returns the space that remains in a pen, as a slice.
+/// Returns the unused space of a pen as a slice.
 ///
 /// # Safety
 /// The pen must not be used while the slice exists.

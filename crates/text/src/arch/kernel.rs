@@ -48,8 +48,8 @@ pub fn kernel() -> Kernel {
     }
 }
 
-/// Returns the number of the family that [`kernel`] returns. A caller that compares numbers, and
-/// not [`Kernel`] values, needs one comparison less.
+/// Returns the number of the family that [`kernel`] returns. A caller that compares these numbers
+/// instead of [`Kernel`] values needs one comparison less.
 #[inline(always)]
 pub(super) fn number() -> u8 {
     match CHOSEN.load(Relaxed) {

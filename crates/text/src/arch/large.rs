@@ -1,8 +1,8 @@
 //! Converts long text to a `str`. The text is scanned and written in one pass.
 //!
-//! A measurement followed by the conversion would read the text twice. If the text is larger than
-//! the L2 cache, the first pass would take as long as the conversion. So the kind of the `str` is
-//! guessed from a few samples. The guess is never too wide, because each sampled unit is in the
+//! If the text were measured and then converted, it would be read twice. For a text larger than the
+//! L2 cache, the first pass would take as long as the conversion. Therefore, the kind of the `str`
+//! is guessed from a few samples. The guess is never too wide, because each sampled unit is in the
 //! text. If a unit does not fit into the guessed kind, the conversion starts again with a wider
 //! `str`. For non-ASCII UTF-8, the kind is not guessed: a scan, which is cheap, counts the
 //! characters and determines the kind. The text is then validated while it is decoded.
@@ -36,8 +36,8 @@ fn is_worth_a_copy<const VOLATILE: bool>(len_bytes: usize) -> bool {
     VOLATILE || len_bytes >= LARGE_COPY_BYTES
 }
 
-/// Makes a `str` from a long well-formed text. Its kind is the narrowest that can store all
-/// characters.
+/// Makes a `str` from a long well-formed text. The kind of the `str` is the narrowest that can
+/// store all characters.
 ///
 /// Returns `None` if the text is short or malformed, or if measuring it before the conversion is
 /// faster; the caller then uses [`measure`](crate::measure).
@@ -45,7 +45,7 @@ fn is_worth_a_copy<const VOLATILE: bool>(len_bytes: usize) -> bool {
 /// Copies: the text is copied once, by its conversion into the `str`.
 ///
 /// # Errors
-/// Returns the error of `new`.
+/// Returns the error that `new` returns.
 pub fn make_large<N: NewStr>(
     units: Units<'_>,
     new: &mut N,
@@ -134,7 +134,8 @@ fn try_kind<U: DataUnit, N: NewStr>(
 }
 
 /// Copies a text that is probably ASCII into a `str`. Returns the number of bytes copied before the
-/// first non-ASCII byte, if there is one; returns 0 if the text is not copied here.
+/// first non-ASCII byte, if there is one; returns 0 if this function does not copy texts of this
+/// kind or length.
 fn try_ascii<N: NewStr, const VOLATILE: bool>(
     u: &[u8],
     new: &mut N,

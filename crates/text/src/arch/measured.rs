@@ -119,8 +119,8 @@ fn measure_slowly(units: Units<'_>, policy: Policy) -> Result<Measured<'_>, Malf
 }
 
 impl Measured<'_> {
-    /// Returns the kind and the length of the `str` that this text needs. They are the arguments
-    /// with which CPython's `PyUnicode_New` creates the `str`.
+    /// Returns the kind and the length of the `str` that this text needs. They determine the
+    /// arguments of CPython's `PyUnicode_New`, which creates the `str`.
     #[inline]
     #[must_use]
     pub fn shape(&self) -> Shape {
@@ -179,8 +179,8 @@ impl Measured<'_> {
         }
     }
 
-    /// Writes the text as [`Measured::write`] does, but permits that the text was changed after it
-    /// was measured.
+    /// Writes the text as [`Measured::write`] does. Unlike there, the text may have been changed
+    /// since it was measured.
     ///
     /// # Errors
     /// Returns [`MalformedKind::Changed`] if the contents of `data` then do not match the shape of
@@ -286,8 +286,8 @@ pub(crate) fn is_canonical<const CODE_POINTS: bool>(kind: Kind, data: StrData<'_
     }
 }
 
-/// The number of units that are scanned at once. The scan of a `str` of kind 4 ends with the first
-/// such group that contains a character past U+FFFF.
+/// The number of units that are scanned per iteration. The scan of a `str` of kind 4 ends after the
+/// first iteration in which it finds a character past U+FFFF.
 const PART_UNITS: usize = 256;
 
 /// Appends text that was validated and measured to `out` as UTF-16.

@@ -1,7 +1,7 @@
 //! The scalar implementation of the vector kernels and of simdutf's conversions. It is used under
 //! Miri, on processors for which there are no vector kernels, and with `ONECOPY_KERNEL=scalar`.
 //!
-//! The code is written for readability; the compiler vectorizes its reductions.
+//! The code is written for readability; the compiler vectorizes its reduction loops.
 
 use std::mem::MaybeUninit;
 
@@ -22,7 +22,8 @@ pub(crate) fn is_escape(c: u32) -> bool {
 /// The bytes of a character in the body of a JSON string (at most six), followed by padding. The
 /// last of the eight bytes is the number of bytes of the character.
 ///
-/// A writer stores all eight bytes and advances by the number, without a branch.
+/// A writer stores all eight bytes and advances its position by the number of bytes, without a
+/// branch.
 #[derive(Clone, Copy)]
 pub(crate) struct JsonForm([u8; 8]);
 
@@ -129,7 +130,7 @@ pub(super) unsafe fn json_one_by_one(
 /// UTF-8; otherwise they are Latin-1 characters.
 ///
 /// # Safety
-/// `out` must be writable for 6 bytes for each byte of `u`, and 2 more.
+/// `out` must be writable for `6 * u.len() + 2` bytes.
 #[inline(never)]
 pub(super) unsafe fn json_bytes_one_by_one(u: &[u8], as_is: bool, mut out: *mut u8) -> *mut u8 {
     let forms = if as_is {
@@ -155,7 +156,7 @@ pub(crate) fn plain_u32(rest: &[u32]) -> (usize, bool) {
     (n, rest[..n].iter().all(|&c| c < 0x80))
 }
 
-/// Returns the number of JSON white-space bytes with which `rest` starts.
+/// Returns the number of JSON white-space bytes at the start of `rest`.
 #[inline(always)]
 pub(crate) fn blank_u8(rest: &[u8]) -> usize {
     let is_blank = |b: &&u8| matches!(b, b' ' | b'\n' | b'\r' | b'\t');

@@ -28,9 +28,9 @@ fn lengths() -> impl Iterator<Item = usize> {
         .filter(|len| !cfg!(miri) || [0, 1, 3, 4, 7, 8, 15, 16, 17, 33].contains(len))
 }
 
-/// Calls `f` with texts of each length, whose units `plain` makes, at alignments that change with
-/// the length. Then calls `f` with the same texts after one unit was replaced by a unit of `odd`.
-/// In a short text, each unit is replaced in turn; in a long text, only some units.
+/// Calls `f` with texts of each length whose units are the results of `plain`. The alignment
+/// changes with the length. Then calls `f` with the same texts after one unit was replaced by a
+/// unit of `odd`. In a short text, each unit is replaced in turn; in a long text, only some units.
 fn texts<U: Copy>(plain: impl Fn(usize) -> U, odd: &[U], mut f: impl FnMut(&[U])) {
     for len in lengths() {
         let shift = len % 64;

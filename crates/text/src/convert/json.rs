@@ -102,7 +102,7 @@ fn put_escaped_utf8<S: ByteSink>(u: &[u8], sink: &mut S) -> Result<bool, WriteSt
     put_escapes_utf8(u, n, high, sink)
 }
 
-/// Continues [`put_escaped_utf8`] after the first `n` bytes of the text were written; `high` is
+/// Continues [`put_escaped_utf8`] after the first `n` bytes of the text were written. `high` is
 /// `true` if one of these bytes is not ASCII.
 fn put_escapes_utf8<S: ByteSink>(
     u: &[u8],
@@ -143,9 +143,9 @@ fn put_escaped_utf16<S: ByteSink>(u: &[u16], sink: &mut S) -> Result<bool, Write
     put_runs_utf16(&u[n..], sink)
 }
 
-/// Writes UTF-16 whose first unit must be escaped or is not ASCII. Runs of non-ASCII units are
-/// converted at once: they are whole characters, because no unit of a surrogate pair is escaped or
-/// ASCII.
+/// Writes UTF-16 whose first unit must be escaped or is not ASCII. Each sequence of consecutive
+/// non-ASCII units is converted by one call. It contains only whole characters, because no unit of
+/// a surrogate pair is escaped or ASCII.
 fn put_runs_utf16<S: ByteSink>(u: &[u16], sink: &mut S) -> Result<bool, WriteStop> {
     let mut rest = u;
     while !rest.is_empty() {

@@ -82,8 +82,8 @@ impl From<SinkFull> for ConvertError {
     }
 }
 
-/// The length in units up to which all leading ASCII units of a text are written at once. In longer
-/// text, they are written block by block.
+/// The length in units up to which all leading ASCII units of a text are written in one step. In
+/// longer text, they are written block by block.
 const SHORT_UNITS: usize = 128;
 
 /// The number of units of a block. The input and the output of a block are read more than once, so

@@ -25,7 +25,7 @@ const BLOCK_UNITS: usize = 2048;
 /// Copies: the text is copied once, by its conversion into the `str`.
 ///
 /// # Errors
-/// Returns the error of `new`.
+/// Returns the error that `new` returns.
 pub fn make_ordered_utf16<const SWAPPED: bool, N: NewStr>(
     text: &[[u8; 2]],
     new: &mut N,
@@ -40,7 +40,7 @@ pub fn make_ordered_utf16<const SWAPPED: bool, N: NewStr>(
 /// Copies: the text is copied once, by its conversion into the `str`.
 ///
 /// # Errors
-/// Returns the error of `new`.
+/// Returns the error that `new` returns.
 pub fn make_ordered_utf32<const SWAPPED: bool, N: NewStr>(
     text: &[[u8; 4]],
     new: &mut N,
@@ -54,7 +54,7 @@ pub fn make_ordered_utf32<const SWAPPED: bool, N: NewStr>(
 /// during the conversion.
 ///
 /// # Errors
-/// Returns the error of `new`.
+/// Returns the error that `new` returns.
 pub(crate) fn make_ordered_one_to_one<const BYTES: usize, const SWAPPED: bool, N: NewStr>(
     text: &[[u8; BYTES]],
     new: &mut N,

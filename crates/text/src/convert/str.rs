@@ -4,8 +4,8 @@ use super::measure;
 use crate::new_object::StrData;
 use crate::{Malformed, Policy, Shape, Units};
 
-/// Returns the kind and length of the narrowest `str` that holds the text, which are the arguments
-/// of `PyUnicode_New`.
+/// Returns the kind and length of the narrowest `str` that holds the text. They determine the
+/// arguments of `PyUnicode_New`.
 ///
 /// A caller that writes the text next should use [`measure`], whose result needs no second
 /// validation.

@@ -16,8 +16,8 @@ use crate::{Malformed, Units, naive};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WithinError {
-    /// The text is malformed, and the caller gave no replacement character. Malformed text is
-    /// reported before [`WithinError::TooSmall`].
+    /// The text is malformed, and the caller gave no replacement character. A text that is
+    /// malformed and also too long is reported as malformed.
     Malformed(Malformed),
     /// The converted text is longer than the destination.
     TooSmall,
@@ -138,8 +138,8 @@ pub fn ascii_prefix(src: &[u8]) -> usize {
     dispatch::find_high(src)
 }
 
-/// The number of successive well-formed characters, after a malformed sequence, that are converted
-/// one by one before a kernel converts the following text.
+/// The number of well-formed characters that are converted one by one after a malformed sequence,
+/// before a kernel converts the following text.
 const ONE_BY_ONE: usize = 32;
 
 /// A conversion between two encodings, whose input may be malformed.

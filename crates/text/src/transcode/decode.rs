@@ -11,7 +11,7 @@ use crate::transcode::error::{
 use crate::transcode::naive;
 use crate::{ByteSink, MalformedKind, Policy, SinkFull, Units, find_malformed};
 
-/// The number of units that are decoded at once: their input and output fit into the L2 cache.
+/// The number of units that are decoded per step. Its input and output fit into the L2 cache.
 const PIECE_UNITS: usize = 16 * 1024;
 
 /// The handling of a byte order mark at the start of the input.
@@ -62,7 +62,7 @@ impl StreamDecoder {
         }
     }
 
-    /// Returns the number of bytes decoded or reported as malformed: the next character's position.
+    /// Returns the number of bytes decoded or reported as malformed (the next character's start).
     pub(super) fn settled_bytes(&self) -> u64 {
         match &self.legacy {
             Some(legacy) => legacy.settled_bytes(),
@@ -79,7 +79,7 @@ impl StreamDecoder {
         }
     }
 
-    /// Returns the incomplete character at the end of the input; `None` without encoding_rs.
+    /// Returns the incomplete character at the end of the input; `None` if encoding_rs is not used.
     pub(super) fn pending(&self) -> Option<&[u8]> {
         self.legacy.as_ref().map(LegacyDecoder::pending)
     }
@@ -147,7 +147,7 @@ struct UnitDecode {
     at_bytes: u64,
     held: [u8; 4],
     n_held: usize,
-    /// The encoding and the handling of its mark; `None` once it is known if the stream has a mark.
+    /// The encoding and the handling of its mark; `None` once the presence of a mark is known.
     start: Option<(Encoding, Marks)>,
     had_mark: bool,
 }
@@ -491,7 +491,7 @@ fn look_for_mark(
     (last || !may_come).then_some((UnitForm::of(encoding), 0))
 }
 
-/// Returns the [`SinkFull`] error of a conversion. Well-formed text causes no other error.
+/// Returns the [`SinkFull`] error of converting well-formed text, which causes no other error.
 fn well_formed(result: Result<usize, ConvertError>) -> Result<(), SinkFull> {
     match result {
         Err(ConvertError::SinkFull(e)) => Err(e),

@@ -8,7 +8,7 @@ use crate::legacy::LegacyEncoder;
 use crate::transcode::error::TranscodeError;
 use crate::{ByteSink, Policy, Units, measure};
 
-/// The approximate number of bytes of UTF-8 that are encoded at once.
+/// The approximate number of bytes of UTF-8 that are encoded per step.
 const PIECE_BYTES: usize = 16 * 1024;
 
 /// An encoder, with the state that it keeps between two parts of a stream.
@@ -33,8 +33,8 @@ enum TargetForm {
 
 /// The reason why a part was not encoded completely.
 pub(super) enum EncodeStop {
-    /// The encoding does not have a character. The values are the position of the character in the
-    /// part, and its code point.
+    /// The encoding cannot represent a character. The values are the position of the character in
+    /// the part, and its code point.
     Unencodable(usize, u32),
     /// Any other error, such as a full sink.
     Other(TranscodeError),
@@ -69,7 +69,7 @@ impl StreamEncoder {
         }
     }
 
-    /// Returns `true` if the output is UTF-8 too, so that encoding changes nothing.
+    /// Returns `true` if the output encoding is UTF-8, so that encoding changes nothing.
     pub(super) fn is_plain(&self) -> bool {
         matches!(self.form, TargetForm::Utf8)
     }
@@ -154,7 +154,7 @@ impl StreamEncoder {
         Ok(())
     }
 
-    /// Handles a character that the encoding does not have, as the policy specifies.
+    /// Handles a character that the encoding cannot represent, as the policy specifies.
     fn unencodable<S: ByteSink>(
         &mut self,
         at: usize,

@@ -106,7 +106,8 @@ impl fmt::Debug for MalformedBytes {
 pub enum TranscodeError {
     /// Bytes are invalid in the input encoding, and the policy does not accept or replace them.
     Malformed(MalformedBytes),
-    /// The output encoding does not have a character, and the policy does not omit or replace it.
+    /// The output encoding cannot represent a character, and the policy does not omit or replace
+    /// it.
     Unencodable {
         /// The start of the character, in bytes from the start of the input stream.
         at_bytes: u64,

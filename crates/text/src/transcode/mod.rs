@@ -31,7 +31,7 @@ use self::eol::LineEnds;
 use self::error::utf8_of_surrogate;
 use crate::{ByteSink, Encoding, Policy};
 
-/// The number of input bytes that are decoded at once if the output is not UTF-8.
+/// The number of input bytes that are decoded per step if the output is not UTF-8.
 const PIECE_BYTES: usize = 16 * 1024;
 
 /// Converts a stream from one encoding to another, part by part.

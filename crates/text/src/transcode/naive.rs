@@ -7,7 +7,7 @@ use crate::transcode::error::{MalformedBytes, Reason, TranscodeError};
 use crate::transcode::{Bom, Eol, TranscodeOptions};
 
 /// The decoded characters (including lone surrogates) with their start positions, and the error
-/// that ended decoding.
+/// that ended decoding, if any.
 pub(crate) type Decoded = (Vec<(u32, u64)>, Result<(), TranscodeError>);
 
 /// Converts all of `bytes`. Returns the output that [`Transcoder`](crate::Transcoder) must write,

@@ -12,7 +12,7 @@ use super::read::{self, BsonEvents, EventResult, ReadError, Rules, malformed};
 /// Nothing is copied.
 ///
 /// # Errors
-/// [`ReadError`].
+/// Returns a [`ReadError`].
 pub fn check(bytes: &[u8], rules: Rules) -> Result<usize, ReadError> {
     with_kernels(CheckTask { bytes, rules })
 }

@@ -36,8 +36,8 @@ impl Decimal128 {
     /// `infinity` in upper or lower case, with an optional sign. The sign of a NaN is discarded.
     ///
     /// # Errors
-    /// [`WriteError::NotADecimal`] if the text has another syntax. [`WriteError::DecimalTooLong`]
-    /// if the decimal would have to be rounded.
+    /// Returns [`WriteError::NotADecimal`] if the text has another syntax. Returns
+    /// [`WriteError::DecimalTooLong`] if the decimal would have to be rounded.
     pub fn of_digits(text: &[u8]) -> Result<Decimal128, WriteError> {
         match decimal::read(text)? {
             Decimal::NonFinite("NaN") => Ok(Decimal128::NAN),

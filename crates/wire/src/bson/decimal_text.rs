@@ -133,7 +133,7 @@ impl DecimalText {
     /// space.
     ///
     /// # Panics
-    /// If the window has less space.
+    /// Panics if the window has less space.
     #[inline]
     pub fn put_into<P: Put>(&self, window: &mut P) {
         window.put_short(&self.bytes, self.len);

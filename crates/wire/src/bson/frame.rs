@@ -1,5 +1,5 @@
-//! [`Frame`] writes BSON values that begin with a length prefix, whose length is known only at
-//! their end.
+//! [`Frame`] writes BSON values that begin with a length prefix. The length is known only when the
+//! end of the value was written.
 
 use onecopy_text::sink::Mark;
 use onecopy_text::{ByteSink, SinkFull};
@@ -34,7 +34,7 @@ impl Frame {
     /// ended.
     ///
     /// # Errors
-    /// [`SinkFull`].
+    /// Returns [`SinkFull`] if the sink has no space.
     #[inline]
     pub fn begin<S: ByteSink>(sink: &mut S) -> Result<Frame, SinkFull> {
         let mark = sink.mark();
@@ -53,7 +53,7 @@ impl Frame {
     /// second length, use [`super::write_binary`].
     ///
     /// # Errors
-    /// [`SinkFull`].
+    /// Returns [`SinkFull`] if the sink has no space.
     #[inline]
     pub fn begin_binary<S: ByteSink>(subtype: u8, sink: &mut S) -> Result<Frame, SinkFull> {
         let mark = sink.mark();
@@ -72,8 +72,8 @@ impl Frame {
     /// Ends a document or array: writes its terminator, and then its length prefix at the start.
     ///
     /// # Errors
-    /// [`WriteError::TooLong`] if the value is longer than [`MOST_BYTES`];
-    /// [`WriteError::SinkFull`].
+    /// Returns [`WriteError::TooLong`] if the value is longer than [`MOST_BYTES`]. Returns
+    /// [`WriteError::SinkFull`] if the sink has no space.
     #[inline]
     pub fn end_document<S: ByteSink>(self, sink: &mut S) -> Result<(), WriteError> {
         sink.put_byte(0)?;
@@ -83,7 +83,7 @@ impl Frame {
     /// Ends a text: writes its NUL, and then its length prefix at the start.
     ///
     /// # Errors
-    /// As [`Frame::end_document`].
+    /// Returns the same errors as [`Frame::end_document`].
     #[inline]
     pub fn end_text<S: ByteSink>(self, sink: &mut S) -> Result<(), WriteError> {
         sink.put_byte(0)?;
@@ -93,7 +93,7 @@ impl Frame {
     /// Ends a binary value: writes its length prefix, which does not count the subtype byte.
     ///
     /// # Errors
-    /// As [`Frame::end_document`].
+    /// Returns the same errors as [`Frame::end_document`].
     #[inline]
     pub fn end_binary<S: ByteSink>(self, sink: &mut S) -> Result<(), WriteError> {
         self.patch(LENGTH_BYTES + 1, sink)
@@ -103,7 +103,7 @@ impl Frame {
     /// its own four bytes.
     ///
     /// # Errors
-    /// As [`Frame::end_document`].
+    /// Returns the same errors as [`Frame::end_document`].
     pub fn end_bytes<S: ByteSink>(self, sink: &mut S) -> Result<(), WriteError> {
         self.patch(LENGTH_BYTES, sink)
     }
@@ -119,7 +119,7 @@ impl Frame {
     /// prefix counts its own four bytes.
     ///
     /// # Errors
-    /// As [`Frame::end_document`].
+    /// Returns the same errors as [`Frame::end_document`].
     pub fn end_whole<S: ByteSink>(self, sink: &mut S) -> Result<(), WriteError> {
         self.patch(0, sink)
     }

@@ -16,7 +16,7 @@ impl KeySegments {
     /// Encodes `names` as keys in the given order. The names must be distinct.
     ///
     /// # Errors
-    /// [`WriteError::NulInKey`] if a key contains NUL, with the index of this key (from 0).
+    /// Returns [`WriteError::NulInKey`] if a key contains NUL, with the index of this key (from 0).
     pub fn new<'n>(
         names: impl IntoIterator<Item = &'n str>,
     ) -> Result<KeySegments, (usize, WriteError)> {
@@ -56,7 +56,7 @@ impl KeySegments {
     /// must have [`KeySegments::room_bytes`] bytes of space.
     ///
     /// # Panics
-    /// If the window has less space, or if no key has this index.
+    /// Panics if the window has less space, or if no key has this index.
     #[inline]
     pub fn put_into<P: Put>(&self, index: usize, tag: Tag, window: &mut P) {
         window.put_byte(tag.byte());

@@ -23,7 +23,7 @@ pub const SUBTYPE_OLD_UUID: u8 = 3;
 /// The size of a UUID in bytes.
 pub const UUID_BYTES: usize = 16;
 
-/// Writes a 64-bit float. Its bits are unchanged, also those of NaN and the infinities.
+/// Writes a 64-bit float. Its bits are unchanged, including those of NaN and the infinities.
 #[inline]
 pub fn put_f64<P: Put>(value: f64, window: &mut P) {
     window.put_short(&value.to_le_bytes(), 8);
@@ -90,7 +90,7 @@ pub fn put_short<P: Put>(text: &InlineText, window: &mut P) {
 /// The text is copied once: UTF-8 is validated and copied, and other encodings are converted.
 ///
 /// # Errors
-/// [`WriteError::Malformed`], [`WriteError::TooLong`], [`WriteError::SinkFull`].
+/// Returns [`WriteError::Malformed`], [`WriteError::TooLong`] or [`WriteError::SinkFull`].
 #[inline]
 pub fn write_text<S: ByteSink>(
     units: Units<'_>,
@@ -108,7 +108,7 @@ pub fn write_text<S: ByteSink>(
 /// The bytes are copied once, into the sink.
 ///
 /// # Errors
-/// [`WriteError::TooLong`], [`WriteError::SinkFull`].
+/// Returns [`WriteError::TooLong`] or [`WriteError::SinkFull`].
 #[inline]
 pub fn write_binary<S: ByteSink>(
     subtype: u8,
@@ -128,7 +128,7 @@ pub fn write_binary<S: ByteSink>(
 /// Appends a tag and a key. Use this function for a key that is not in a [`super::KeySegments`].
 ///
 /// # Errors
-/// [`WriteError::NulInKey`], [`WriteError::Malformed`], [`WriteError::SinkFull`].
+/// Returns [`WriteError::NulInKey`], [`WriteError::Malformed`] or [`WriteError::SinkFull`].
 pub fn write_key<S: ByteSink>(
     tag: Tag,
     key: Units<'_>,
@@ -143,7 +143,7 @@ pub fn write_key<S: ByteSink>(
 /// order, which BSON requires.
 ///
 /// # Errors
-/// As [`write_key`].
+/// Returns the same errors as [`write_key`].
 pub fn write_regex<S: ByteSink>(
     pattern: Units<'_>,
     options: Units<'_>,

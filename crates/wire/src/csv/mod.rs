@@ -12,8 +12,8 @@
 //! - Lines end with LF unless CRLF is requested. RFC 4180 specifies CRLF, but every CSV reader
 //!   known to us accepts LF, while `cut`, `sort`, `join` and `read` treat a CR as part of the last
 //!   field.
-//! - No byte order mark is written, and no value is changed: `=1+1` stays `=1+1`, although a
-//!   spreadsheet may compute it.
+//! - No byte order mark is written, and no value is changed. For example, `=1+1` stays `=1+1`,
+//!   although a spreadsheet may evaluate it as a formula.
 //! - A value that arrives in parts is always quoted, because its later parts are not known when the
 //!   first is written.
 
@@ -62,8 +62,8 @@ impl Dialect {
     /// Creates a dialect whose delimiter is `,`, `;`, `|` or a tab.
     ///
     /// # Errors
-    /// [`WriteError::UnfitDelimiter`] if the delimiter is another byte, because other bytes could
-    /// occur in a number, a date or base64.
+    /// Returns [`WriteError::UnfitDelimiter`] if the delimiter is another byte, because other bytes
+    /// could occur in a number, a date or base64.
     pub fn new(delimiter: u8, line_end: LineEnd) -> Result<Dialect, WriteError> {
         if !matches!(delimiter, b',' | b';' | b'|' | b'\t') {
             return Err(WriteError::UnfitDelimiter(delimiter));
@@ -95,7 +95,7 @@ impl Dialect {
 /// Appends the header line, which contains the names of the columns.
 ///
 /// # Errors
-/// [`WriteError::SinkFull`].
+/// Returns [`WriteError::SinkFull`] if the sink has no space.
 pub fn write_header<'n, S: ByteSink>(
     names: impl IntoIterator<Item = &'n str>,
     dialect: &Dialect,
@@ -116,8 +116,8 @@ pub fn write_header<'n, S: ByteSink>(
 /// The conversion is the only copy of the text.
 ///
 /// # Errors
-/// [`WriteError::Malformed`], [`WriteError::SinkFull`]. The sink may then contain a part of the
-/// field.
+/// Returns [`WriteError::Malformed`] or [`WriteError::SinkFull`]. The sink may then contain a part
+/// of the field.
 #[inline]
 pub fn write_text<S: ByteSink>(
     units: Units<'_>,
@@ -142,7 +142,7 @@ pub fn write_text<S: ByteSink>(
 /// character. After the last part, it must call [`Carry::finish_utf8`].
 ///
 /// # Errors
-/// As [`write_text`].
+/// Returns the same errors as [`write_text`].
 pub fn write_quoted_part<S: ByteSink>(
     units: Units<'_>,
     policy: Policy,
@@ -163,7 +163,7 @@ pub fn write_quoted_part<S: ByteSink>(
 /// the text for NaN and the infinities.
 ///
 /// # Errors
-/// [`WriteError::NonFinite`] for NaN or an infinity under [`NonFinite::Error`].
+/// Returns [`WriteError::NonFinite`] for NaN or an infinity under [`NonFinite::Error`].
 #[inline]
 pub fn put_f64<S: ByteSink>(
     value: f64,
@@ -215,8 +215,9 @@ pub fn put_uuid<S: ByteSink>(uuid: &[u8; 16], window: &mut Window<'_, S>) {
 /// [`crate::json::write_decimal`].
 ///
 /// # Errors
-/// [`WriteError::NotADecimal`] if the text is not a decimal. [`WriteError::NonFinite`] for NaN or
-/// an infinity under [`NonFinite::Error`]. [`WriteError::SinkFull`].
+/// Returns [`WriteError::NotADecimal`] if the text is not a decimal. Returns
+/// [`WriteError::NonFinite`] for NaN or an infinity under [`NonFinite::Error`]. Returns
+/// [`WriteError::SinkFull`] if the sink has no space.
 pub fn write_decimal<S: ByteSink>(
     digits: &[u8],
     policy: NonFinite,

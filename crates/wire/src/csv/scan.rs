@@ -8,8 +8,8 @@
 
 use onecopy_text::Units;
 
-/// The number of units that are examined between two branches. This number of one-byte units fills
-/// a vector of 128 bits, which every supported CPU has.
+/// The number of units that are examined without a branch. This number of one-byte units fills a
+/// vector of 128 bits, which every supported CPU has.
 const STEP: usize = 16;
 
 /// Returns `true` if the text needs no quotes: it is not empty, contains no delimiter, quote, CR or

@@ -46,7 +46,7 @@ enum ChunkState {
     Size {
         digits: u8,
     },
-    /// White space between a size and the `;` of its first extension.
+    /// White space was read between a chunk size and the `;` of its first extension.
     SizeBlanks,
     Extension,
     SizeLf,
@@ -135,7 +135,7 @@ impl ChunkedReader {
     /// [`BodyChunk::NeedMore`] or [`BodyChunk::End`].
     ///
     /// # Errors
-    /// [`ChunkedError`]. All later calls return the same error.
+    /// Returns a [`ChunkedError`]. All later calls return the same error.
     pub fn next<'a>(&mut self, input: &'a [u8]) -> Result<(usize, BodyChunk<'a>), ChunkedError> {
         let mut used = 0;
         loop {

@@ -19,7 +19,7 @@ impl ChunkHead {
     /// chunk of 0 bytes marks the end of the body.
     ///
     /// # Panics
-    /// If `len_bytes` is 0, which is a bug of the caller.
+    /// Panics if `len_bytes` is 0, which is a bug in the caller.
     #[must_use]
     pub fn new(len_bytes: usize) -> ChunkHead {
         assert!(len_bytes > 0, "a chunk of 0 bytes ends the body");
@@ -46,8 +46,8 @@ impl ChunkHead {
 /// caller must write it only after the complete body.
 ///
 /// # Errors
-/// [`ResponseError::Name`], [`ResponseError::Value`], [`ResponseError::SinkFull`]. The sink then
-/// has its former contents.
+/// Returns [`ResponseError::Name`], [`ResponseError::Value`] or [`ResponseError::SinkFull`]. The
+/// sink is then unchanged.
 pub fn write_last_chunk<'t, S: ByteSink>(
     trailers: impl IntoIterator<Item = (&'t str, &'t [u8])>,
     sink: &mut S,

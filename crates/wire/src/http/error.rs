@@ -5,7 +5,7 @@ use std::fmt;
 
 use onecopy_text::SinkFull;
 
-/// The reason for which [`super::HeadParser::advance`] rejects a request head.
+/// The reason why [`super::HeadParser::advance`] rejects a request head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum HeadError {
@@ -141,8 +141,7 @@ impl fmt::Display for HeadError {
 
 impl std::error::Error for HeadError {}
 
-/// The reason for which [`super::ChunkedReader::next`] rejects a request body in the chunked
-/// coding.
+/// The reason why [`super::ChunkedReader::next`] rejects a request body in the chunked coding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ChunkedError {
@@ -197,10 +196,9 @@ impl fmt::Display for ChunkedError {
 
 impl std::error::Error for ChunkedError {}
 
-/// The reason for which [`super::ResponseHead`] does not write a response head. The cause is
-/// usually a bug in the application, such as an invalid field name or value. An invalid value could
-/// end its line and add further fields to the head. After an error, the sink has its former
-/// contents.
+/// The reason why [`super::ResponseHead`] does not write a response head. The cause is usually a
+/// bug in the application, such as an invalid field name or value. An invalid value could end its
+/// line and add further fields to the head. After an error, the sink is unchanged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ResponseError {

@@ -30,7 +30,7 @@ impl FramingFields {
     /// persistence of the connection. All other fields are only checked for repetition.
     ///
     /// # Errors
-    /// The variants of [`HeadError`] for an invalid or repeated field of these kinds.
+    /// Returns the variants of [`HeadError`] for an invalid or repeated field of these kinds.
     pub(super) fn note(
         &mut self,
         name: &[u8],
@@ -98,8 +98,8 @@ impl FramingFields {
     /// stores them in `index`. It is called when the head is complete.
     ///
     /// # Errors
-    /// [`HeadError::Host`], [`HeadError::CodingAndLength`], [`HeadError::CodingInHttp10`],
-    /// [`HeadError::UnknownCoding`].
+    /// Returns [`HeadError::Host`], [`HeadError::CodingAndLength`], [`HeadError::CodingInHttp10`]
+    /// or [`HeadError::UnknownCoding`].
     pub(super) fn settle(self, index: &mut HeadIndex) -> Result<(), HeadError> {
         let is_11 = index.version == Version::Http11;
         if is_11 && self.host.is_none() {

@@ -86,7 +86,7 @@ impl HeadParser {
         }
     }
 
-    /// Prepares the parser for the next request. The buffer passed to the next call of
+    /// Prepares the parser for the next request. The buffer passed to the next call to
     /// [`HeadParser::advance`] must start with the first byte of this request.
     pub fn reset(&mut self) {
         let mut fields = std::mem::take(&mut self.index.fields);
@@ -100,7 +100,7 @@ impl HeadParser {
     /// empty line has arrived, otherwise `None`. Bytes after the head are not examined.
     ///
     /// # Errors
-    /// [`HeadError`]. All later calls return the same error.
+    /// Returns a [`HeadError`]. All later calls return the same error.
     pub fn advance(&mut self, buffer: &[u8]) -> Result<Option<usize>, HeadError> {
         if let Some(error) = self.refused {
             return Err(error);
@@ -132,8 +132,8 @@ impl HeadParser {
 
     /// Returns `true` if at least one byte of the next request line has arrived. This distinguishes
     /// a slow peer, which has sent a part of a head, from an idle peer. An empty line before the
-    /// request line is not part of the head, because some clients send it after a request body (RFC
-    /// 9112, section 2.2).
+    /// request line does not count, because some clients send one after a request body (RFC 9112,
+    /// section 2.2).
     #[must_use]
     pub fn has_begun(&self) -> bool {
         match self.next {

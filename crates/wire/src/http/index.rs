@@ -65,7 +65,7 @@ impl HeadIndex {
     ///
     /// # Panics
     /// If `buffer` begins with other bytes, a later access to a part of the head may panic. This is
-    /// a bug of the caller.
+    /// a bug in the caller.
     #[must_use]
     pub fn view<'a>(&'a self, buffer: &'a [u8]) -> RequestHead<'a> {
         RequestHead::new(self, buffer)

@@ -123,8 +123,8 @@ fn spec(text: &[u8]) -> Option<Spec> {
     }
 }
 
-/// Returns the value of the decimal digits, or the largest `u64` if the value does not fit into 64
-/// bits. Returns `None` if `digits` is empty or contains another character.
+/// Returns the value of the decimal digits in `digits`, or the largest `u64` if the value does not
+/// fit into 64 bits. Returns `None` if `digits` is empty or contains another character.
 fn number(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
         return None;

@@ -230,7 +230,8 @@ impl<'a> RequestHead<'a> {
         self.index.framing
     }
 
-    /// Returns whether the connection stays open after the response, as the client has requested.
+    /// Returns [`Connection`], the state of the connection after the response, as the client has
+    /// requested it.
     #[must_use]
     pub fn connection(&self) -> Connection {
         self.index.connection

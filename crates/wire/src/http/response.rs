@@ -22,7 +22,7 @@ impl<'s, S: ByteSink> ResponseHead<'s, S> {
     /// Begins an HTTP/1.1 response with the reason phrase that RFC 9110 defines for `status`.
     ///
     /// # Errors
-    /// [`ResponseError::Status`], [`ResponseError::SinkFull`].
+    /// Returns [`ResponseError::Status`] or [`ResponseError::SinkFull`].
     pub fn begin(status: u16, sink: &'s mut S) -> Result<ResponseHead<'s, S>, ResponseError> {
         ResponseHead::begin_with_reason(status, reason_phrase(status).as_bytes(), sink)
     }
@@ -31,7 +31,7 @@ impl<'s, S: ByteSink> ResponseHead<'s, S> {
     /// applications need this.
     ///
     /// # Errors
-    /// [`ResponseError::Status`], [`ResponseError::Reason`], [`ResponseError::SinkFull`].
+    /// Returns [`ResponseError::Status`], [`ResponseError::Reason`] or [`ResponseError::SinkFull`].
     pub fn begin_with_reason(
         status: u16,
         reason: &[u8],
@@ -62,8 +62,8 @@ impl<'s, S: ByteSink> ResponseHead<'s, S> {
     /// set the field, and otherwise ASCII.
     ///
     /// # Errors
-    /// [`ResponseError::Name`], [`ResponseError::Value`], [`ResponseError::SinkFull`]. The complete
-    /// head is then removed from the sink.
+    /// Returns [`ResponseError::Name`], [`ResponseError::Value`] or [`ResponseError::SinkFull`].
+    /// The complete head is then removed from the sink.
     pub fn field(self, name: &str, value: &[u8]) -> Result<Self, ResponseError> {
         match write_field(name.as_bytes(), value, self.sink) {
             Ok(()) => Ok(self),
@@ -77,7 +77,8 @@ impl<'s, S: ByteSink> ResponseHead<'s, S> {
     /// Appends the field `Content-Length`.
     ///
     /// # Errors
-    /// [`ResponseError::SinkFull`]; the head is then removed from the sink.
+    /// Returns [`ResponseError::SinkFull`] if the sink has no space. The head is then removed from
+    /// the sink.
     pub fn content_length(self, len_bytes: u64) -> Result<Self, ResponseError> {
         let digits = crate::inline_text::InlineText::of_u64(len_bytes, false);
         let put = put_line(b"Content-Length: ", digits.as_bytes(), self.sink);
@@ -91,7 +92,8 @@ impl<'s, S: ByteSink> ResponseHead<'s, S> {
     /// Appends the field `Transfer-Encoding: chunked`.
     ///
     /// # Errors
-    /// [`ResponseError::SinkFull`]; the head is then removed from the sink.
+    /// Returns [`ResponseError::SinkFull`] if the sink has no space. The head is then removed from
+    /// the sink.
     pub fn chunked(self) -> Result<Self, ResponseError> {
         self.field("Transfer-Encoding", b"chunked")
     }
@@ -99,7 +101,8 @@ impl<'s, S: ByteSink> ResponseHead<'s, S> {
     /// Ends the head by the empty line after its fields.
     ///
     /// # Errors
-    /// [`ResponseError::SinkFull`]; the head is then removed from the sink.
+    /// Returns [`ResponseError::SinkFull`] if the sink has no space. The head is then removed from
+    /// the sink.
     pub fn end(self) -> Result<(), ResponseError> {
         self.sink.put(b"\r\n").map_err(|error| {
             self.sink.rewind(self.start);

@@ -50,7 +50,7 @@ impl KeySegments {
     /// window must have [`KeySegments::room_bytes`] bytes of space.
     ///
     /// # Panics
-    /// If the window has less space, or if no key has this index.
+    /// Panics if the window has less space, or if no key has this index.
     #[inline]
     pub fn put_into<P: Put>(&self, index: usize, window: &mut P) {
         self.0.put_into(index, 0, window);
@@ -60,7 +60,7 @@ impl KeySegments {
     /// the caller must already have written.
     ///
     /// # Panics
-    /// In the cases of [`KeySegments::put_into`].
+    /// Panics in the same cases as [`KeySegments::put_into`].
     #[inline]
     pub fn put_behind_comma<P: Put>(&self, index: usize, window: &mut P) {
         self.0.put_into(index, usize::from(index > 0), window);

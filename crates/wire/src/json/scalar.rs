@@ -25,7 +25,7 @@ pub fn put_null<P: Put>(window: &mut P) {
 /// the text for NaN and the infinities.
 ///
 /// # Errors
-/// [`WriteError::NonFinite`] for NaN or an infinity under [`NonFinite::Error`].
+/// Returns [`WriteError::NonFinite`] for NaN or an infinity under [`NonFinite::Error`].
 #[inline]
 pub fn put_f64<P: Put>(value: f64, policy: NonFinite, window: &mut P) -> Result<(), WriteError> {
     if put_hundredths(value, window) {
@@ -38,7 +38,7 @@ pub fn put_f64<P: Put>(value: f64, policy: NonFinite, window: &mut P) -> Result<
 /// `0.10000000149011612`. `policy` determines the text for NaN and the infinities.
 ///
 /// # Errors
-/// The errors of [`put_f64`].
+/// Returns the errors of [`put_f64`].
 #[inline]
 pub fn put_f32<P: Put>(value: f32, policy: NonFinite, window: &mut P) -> Result<(), WriteError> {
     put_float(value, window, |name, w| put_non_finite(name, policy, w))
@@ -65,7 +65,7 @@ fn put_non_finite<P: Put>(
 /// Writes a date as a JSON string.
 ///
 /// # Errors
-/// The errors of [`Date::to_short`]. Nothing is written then.
+/// Returns the errors of [`Date::to_short`]. Nothing is written in this case.
 #[inline]
 pub fn put_date<P: Put>(date: Date, window: &mut P) -> Result<(), WriteError> {
     date.check()?;
@@ -84,7 +84,7 @@ pub fn put_valid_date<P: Put>(date: Date, window: &mut P) {
 /// Writes a time of day as a JSON string.
 ///
 /// # Errors
-/// The errors of [`Time::to_short`]. Nothing is written then.
+/// Returns the errors of [`Time::to_short`]. Nothing is written in this case.
 #[inline]
 pub fn put_time<P: Put>(time: Time, digits: u8, window: &mut P) -> Result<(), WriteError> {
     time.check(digits)?;
@@ -105,7 +105,7 @@ pub fn put_valid_time<P: Put>(time: Time, digits: u8, window: &mut P) {
 /// `Z`, and otherwise as `+00:00`.
 ///
 /// # Errors
-/// The errors of [`Timestamp::to_short`]. Nothing is written then.
+/// Returns the errors of [`Timestamp::to_short`]. Nothing is written in this case.
 #[inline]
 pub fn put_timestamp<P: Put>(
     timestamp: &Timestamp,
@@ -140,7 +140,7 @@ pub fn put_uuid<P: Put>(uuid: &[u8; 16], window: &mut P) {
 /// which follow the decimal point.
 ///
 /// # Panics
-/// If `scale` is above 19.
+/// Panics if `scale` is above 19.
 #[inline]
 pub fn put_decimal<P: Put>(negative: bool, coefficient: u64, scale: u32, window: &mut P) {
     if negative {
@@ -168,14 +168,14 @@ pub fn put_decimal<P: Put>(negative: bool, coefficient: u64, scale: u32, window:
     window.put(&digits[..=scale as usize]);
 }
 
-/// Appends a decimal that is given as text, as a JSON number. All its digits are kept, also
+/// Appends a decimal that is given as text, as a JSON number. All its digits are kept, including
 /// trailing zeros. Notation that JSON does not permit, such as `.5`, `+1`, `1.` and `007`, is
 /// changed.
 ///
 /// # Errors
-/// [`WriteError::NotADecimal`] if the text is not a decimal. [`WriteError::NonFinite`] for NaN or
-/// an infinity (such as `NaN` in PostgreSQL's `numeric`) under [`NonFinite::Error`].
-/// [`WriteError::SinkFull`].
+/// Returns [`WriteError::NotADecimal`] if the text is not a decimal. Returns
+/// [`WriteError::NonFinite`] for NaN or an infinity (such as `NaN` in PostgreSQL's `numeric`) under
+/// [`NonFinite::Error`]. Returns [`WriteError::SinkFull`] if the sink has no space.
 pub fn write_decimal<S: ByteSink>(
     digits: &[u8],
     policy: NonFinite,
@@ -212,7 +212,7 @@ pub fn write_decimal<S: ByteSink>(
 /// Appends binary data as a JSON string that contains base64.
 ///
 /// # Errors
-/// [`WriteError::SinkFull`].
+/// Returns [`WriteError::SinkFull`] if the sink has no space.
 pub fn write_base64<S: ByteSink>(bytes: &[u8], sink: &mut S) -> Result<(), WriteError> {
     sink.put_byte(b'"')?;
     base64::write(bytes, sink)?;
@@ -225,7 +225,7 @@ pub fn write_base64<S: ByteSink>(bytes: &[u8], sink: &mut S) -> Result<(), Write
 /// The conversion is the only copy of the text.
 ///
 /// # Errors
-/// [`WriteError::Malformed`], [`WriteError::SinkFull`].
+/// Returns [`WriteError::Malformed`] or [`WriteError::SinkFull`].
 #[inline]
 pub fn write_text<S: ByteSink>(
     units: Units<'_>,

@@ -89,8 +89,8 @@ pub fn is_value(text: &[u8]) -> bool {
 /// the value stays on one line.
 ///
 /// # Errors
-/// [`WriteError::NotJson`] if the text is not valid JSON; nothing is written then.
-/// [`WriteError::SinkFull`].
+/// Returns [`WriteError::NotJson`] if the text is not valid JSON; nothing is written then. Returns
+/// [`WriteError::SinkFull`] if the sink has no space.
 pub fn write_value<S: ByteSink>(text: &[u8], sink: &mut S) -> Result<(), WriteError> {
     if !is_value(text) {
         return Err(WriteError::NotJson);

@@ -114,8 +114,8 @@ unsafe fn load_within(p: *const u8, len: usize, at: usize, n: usize) -> __m128i 
     }
 }
 
-/// The argument of a byte shuffle: the 16 bytes from index `n` on shift a vector down by `n` bytes,
-/// and fill its end with zeros.
+/// The arguments of a byte shuffle that shifts a vector down and fills its end with zeros. The
+/// argument that shifts by `n` bytes is the 16 bytes from index `n` on.
 static DOWN: [u8; 32] = {
     let mut all = [0x80; 32];
     let mut i = 0;
@@ -204,7 +204,7 @@ struct Before {
     units: __m256i,
     /// 1 if the last unit of `units` is the first half of a surrogate pair, otherwise 0.
     open: u32,
-    /// A number that is not 0 if a lone surrogate was found.
+    /// Nonzero if a lone surrogate was found.
     bad: u32,
 }
 
@@ -375,9 +375,9 @@ fn packed(a: __m256i, b: __m256i) -> __m256i {
 
 /// Writes the first `n` of 16 characters as UTF-8. `lead` has the first two bytes of each
 /// character, and `last` the last two. Only the bytes that a character has are written. `more`
-/// encodes the number of bytes of each character. Each of its two vectors has two sign bits at the
-/// character's position. For a character of k bytes, k - 1 of these four bits are set. The bits of
-/// the first vector also select the byte order in [`SOME`].
+/// encodes the number of bytes of each character in four sign bits: two in each of its two vectors,
+/// at the character's position. For a character of k bytes, k - 1 of the four bits are set. The
+/// sign bits of the first vector are also the index of the byte shuffle in [`SOME`].
 ///
 /// # Safety
 /// `to` must have space for [`STEP`] bytes, and `more` must be zero for the characters from `n` on.

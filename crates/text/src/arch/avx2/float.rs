@@ -1,5 +1,5 @@
-//! Writes a float as text: one vector is filled with its digits, the decimal point and the zeros,
-//! and is stored at once.
+//! Writes a float as text: a vector is filled with its digits, the decimal point and zeros, and is
+//! written with one store.
 #![allow(unused_unsafe)] // Newer compilers treat these intrinsics as safe.
 
 use std::arch::x86_64::*;
@@ -13,10 +13,11 @@ use crate::decimal::{
 #[repr(align(64))]
 struct FloatForm {
     /// The argument of a byte shuffle: for each byte of the text, the index of its digit in the
-    /// vector of 16 digits. For a byte that is none of these digits, the number is 0x80 or more.
+    /// vector of 16 digits. Bytes without a digit (the decimal point and zeros) have an index of
+    /// 0x80 or more, for which the shuffle writes 0.
     from: [u8; 32],
-    /// For each byte of the text, the value to add: the character `0`, to which the digit is added,
-    /// or the decimal point.
+    /// For each byte of the text, the character that is added after the shuffle: `.` for the
+    /// decimal point, and `0` for a digit or a zero.
     more: [u8; 32],
 }
 
@@ -88,9 +89,9 @@ fn sixteen(value: u64) -> __m128i {
     _mm_add_epi16(twos, _mm_mullo_epi16(q, _mm_set1_epi16(256 - 10)))
 }
 
-/// Writes an `f64` as the shortest text that reads back as the same `f64`. The text is that which
-/// `put` of the scalar implementation writes. Returns the address after the text, or null if this
-/// kernel does not write `value`.
+/// Writes an `f64` as the shortest text that reads back as the same `f64`. The text is the same as
+/// that of the scalar implementation. Returns the address after the text. Returns null for zero and
+/// for floats outside of the range that `decimal` converts.
 ///
 /// # Safety
 /// `out` must be writable for [`FLOAT_BYTES`](crate::arch::float::FLOAT_BYTES) bytes.
@@ -105,9 +106,9 @@ pub(in crate::arch) unsafe fn put(value: f64, out: *mut u8) -> *mut u8 {
     }
 }
 
-/// Writes an `f32` as the shortest text that reads back as the same `f32`. The text is that which
-/// `put_of_float32` of the scalar implementation writes. Returns the address after the text, or
-/// null if this kernel does not write `value`.
+/// Writes an `f32` as the shortest text that reads back as the same `f32`. The text is the same as
+/// that of the scalar implementation. Returns the address after the text. Returns null for zero and
+/// for floats outside of the range that `decimal_of_float32` converts.
 ///
 /// # Safety
 /// `out` must be writable for [`FLOAT_BYTES`](crate::arch::float::FLOAT_BYTES) bytes.

@@ -181,8 +181,7 @@ pub(in crate::arch) unsafe fn short_latin1<const ESCAPES: bool>(u: &[u8], out: *
 /// bytes are copied unchanged. Returns the address after the last byte written.
 ///
 /// # Safety
-/// `out` must be writable for 6 bytes for each byte of `u` and 64 bytes more, and must not overlap
-/// `u`.
+/// `out` must be writable for `6 * u.len() + 64` bytes, and must not overlap `u`.
 #[inline(never)]
 #[target_feature(enable = "avx2,bmi2,popcnt")]
 pub(in crate::arch) unsafe fn latin1<const ESCAPES: bool>(
@@ -238,9 +237,9 @@ pub(in crate::arch) unsafe fn latin1<const ESCAPES: bool>(
     out
 }
 
-/// The length in bytes of the longest text that [`escaped`] writes from its first byte on. In a
-/// longer text, the vectors before the first escape are copied by another loop. A short text does
-/// not use that loop, because the end of the loop would often be mispredicted.
+/// The length in bytes of the longest text that [`escaped`] writes as a whole. For a longer text,
+/// another loop first copies the vectors before the first escape. A short text does not use that
+/// loop, because the end of the loop would often be mispredicted.
 const MOST_ESCAPED: usize = 320;
 
 /// Writes ASCII or UTF-8 as the body of a JSON string, 32 bytes per iteration. An iteration without
@@ -248,8 +247,8 @@ const MOST_ESCAPED: usize = 320;
 /// often be mispredicted.
 ///
 /// # Safety
-/// `out` must be writable for 6 bytes for each byte of `u` and 64 bytes more, and must not overlap
-/// `u`. The 64 bytes after the end of `u` must be in pages that are readable.
+/// `out` must be writable for `6 * u.len() + 64` bytes, and must not overlap `u`. The 64 bytes
+/// after the end of `u` must be in pages that are readable.
 #[inline]
 #[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
 unsafe fn escaped(u: &[u8], mut out: *mut u8) -> *mut u8 {
@@ -286,8 +285,7 @@ unsafe fn escaped(u: &[u8], mut out: *mut u8) -> *mut u8 {
 /// are all ones in `stop` are escaped. With `as_is`, non-ASCII bytes are copied unchanged.
 ///
 /// # Safety
-/// `out` must be writable for 6 bytes for each byte of `u` and 64 bytes more, and must not overlap
-/// `u`.
+/// `out` must be writable for `6 * u.len() + 64` bytes, and must not overlap `u`.
 #[inline]
 #[target_feature(enable = "avx2,bmi2,popcnt")]
 unsafe fn part(v: __m256i, stop: __m256i, u: &[u8], as_is: bool, out: *mut u8) -> *mut u8 {

@@ -1,6 +1,6 @@
-//! The searches of the JSON reader for the end of a string, of a number or of white space. Up to 64
-//! bytes are classified at once, in two vectors; bytes after the end of the text are classified as
-//! the end of the token.
+//! The functions with which the JSON reader finds the end of a string, of a number or of white
+//! space. Up to 64 bytes are classified at the same time, in two vectors. Bytes after the end of
+//! the text are classified as the end of the token.
 #![allow(unused_unsafe)] // Newer compilers treat these intrinsics as safe.
 
 use std::arch::x86_64::*;
@@ -48,7 +48,7 @@ unsafe fn load(p: *const u8) -> (__m256i, __m256i) {
 }
 
 /// Returns the number of bytes before the first byte that must be escaped in JSON (a quote, a
-/// backslash or a control character). Also returns `true` if all bytes before that byte are ASCII.
+/// backslash or a control character), and `true` if all bytes before it are ASCII.
 #[inline]
 #[target_feature(enable = "avx2,bmi1,bmi2")]
 pub(in crate::arch) fn plain_u8(rest: &[u8]) -> (usize, bool) {
@@ -165,8 +165,8 @@ pub(in crate::arch) fn blank_u8(rest: &[u8]) -> usize {
     }
 }
 
-/// Classifies the first 64 bytes of `rest`. Positions after its end are classified as special, as a
-/// closing quote is.
+/// Classifies the first 64 bytes of `rest`. Positions after the end of `rest` are classified as
+/// special, like a closing quote.
 #[inline]
 #[target_feature(enable = "avx2,bmi2")]
 pub(in crate::arch) fn look(rest: &[u8]) -> Look {

@@ -1,6 +1,6 @@
 //! The kernels for AVX2, with vectors of 32 bytes. The kernels in this file require a text of more
-//! than 128 bytes, which the dispatch in `arch` ensures; those in the modules below accept a text
-//! of any length.
+//! than 128 bytes, which `dispatch` ensures. Those in the modules below accept a text of any
+//! length.
 //!
 //! | module | contents |
 //! |---|---|
@@ -137,6 +137,8 @@ unsafe impl Vector for V256 {
 macro_rules! functions {
     ($($name:ident $([$generic:ident: $of:ty])? ($src:ident: $unit:ty $(, $out:ident: $to:ty)?)
         -> $ret:ty = $generic_name:ident$(::<$($argument:ty),+>)?;)+) => {$(
+        /// Calls the vector algorithm in `generic`, compiled for AVX2.
+        ///
         /// # Safety
         /// The processor must support AVX2. The text must have more than 128 bytes. The destination
         /// must have space for as many units as the text has.

@@ -1,4 +1,5 @@
-//! The destinations that the AVX2 kernels write to. Their methods write nothing past the end.
+//! The destinations that the AVX2 kernels write to. Their methods write nothing past the end of the
+//! destination.
 
 use std::arch::x86_64::*;
 use std::mem::MaybeUninit;
@@ -44,8 +45,8 @@ pub(super) static SQUEEZE: [[u8; 8]; 256] = {
     all
 };
 
-/// The argument of a byte shuffle: the 16 bytes from index `16 - n` on shift a vector up by `n`
-/// bytes, and fill its start with zeros.
+/// The arguments of a byte shuffle that shifts a vector up and fills its start with zeros. The
+/// argument that shifts by `n` bytes is the 16 bytes from index `16 - n` on.
 static SLIDE: [u8; 32] = {
     let mut all = [0x80; 32];
     let mut i = 0;
@@ -89,7 +90,7 @@ impl<U> Out<U> {
         (!self.is_over).then(|| len - self.remaining())
     }
 
-    /// Returns how many of the next `n` units fit. If not all of them fit, this is recorded.
+    /// Returns how many of the next `n` units fit, and sets `is_over` if not all of them do.
     #[inline(always)]
     fn fitting(&mut self, n: usize) -> usize {
         self.is_over |= n > self.remaining();
@@ -107,7 +108,7 @@ impl<U> Out<U> {
 pub(super) trait StrUnit: Copy {
     /// `true` if the unit can hold characters above U+07FF.
     const WIDE: bool;
-    /// Packs the 16-bit lanes to units of this type, in the low bytes of the vector returned.
+    /// Returns the 16-bit lanes, narrowed to units of this type, in the low bytes of the vector.
     /// # Safety
     /// The processor must support SSE2.
     unsafe fn pack(v: __m128i) -> __m128i;

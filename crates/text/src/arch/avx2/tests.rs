@@ -15,8 +15,8 @@ fn code_points(units: Units<'_>) -> Option<Vec<u32>> {
     naive::decode(units, Policy::Strict).ok()
 }
 
-/// Decodes bytes that may be malformed, by each kernel that validates its input and whose units can
-/// hold the widest character of the text.
+/// Decodes bytes that may be malformed, with each kernel that validates its input and whose units
+/// can hold the widest character of the text.
 fn check_checked(src: &[u8]) {
     let text = code_points(Units::Utf8(src));
     let n = starts(src);

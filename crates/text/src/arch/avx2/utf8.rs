@@ -3,8 +3,8 @@
 //! Every byte of a vector is treated as the start of a character: the character is assembled from
 //! this byte and the bytes after it. Then a table removes the lanes at which no character starts.
 //! An iteration depends on the previous one only for the position of its output, and no branch
-//! depends on a single character. Sequences of ASCII characters, and of characters of three bytes,
-//! need no table.
+//! depends on a single character. Sequences of ASCII characters, and of three-byte characters, are
+//! decoded without the table.
 //!
 //! (One iteration for each sequence of characters of equal length was slower: such an iteration
 //! starts where the previous one ends, which is known only 18 clock cycles after the previous one
@@ -293,8 +293,8 @@ unsafe fn decode<U: StrUnit, const CHECKED: bool, const PAIRS: bool>(
     out.written(capacity)
 }
 
-/// Masks of the continuation bytes of a vector of 32 bytes inside a run of three-byte characters.
-/// The index is the number of bytes at the start of the vector that belong to the previous
+/// For a vector of 32 bytes inside a sequence of three-byte characters, a mask of the continuation
+/// bytes. The index is the number of bytes at the start of the vector that belong to the previous
 /// character.
 static TAILS: [u32; 3] = {
     let mut all = [0; 3];
@@ -309,7 +309,7 @@ static TAILS: [u32; 3] = {
     all
 };
 
-/// Decodes a run of three-byte characters, 16 characters at a time, while at least 16 of them
+/// Decodes a sequence of three-byte characters, 16 characters at a time, while at least 16 of them
 /// remain and fit into `out`. Returns the number of bytes decoded. `U` must be a type of 16-bit
 /// units.
 ///

@@ -1,4 +1,4 @@
-//! Validation of UTF-8 while it is decoded.
+//! Validates UTF-8 in the same pass in which it is decoded.
 #![allow(unused_unsafe)] // Newer compilers treat these intrinsics as safe.
 
 use std::arch::x86_64::*;
@@ -6,12 +6,12 @@ use std::arch::x86_64::*;
 use super::out::StrUnit;
 use crate::arch::by_simdutf::is_utf8;
 
-/// The state of the validation of UTF-8 that is decoded. Bit masks show if continuation bytes occur
-/// exactly where lead bytes require them. Comparisons of every two adjacent bytes show if a
+/// The state of the validation of UTF-8 while it is decoded. Bit masks show if continuation bytes
+/// occur exactly where lead bytes require them. Comparisons of every two adjacent bytes show if a
 /// character is overlong or a surrogate.
 pub(super) struct Utf8Check {
     /// A mask of the bytes of the next vector that must be continuation bytes, because they belong
-    /// to a character that begins in the vector that was checked last.
+    /// to a character that begins in the vector before it.
     due: u32,
     bad: u32,
     /// A vector that collects errors: it has a bit set if any byte or unit was found invalid.
@@ -29,7 +29,7 @@ impl Utf8Check {
         }
     }
 
-    /// Notes that a character starts at the current position. Records an error if the previous
+    /// Records that a character starts at the current position. Records an error if the previous
     /// character still requires continuation bytes.
     #[inline(always)]
     pub(super) fn begin(&mut self) {

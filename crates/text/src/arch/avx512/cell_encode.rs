@@ -35,7 +35,7 @@ pub(in crate::arch) unsafe fn latin1_to_utf16<const SWAPPED: bool, B: NewBytes>(
 }
 
 /// Stores bytes as [`store_two`] does, but skips the second vector if none of its bytes is part of
-/// the text. A call encodes one text, so the branch is predicted well.
+/// the text. This branch is usually predicted correctly.
 ///
 /// # Safety
 /// `out` must be writable for `n_bytes` bytes.

@@ -225,8 +225,8 @@ pub(in crate::arch) unsafe fn wide(src: &[u16], out: &mut [MaybeUninit<u8>]) -> 
     }
 }
 
-/// Encodes UTF-16 of at most one vector (32 units) as UTF-8, with the results of [`wide`]. It needs
-/// neither the loop of [`wide`] nor the registers for that loop.
+/// Encodes UTF-16 of at most one vector (32 units) as UTF-8. The results are those of [`wide`], but
+/// this function needs neither the loop of [`wide`] nor the registers for it.
 ///
 /// # Safety
 /// The processor must support AVX-512, and `dst` must be writable for `capacity` bytes.

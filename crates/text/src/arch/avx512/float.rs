@@ -1,5 +1,5 @@
-//! Writes a float as text: one vector is filled with its digits, the decimal point and the zeros,
-//! and is stored at once.
+//! Writes a float as text: a vector is filled with its digits, the decimal point and zeros, and is
+//! written with one store.
 
 use std::arch::x86_64::*;
 
@@ -7,8 +7,9 @@ use super::load;
 use crate::decimal::{Byte, Decimal, N_FORMS, POINTS, decimal, decimal_of_float32, form, form_of};
 
 /// 2^52 divided by the powers of ten from 10^8 down to 10^1. A number below 10^8, multiplied by
-/// these factors, becomes eight fixed-point numbers with a fraction of 52 bits. The first number
-/// has no decimal digit before the binary point, and each following number has one more.
+/// these factors, becomes eight fixed-point numbers with a fraction of 52 bits. The integer part of
+/// the first number has no decimal digit, and that of each following number has one digit more than
+/// the one before it.
 static TENTHS: [u64; 8] = {
     let mut all = [0; 8];
     let mut i = 0;
@@ -19,11 +20,12 @@ static TENTHS: [u64; 8] = {
     all
 };
 
-/// The value that is added to each lane of the first eight digits. The low three bytes of the lane
-/// then are the three characters that a text may contain: the digit, a decimal point, and a `0`.
+/// The value that is added to each lane of the first eight digits. Afterwards, the low three bytes
+/// of the lane are the three characters that a text may contain: the digit, a decimal point, and a
+/// `0`.
 const HIGH: i64 = i32::from_le_bytes([b'0', b'.', b'0', 0]) as i64;
-/// The indices of the bytes to copy: for the decimal point (`POINT`), for a zero (`ZERO`), and for
-/// the last digit (`LAST`, which is in the second of the two vectors).
+/// The index of the decimal point (`POINT`), of a zero (`ZERO`) and of the last digit (`LAST`) in
+/// the two vectors from which the bytes of the text are copied. `LAST` is in the second vector.
 const POINT: u8 = 1;
 const ZERO: u8 = 2;
 const LAST: u8 = 65;
@@ -59,9 +61,9 @@ static FORMS: [FloatForm; N_FORMS] = {
     all
 };
 
-/// Writes an `f64` as the shortest text that reads back as the same `f64`. The text is that which
-/// `put` of the scalar implementation writes. Returns the address after the text, or null if this
-/// kernel does not write `value`.
+/// Writes an `f64` as the shortest text that reads back as the same `f64`. The text is the same as
+/// that of the scalar implementation. Returns the address after the text. Returns null for zero and
+/// for floats outside of the range that `decimal` converts.
 ///
 /// # Safety
 /// `out` must be writable for [`FLOAT_BYTES`](crate::arch::float::FLOAT_BYTES) bytes.
@@ -76,9 +78,9 @@ pub(in crate::arch) unsafe fn put(value: f64, out: *mut u8) -> *mut u8 {
     }
 }
 
-/// Writes an `f32` as the shortest text that reads back as the same `f32`. The text is that which
-/// `put_of_float32` of the scalar implementation writes. Returns the address after the text, or
-/// null if this kernel does not write `value`.
+/// Writes an `f32` as the shortest text that reads back as the same `f32`. The text is the same as
+/// that of the scalar implementation. Returns the address after the text. Returns null for zero and
+/// for floats outside of the range that `decimal_of_float32` converts.
 ///
 /// # Safety
 /// `out` must be writable for [`FLOAT_BYTES`](crate::arch::float::FLOAT_BYTES) bytes.

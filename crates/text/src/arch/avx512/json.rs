@@ -118,8 +118,7 @@ pub(in crate::arch) unsafe fn short_latin1<const ESCAPES: bool>(u: &[u8], out: *
 /// bytes are copied unchanged. Returns the address after the last byte written.
 ///
 /// # Safety
-/// `out` must be writable for 6 bytes for each byte of `u` and for a vector more, and must not
-/// overlap `u`.
+/// `out` must be writable for `6 * u.len() + 64` bytes, and must not overlap `u`.
 #[inline(never)]
 #[target_feature(enable = "avx512bw,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
 pub(in crate::arch) unsafe fn latin1<const ESCAPES: bool>(
@@ -143,8 +142,7 @@ pub(in crate::arch) unsafe fn latin1<const ESCAPES: bool>(
 /// Implements [`latin1`] for a text of more than 64 bytes.
 ///
 /// # Safety
-/// `out` must be writable for 6 bytes for each byte of `u` and for a vector more, and must not
-/// overlap `u`.
+/// `out` must be writable for `6 * u.len() + 64` bytes, and must not overlap `u`.
 #[inline(never)]
 #[target_feature(enable = "avx512bw,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
 unsafe fn long_latin1<const ESCAPES: bool>(u: &[u8], as_is: bool, mut out: *mut u8) -> *mut u8 {
@@ -182,14 +180,13 @@ unsafe fn long_latin1<const ESCAPES: bool>(u: &[u8], as_is: bool, mut out: *mut 
     out
 }
 
-/// Writes the bytes of the vector `v` (which contains `u`) whose bits are set in `which`. The bytes
-/// in the mask `stop` are written as a backslash and a letter. If one of them has no escape letter,
-/// [`each_escape`] is called. No branch depends on whether there are escapes, because such a branch
-/// would often be mispredicted.
+/// Writes the bytes of the vector `v` (which starts with the bytes of `u`) whose bits are set in
+/// `which`. The bytes in the mask `stop` are written as a backslash and a letter. If one of them
+/// has no escape letter, [`each_escape`] is called. No branch depends on whether there are escapes,
+/// because such a branch would often be mispredicted.
 ///
 /// # Safety
-/// `out` must be writable for 6 bytes for each byte of `u` and for a vector more, and must not
-/// overlap `u`.
+/// `out` must be writable for `6 * u.len() + 64` bytes, and must not overlap `u`.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
 unsafe fn escaped_part(v: __m512i, u: &[u8], stop: u64, which: u64, out: *mut u8) -> *mut u8 {
@@ -211,12 +208,11 @@ unsafe fn escaped_part(v: __m512i, u: &[u8], stop: u64, which: u64, out: *mut u8
 /// one.
 const FEW_ESCAPES: u32 = 10;
 
-/// Writes the bytes of the vector `v` (which contains `u`) whose bits are set in `which`. The bytes
-/// in the mask `stop` are written as escapes of two or six bytes.
+/// Writes the bytes of the vector `v` (which starts with the bytes of `u`) whose bits are set in
+/// `which`. The bytes in the mask `stop` are written as escapes of two or six bytes.
 ///
 /// # Safety
-/// `out` must be writable for 6 bytes for each byte of `u` and for a vector more, and must not
-/// overlap `u`.
+/// `out` must be writable for `6 * u.len() + 64` bytes, and must not overlap `u`.
 #[inline(never)]
 #[target_feature(enable = "avx512bw,avx512vbmi,avx512vbmi2,bmi1,bmi2,popcnt")]
 unsafe fn each_escape(
@@ -246,12 +242,12 @@ unsafe fn each_escape(
     }
 }
 
-/// Writes the bytes of the vector `v` (which contains `u`) whose bits are set in `which`. The bytes
-/// in the mask `stop` are escaped. With `as_is`, non-ASCII bytes are copied unchanged.
+/// Writes the bytes of the vector `v` (which starts with the bytes of `u`) whose bits are set in
+/// `which`. The bytes in the mask `stop` are escaped. With `as_is`, non-ASCII bytes are copied
+/// unchanged.
 ///
 /// # Safety
-/// `out` must be writable for 6 bytes for each byte of `u` and for a vector more, and must not
-/// overlap `u`.
+/// `out` must be writable for `6 * u.len() + 64` bytes, and must not overlap `u`.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
 unsafe fn latin1_part(

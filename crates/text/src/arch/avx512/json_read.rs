@@ -1,6 +1,6 @@
-//! The searches of the JSON reader for the end of a string, of a number or of white space. Up to 64
-//! bytes are classified at once, in one vector. Zeros are loaded for the bytes after the end of the
-//! text. They are classified as the end of a string, of a number and of white space.
+//! The functions with which the JSON reader finds the end of a string, of a number or of white
+//! space. Up to 64 bytes are classified at the same time, in one vector. After the end of the text,
+//! zeros are loaded. A zero is classified as the end of a string, of a number and of white space.
 
 use std::arch::x86_64::*;
 
@@ -144,8 +144,8 @@ pub(in crate::arch) fn blank_u8(rest: &[u8]) -> usize {
     }
 }
 
-/// Classifies the first 64 bytes of `rest`. Positions after its end are classified as special, as a
-/// closing quote is.
+/// Classifies the first 64 bytes of `rest`. Positions after the end of `rest` are classified as
+/// special, like a closing quote.
 #[inline]
 #[target_feature(enable = "avx512bw,bmi2")]
 pub(in crate::arch) fn look(rest: &[u8]) -> Look {

@@ -1,6 +1,7 @@
 //! The kernels for AVX-512, with vectors of 64 bytes, for text of any length from 0 on. The bytes
-//! after the last whole vector are loaded and stored under a mask. So there are no scalar loops for
-//! the end of a text, and no memory after the end of the text or of the destination is accessed.
+//! after the last whole vector are loaded and stored under a mask. Therefore, no scalar loop is
+//! needed for the end of a text, and no memory after the end of the text or of the destination is
+//! accessed.
 //!
 //! | module | contents |
 //! |---|---|
@@ -95,8 +96,8 @@ unsafe fn store_first(p: *mut u8, v: __m512i, n: usize) {
 
 /// Stores the first `n` bytes as [`store_first`] does, in a destination of `capacity` bytes (fewer
 /// than 64). The store has the smallest vector size (16, 32 or 64 bytes) that covers the
-/// destination. A larger store would delay later loads of the bytes after the destination, although
-/// its mask excludes them: by 8 ns if they belong to an object that is read next.
+/// destination. A larger store would delay later loads of the bytes after the destination by 8 ns,
+/// even though its mask excludes these bytes.
 ///
 /// # Safety
 /// `n` must be at most `capacity`, and `p` must be writable for `capacity` bytes.
@@ -194,9 +195,9 @@ impl Out {
 }
 
 /// A destination like [`Out`], but with a flag for bytes that did not fit, so that its address is
-/// never past its end. With `BRIEF`, a store near the end of the destination covers as few bytes
-/// past the written ones as possible. This is faster only for texts that are written with few
-/// stores.
+/// never past its end. With `BRIEF`, a store near the end of the destination has the smallest
+/// vector size that covers the remaining space. This is faster only for texts that are written with
+/// few stores.
 struct Bounded<const BRIEF: bool> {
     at: *mut u8,
     end: *mut u8,

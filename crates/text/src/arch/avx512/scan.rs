@@ -206,7 +206,7 @@ pub(in crate::arch) unsafe fn narrow_u16(src: &[u16], out: &mut [MaybeUninit<u8>
     }
 }
 
-/// Returns the first `n` 16-bit units at `p`, at most 64, in two vectors, followed by zeros.
+/// Returns the first `n` 16-bit units at `p` (at most 64) in two vectors, padded with zeros.
 ///
 /// # Safety
 /// `p` must be readable for `n` units.

@@ -2,7 +2,7 @@
 //! Japanese or Korean.
 //!
 //! Inside a run, the position of a byte determines if it is the first, second or third byte of its
-//! character. So no bytes have to be removed: 21 characters are decoded per iteration.
+//! character. Therefore, no bytes have to be removed, and 21 characters are decoded per iteration.
 
 use std::arch::x86_64::*;
 
@@ -12,8 +12,8 @@ use super::{BYTES, Out, load, splat8, splat16};
 const CHARS: usize = 21;
 const CHARS_BYTES: usize = 3 * CHARS;
 
-/// Masks of the continuation bytes of a vector of 64 bytes inside a run of three-byte characters.
-/// The index is the number of bytes at the start of the vector that belong to the previous
+/// For a vector of 64 bytes inside a run of three-byte characters, a mask of the continuation
+/// bytes. The index is the number of bytes at the start of the vector that belong to the previous
 /// character.
 static TAILS: [u64; 3] = {
     let mut all = [0; 3];
@@ -37,8 +37,8 @@ pub(super) fn looks_like_one(tails: u64) -> Option<usize> {
     (begun < 3 && tails == TAILS[begun]).then_some(begun)
 }
 
-/// For each vector lane, the lowest unit of a run, and the highest result of adding 0x2000 to a
-/// unit. They show if the run has overlong forms (units below U+0800) or surrogates.
+/// The values that show if a run has overlong forms (units below U+0800) or surrogates: for each
+/// vector lane, the lowest unit so far, and the highest result so far of adding 0x2000 to a unit.
 #[derive(Clone, Copy)]
 struct RunUnits {
     least: __m512i,
@@ -98,7 +98,7 @@ pub(super) unsafe fn decode(p: *const u8, len: usize, out: &mut Out) -> DecodedR
 }
 
 /// For each byte of a run, the bits that have a fixed value (`MARKED`), and the value of these bits
-/// (`MARKS`). The last of the 64 bytes belongs to no character.
+/// (`MARKS`). The last of the 64 bytes does not belong to a character.
 static MARKED: [u8; 64] = by_position([0xF0, 0xC0, 0xC0]);
 static MARKS: [u8; 64] = by_position([0xE0, 0x80, 0x80]);
 
@@ -115,7 +115,7 @@ const fn by_position(of: [u8; 3]) -> [u8; 64] {
 /// For each 16-bit lane, the positions in the vector of the last two bytes of its character, the
 /// last byte first. The lanes after the last character repeat the positions of the first character.
 static LAST_TWO: [u8; 64] = positions([2, 1]);
-/// For each 16-bit lane, the position of the lead byte of its character; the position in its high
+/// For each 16-bit lane, the position of the lead byte of its character, in the low byte. The high
 /// byte is not used.
 static LEADS: [u8; 64] = positions([0, 0]);
 

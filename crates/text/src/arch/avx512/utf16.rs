@@ -23,7 +23,7 @@ pub(in crate::arch) fn count(src: &[u16]) -> usize {
     count_ordered::<false>(as_bytes(src))
 }
 
-/// Returns the units as bytes.
+/// Returns each unit as an array of its two bytes.
 fn as_bytes(src: &[u16]) -> &[[u8; 2]] {
     // SAFETY: each unit has two bytes, and bytes need no alignment.
     unsafe { std::slice::from_raw_parts(src.as_ptr().cast(), src.len()) }
@@ -61,8 +61,8 @@ pub(in crate::arch) fn count_ordered<const SWAPPED: bool>(src: &[[u8; 2]]) -> us
     }
 }
 
-/// Combines the unit of each lane with the unit that follows it in the text, and returns the
-/// character that starts in each lane. Also returns two masks: of the lanes whose unit is the first
+/// Returns, for each lane, the character that starts there: the unit of the lane, combined with the
+/// unit that follows it in the text. Also returns two masks: of the lanes whose unit is the first
 /// half of a surrogate pair, and of the lanes whose following unit is a second half.
 #[inline]
 #[target_feature(enable = "avx512bw")]

@@ -224,7 +224,7 @@ pub(in crate::arch) unsafe fn to_latin1<const CHECK: bool>(
     n_bytes.filter(|_| check.is_good())
 }
 
-/// The number of positions in a vector at which a character of four bytes may start so that it ends
+/// The number of positions in a vector at which a character of four bytes can start and still end
 /// in the same vector.
 const WHOLE: usize = BYTES - 3;
 

@@ -1,5 +1,5 @@
-//! Checks the second byte of UTF-8 characters of three or four bytes. An invalid second byte shows
-//! an overlong form, a surrogate or a value past U+10FFFF.
+//! Checks the second byte of UTF-8 characters of three or four bytes. The second byte is invalid if
+//! the character is an overlong form, a surrogate or a value past U+10FFFF.
 
 use std::arch::x86_64::*;
 

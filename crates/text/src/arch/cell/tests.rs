@@ -247,7 +247,8 @@ fn check(end: &AtEnd, text: &[u16]) {
     check_encode(text);
 }
 
-/// Encodes the text in each encoding, from the units with which a `str` stores it.
+/// Encodes the text in each encoding, starting from the units that a `str` stores, and compares the
+/// results with the reference implementation.
 fn check_encode(text: &[u16]) {
     let chars = naive::decode(Units::Utf16(text), Policy::Strict);
     // A `str` can contain lone surrogates.

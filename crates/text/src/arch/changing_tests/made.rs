@@ -90,8 +90,8 @@ fn assert_canonical((shape, data): &(Shape, Data)) {
 }
 
 /// Calls `check` for each ordered pair of `texts`, which have equal lengths. `check` receives a
-/// text with the contents of the first text of the pair. During the conversion, they are
-/// overwritten with the contents of the second text.
+/// copy of the first text of the pair. During the conversion, this copy is overwritten with the
+/// second text.
 fn each_change(texts: &[Vec<u8>], mut check: impl FnMut(&[u8], &mut Changing<'_>)) {
     for before in texts {
         for later in texts {

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use super::TABLE;
 
-/// The columns of the documented table, which are the names of the kernel families in the code. `_`
-/// means the scalar implementation or a function composed of other operations.
+/// The names of the columns in the documented table, which are the names of the kernel families in
+/// the code. `_` means the scalar implementation or a function composed of other operations.
 const FAMILIES: [&str; 5] = ["avx512", "avx2", "sse2", "simdutf", "_"];
 
 /// A line of an operation in the table: its kernel family, its smallest or largest length, and the

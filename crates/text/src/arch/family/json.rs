@@ -3,9 +3,9 @@
 
 use crate::sink::Pen;
 
-/// Returns the number of bytes that a [`Pen`] must have for the body of a JSON string of `n_units`
-/// units of any width. Each unit may become an escape of six bytes, and kernels write whole
-/// vectors.
+/// Returns the number of bytes of space that a [`Pen`] must have to write `n_units` units of any
+/// width as the body of a JSON string. Each unit may become an escape of six bytes, and kernels
+/// write whole vectors.
 #[inline(always)]
 #[must_use]
 pub fn json_capacity(n_units: usize) -> usize {
@@ -31,7 +31,7 @@ pub trait JsonKernels: Copy {
     /// space for the text and for the bytes that the caller writes before and after the text.
     ///
     /// # Safety
-    /// `out` must be writable for [`JSON_PLAIN_BYTES`], and must not overlap `u`.
+    /// `out` must be writable for [`JSON_PLAIN_BYTES`] bytes, and must not overlap `u`.
     unsafe fn json_plain(self, u: &[u8], out: *mut u8) -> Option<*mut u8>;
 
     /// Writes Latin-1 as UTF-8, and returns the address after it. Returns `None` if a character
@@ -39,7 +39,7 @@ pub trait JsonKernels: Copy {
     /// implement it.
     ///
     /// # Safety
-    /// `out` must be writable for [`JSON_PLAIN_BYTES`], and must not overlap `u`.
+    /// `out` must be writable for [`JSON_PLAIN_BYTES`] bytes, and must not overlap `u`.
     unsafe fn json_short_latin1(self, u: &[u8], out: *mut u8) -> Option<*mut u8>;
 
     /// Writes 16-bit units as UTF-8, and returns the address after them. Returns `None` if a unit
@@ -47,7 +47,7 @@ pub trait JsonKernels: Copy {
     /// kernel family does not implement it.
     ///
     /// # Safety
-    /// `out` must be writable for [`JSON_PLAIN_BYTES`], and must not overlap `u`.
+    /// `out` must be writable for [`JSON_PLAIN_BYTES`] bytes, and must not overlap `u`.
     unsafe fn json_short_ucs2(self, u: &[u16], out: *mut u8) -> Option<*mut u8>;
 
     /// Copies at most [`JSON_PLAIN_UNITS`] 16-bit units. Returns `false` if one of them must be

@@ -103,12 +103,12 @@ pub trait JsonSteps: Copy {
     /// `true` if all units before it are ASCII.
     fn plain_u32(self, rest: &[u32]) -> (usize, bool);
 
-    /// Returns the number of white-space bytes (space, tab, line feed, carriage return) with which
-    /// `rest` starts.
+    /// Returns the number of white-space bytes (space, tab, line feed, carriage return) at the
+    /// start of `rest`.
     fn blank_u8(self, rest: &[u8]) -> usize;
 
-    /// `true` if the reader should classify 64 bytes at once with [`JsonSteps::look`], and use the
-    /// result for all strings and numbers in these bytes. `false` if a separate search for each
+    /// `true` if the reader should classify 64 bytes with one call to [`JsonSteps::look`], and use
+    /// the result for all strings and numbers in these bytes. `false` if a separate search for each
     /// string and number is faster.
     const LOOKS: bool;
 

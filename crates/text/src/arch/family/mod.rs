@@ -1,7 +1,7 @@
 //! One type for each kernel family (the kernels for one instruction set). A value of such a type
-//! can exist only if this processor has the instructions. The operations on short texts that each
-//! family implements are called steps. They are inlined into a caller's loop, which is compiled
-//! once for each family.
+//! can exist only if this processor supports the instruction set. The operations on short texts
+//! that each family implements are called steps. They are inlined into a caller's loop, which is
+//! compiled once for each family.
 //!
 //! | file | contents |
 //! |---|---|
@@ -43,8 +43,8 @@ macro_rules! steps {
 #[cfg(target_arch = "x86_64")]
 pub(super) use steps;
 
-/// A task, such as a loop over short texts, that is compiled for each kernel family and run with
-/// the kernel family of this process.
+/// A task, such as a loop over short texts. It is compiled once for each kernel family, and is run
+/// with the kernel family of this process.
 pub trait Work {
     /// The result of [`Work::run`].
     type Output;

@@ -2,8 +2,8 @@
 
 use crate::sink::Pen;
 
-/// Returns the number of bytes that a [`Pen`] must have for `n_units` units of any width as UTF-8.
-/// This is more than the longest result, because kernels write whole vectors.
+/// Returns the number of bytes of space that a [`Pen`] must have to write `n_units` units of any
+/// width as UTF-8. This is more than the longest result, because kernels write whole vectors.
 #[inline(always)]
 #[must_use]
 pub fn utf8_capacity(n_units: usize) -> usize {
@@ -18,15 +18,15 @@ pub trait Utf8Kernels: Copy {
     /// Copies at most [`UTF8_SHORT_BYTES`] bytes, and returns the address after them.
     ///
     /// # Safety
-    /// `out` must be writable for [`UTF8_SHORT_BYTES`], and must not overlap `u`. `u` must not be
-    /// longer than [`UTF8_SHORT_BYTES`].
+    /// `out` must be writable for [`UTF8_SHORT_BYTES`] bytes, and must not overlap `u`. `u` must
+    /// not be longer than [`UTF8_SHORT_BYTES`].
     unsafe fn utf8_bytes(self, u: &[u8], out: *mut u8) -> *mut u8;
 
     /// Writes Latin-1 as UTF-8, and returns the address after it. Returns `None` if the text is too
     /// long for this method, or if this kernel family does not implement it.
     ///
     /// # Safety
-    /// `out` must be writable for [`UTF8_SHORT_BYTES`], and must not overlap `u`.
+    /// `out` must be writable for [`UTF8_SHORT_BYTES`] bytes, and must not overlap `u`.
     unsafe fn utf8_short_latin1(self, u: &[u8], out: *mut u8) -> Option<*mut u8>;
 
     /// Writes 16-bit units as UTF-8, and returns the address after them. Returns `None` if one of
@@ -34,7 +34,7 @@ pub trait Utf8Kernels: Copy {
     /// not implement it.
     ///
     /// # Safety
-    /// `out` must be writable for [`UTF8_SHORT_BYTES`], and must not overlap `u`.
+    /// `out` must be writable for [`UTF8_SHORT_BYTES`] bytes, and must not overlap `u`.
     unsafe fn utf8_short_ucs2(self, u: &[u16], out: *mut u8) -> Option<*mut u8>;
 
     /// Writes Latin-1 of any length as UTF-8.

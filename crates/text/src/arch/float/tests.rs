@@ -212,14 +212,16 @@ fn floats_of_any_bits_are_shortest() {
     assert!(random(200_000) > 200_000);
 }
 
-/// Run this test, which is ignored by default, after changing the code that writes floats.
+/// Checks 100 million random floats. Run this test, which is ignored by default, after changing the
+/// code that writes floats.
 #[test]
 #[ignore = "takes a minute in release, many without"]
 fn a_hundred_million_floats_are_shortest() {
     random(50_000_000);
 }
 
-/// Run this test, which is ignored by default, after changing the code that writes floats.
+/// Checks all 32-bit floats from 2^-16 up to 2^23. Run this test, which is ignored by default,
+/// after changing the code that writes floats.
 #[test]
 #[ignore = "takes a minute in release, many without"]
 fn all_floats_of_32_bits_are_shortest() {

@@ -93,8 +93,8 @@ fn body<K: JsonKernels>(kernels: K, text: JsonText<'_>) -> Option<Vec<u8>> {
     Some(bytes[..n].to_vec())
 }
 
-/// A task that copies 16-bit units with a kernel. It returns the copy, or `None` if the kernel
-/// refuses the units.
+/// A task that copies 16-bit units with a kernel. It returns the copy, or `None` if the kernel does
+/// not copy the units.
 struct Copied<'a>(&'a [u16]);
 
 impl Work for Copied<'_> {

@@ -1,5 +1,6 @@
-//! Decodes text that other code may change during the conversion: a `bytearray` into which another
-//! thread reads a file, or memory that is shared with another process.
+//! Decodes text that another thread or process may change during the conversion. Examples are a
+//! `bytearray` into which another thread reads a file, and memory that is shared with another
+//! process.
 //!
 //! A first pass determines the shape of the `str`. The kernels of the second pass write nothing
 //! past the destination and return the number of units written. If a change of the text alters that
@@ -84,7 +85,7 @@ impl<'a> VolatileBytes<'a> {
     /// Appends all bytes to a sink. Copies: the bytes are copied once.
     ///
     /// # Errors
-    /// [`SinkFull`] if the sink has no space for the bytes.
+    /// Returns [`SinkFull`] if the sink has no space for the bytes.
     pub fn put_to(&self, sink: &mut dyn ByteSink) -> Result<(), SinkFull> {
         // The sink stores as many bytes as the slice has, whatever their values.
         sink.put(self.unstable())
@@ -115,8 +116,8 @@ impl<'a> VolatileBytes<'a> {
     }
 }
 
-/// Makes a `str` from a text that may change during the conversion. Its kind is the narrowest that
-/// can store the units as they were read.
+/// Makes a `str` from a text that may change during the conversion. The kind of the `str` is the
+/// narrowest that can store the units that were read.
 ///
 /// Returns `None` if the text is short or malformed, if it was changed during the conversion, or if
 /// its encoding has no kernels. The caller then decodes a private copy.
@@ -124,7 +125,7 @@ impl<'a> VolatileBytes<'a> {
 /// Copies: the text is copied once, by its conversion into the `str`.
 ///
 /// # Errors
-/// Returns the error of `new`.
+/// Returns the error that `new` returns.
 pub fn make_volatile<N: NewStr>(
     text: VolatileBytes<'_>,
     encoding: Encoding,
@@ -165,7 +166,7 @@ pub fn make_volatile<N: NewStr>(
 /// [`Measured::write_volatile`](crate::Measured::write_volatile).
 ///
 /// # Errors
-/// Returns the error of `new`.
+/// Returns the error that `new` returns.
 pub fn make_large_volatile<N: NewStr>(
     units: Units<'_>,
     new: &mut N,

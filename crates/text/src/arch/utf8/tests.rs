@@ -25,7 +25,7 @@ impl Work for Utf8Body<'_> {
     }
 }
 
-/// Returns the bytes that a kernel writes for the text; `None` if the kernel refuses it.
+/// Returns the bytes that a kernel writes for the text; `None` if the kernel does not convert it.
 #[inline(always)]
 fn body<K: Utf8Kernels>(kernels: K, Utf8Body(units, is_short): Utf8Body<'_>) -> Option<Vec<u8>> {
     const CANARY: u8 = 0xA5;

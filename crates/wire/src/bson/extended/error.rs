@@ -8,8 +8,8 @@ use onecopy_text::SinkFull;
 use crate::error::WriteError;
 use crate::json::read;
 
-/// The reason for which [`super::from_json()`] cannot convert a text to a document. Unless the
-/// description of a variant names another remedy, the text must be corrected.
+/// The reason why [`super::from_json()`] cannot convert a text to a document. To avoid the error,
+/// correct the text, unless the description of a variant names another remedy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reason {
@@ -18,7 +18,7 @@ pub enum Reason {
     /// The value is not an object, and therefore not a document.
     NotADocument,
     /// The contents of a type wrapper (such as `{"$oid": …}`) are not valid for its type. The
-    /// reported position is that of the wrapper's value, or the end of the wrapper's object.
+    /// reported position is the start of the wrapper's value, or the end of the wrapper's object.
     Wrapper {
         /// The key of the wrapper, such as `$oid`.
         key: &'static str,
@@ -30,7 +30,7 @@ pub enum Reason {
     /// A key or a part of a regular expression contains NUL, which would end the string in BSON.
     Nul,
     /// The document would be longer than this number of bytes, the limit `max_bytes` of the
-    /// options. A higher limit helps.
+    /// options. A higher limit avoids this error.
     TooLong(usize),
     /// The sink is full, or no more memory is available.
     SinkFull(SinkFull),
@@ -39,7 +39,7 @@ pub enum Reason {
 /// The error of a conversion from text: its reason, and its position in the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FromJsonError {
-    /// The reason for which the text cannot be converted.
+    /// The reason why the text cannot be converted.
     pub reason: Reason,
     /// The index of the unit of the text at which the error was found.
     pub at_units: usize,

@@ -56,7 +56,7 @@ impl Default for FromJson {
 /// wrapper with several keys, is copied a second time.
 ///
 /// # Errors
-/// [`FromJsonError`]. The sink then has its former contents.
+/// Returns a [`FromJsonError`]. The sink is then unchanged.
 pub fn from_json<F: SourceForm, S: ByteSink>(
     text: &[F::Unit],
     start: usize,

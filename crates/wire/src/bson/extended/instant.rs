@@ -24,8 +24,8 @@ pub fn has_text(unix_ms: i64) -> bool {
 /// fraction `.501` is omitted.
 ///
 /// # Panics
-/// If [`has_text`] is `false` for the instant, or if the window has too little space. Both are bugs
-/// of the caller.
+/// Panics if [`has_text`] is `false` for the instant, or if the window has too little space. Either
+/// is a bug in the caller.
 #[inline]
 pub fn put<P: Put>(unix_ms: i64, window: &mut P) {
     assert!(has_text(unix_ms), "outside of the years 1970 to 9999");

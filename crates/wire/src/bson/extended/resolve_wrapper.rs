@@ -1,8 +1,8 @@
 //! [`resolve`] converts type wrappers with several keys, or with a value that is not a string. A
-//! type wrapper is a JSON object that represents one BSON value, such as
-//! `{"$code": "…", "$scope": {…}}`. The keys of such an object may be in any order, so the object
-//! is first written as a plain document. At the end of the object, [`resolve`] examines this
-//! document and replaces it by the value.
+//! type wrapper is a JSON object that represents one BSON value, such as `{"$code": "…", "$scope":
+//! {…}}`. The keys of such an object may be in any order. Therefore, the object is first written as
+//! a plain document. At the end of the object, [`resolve`] replaces this document by the value that
+//! it represents.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -14,7 +14,7 @@ use crate::bson::{
     self, Frame, SUBTYPE_OLD, SUBTYPE_OLD_UUID, SUBTYPE_UUID, Tag, UUID_BYTES, VALUE_BYTES,
 };
 
-/// The number of base64 characters that are decoded at once. It is a multiple of 4, because 4
+/// The number of base64 characters that are decoded per step. It is a multiple of 4, because 4
 /// characters encode a group of 3 bytes.
 const STEP_BYTES: usize = 1024;
 
@@ -133,7 +133,8 @@ fn both<'a>(
 /// output.
 ///
 /// # Errors
-/// [`Reason`] if the elements have the keys of a type wrapper, but values that are not valid in it.
+/// Returns [`Reason`] if the elements have the keys of a type wrapper, but values that are not
+/// valid in it.
 pub(super) fn resolve<S: ByteSink>(
     elements: &[u8],
     n_wrapped: u32,

@@ -38,7 +38,7 @@ pub struct ToJson {
     pub rules: Rules,
 }
 
-/// The reason for which a document cannot be converted to text.
+/// The reason why a document cannot be converted to text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ToJsonError {
@@ -65,7 +65,7 @@ impl std::error::Error for ToJsonError {}
 /// Each string is copied once, in the same pass that searches for characters to escape.
 ///
 /// # Errors
-/// [`ToJsonError`]. The sink then has its former contents.
+/// Returns a [`ToJsonError`]. The sink is then unchanged.
 pub fn to_json<S: ByteSink>(
     bytes: &[u8],
     options: &ToJson,

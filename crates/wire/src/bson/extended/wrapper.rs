@@ -12,8 +12,8 @@ use crate::bson::{self, Decimal128, Tag, VALUE_BYTES};
 pub(super) enum WrapperKey {
     /// The key of a type wrapper that has only this key, with a string as its value.
     One(StringWrapper),
-    /// A key of a type wrapper with several keys, or with a value that is not a string. The object
-    /// is replaced by the value of the wrapper at the end of the object.
+    /// A key of a type wrapper with several keys, or with a value that is not a string. When the
+    /// end of the object is read, the object is replaced by the value of the wrapper.
     Parts(&'static str),
     /// A key of a legacy type wrapper that is also a query operator of MongoDB, such as `$regex`.
     /// The object is a type wrapper only if all its keys and values are valid in the wrapper.

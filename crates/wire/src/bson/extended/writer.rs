@@ -18,8 +18,8 @@ use crate::number;
 pub(super) enum ValueState {
     /// No event was received yet. The first value must be an object, which becomes the document.
     Top,
-    /// The writer is inside the document and not in a type wrapper of a string. Any event is
-    /// accepted.
+    /// The writer is inside the document, but not inside a type wrapper whose only value is a
+    /// string. Any event is accepted.
     Plain,
     /// The key of this type wrapper was read. The next value must be its string.
     Want(StringWrapper),
@@ -71,7 +71,8 @@ pub(super) struct DocumentWriter<'s, K, S> {
     pub(super) n_wrapped: u32,
     /// The error to report, if an event handler method has returned [`Rejection::OWN`].
     pub(super) fault: Option<Reason>,
-    /// A reused buffer for texts whose escapes are replaced, and for the elements of type wrappers.
+    /// A buffer that is reused for texts whose escapes are replaced, and for the elements of type
+    /// wrappers.
     pub(super) place: Vec<u8>,
 }
 
@@ -245,8 +246,8 @@ impl<'s, K: Kernels, S: ByteSink> DocumentWriter<'s, K, S> {
         Ok(())
     }
 
-    /// Writes a string: its tag, its length, the bytes that `put` appends, and a NUL. `n_more` is a
-    /// lower bound of their number.
+    /// Writes a string: its tag, its length, the bytes that `put` appends, and a NUL. `put` appends
+    /// at least `n_more` bytes.
     #[inline(always)]
     pub(super) fn text_with(
         &mut self,
@@ -387,7 +388,7 @@ impl<'s, K: Kernels, S: ByteSink> DocumentWriter<'s, K, S> {
 
     /// Ends an object that has the key of a type wrapper. If the object is a valid type wrapper,
     /// replaces its elements by the value that the wrapper represents. Otherwise the object remains
-    /// a document, or is an error.
+    /// a document, or is rejected.
     #[inline(never)]
     pub(super) fn end_candidate(&mut self) -> EventResult {
         let Level { frame, tag, .. } = self.level;

@@ -57,7 +57,7 @@ impl Index {
     }
 
     /// Returns the expected key of the item after the item whose key ends in `bytes` before
-    /// position `end`. At `end` is the zero byte of that key.
+    /// position `end`. The zero byte of that key is at `end`.
     #[inline(never)]
     pub(super) fn following(bytes: &[u8], end: usize) -> Index {
         let digits = bytes.get(..end).unwrap_or_default();

@@ -17,9 +17,9 @@ pub struct Element<'a> {
     /// The encoded bytes of the value, including a length prefix. The length and the terminator of
     /// the value were validated. Values inside an embedded document were not validated.
     pub value: &'a [u8],
-    /// The index of the tag byte in the document.
+    /// The position of the element's tag byte in the document.
     pub at: usize,
-    /// The index of the first byte of the value in the document.
+    /// The position of the value's first byte in the document.
     pub value_at: usize,
 }
 
@@ -35,7 +35,8 @@ impl<'a> Elements<'a> {
     /// Creates an iterator over the elements of `bytes`, which must be exactly one document.
     ///
     /// # Errors
-    /// [`Reason::End`], [`Reason::DocumentLength`], [`Reason::TrailingData`], [`Reason::NoTerminator`].
+    /// Returns [`Reason::End`], [`Reason::DocumentLength`], [`Reason::TrailingData`] or
+    /// [`Reason::NoTerminator`].
     #[inline]
     pub fn of(bytes: &'a [u8]) -> Result<Elements<'a>, ReadError> {
         let len = document_len(bytes, MOST_BYTES)?;
@@ -53,7 +54,7 @@ impl<'a> Elements<'a> {
     /// Returns the next element, or `None` at the end of the document.
     ///
     /// # Errors
-    /// The errors of [`super::read`] for the bytes before the end of the returned element.
+    /// Returns the errors of [`super::read`] for the bytes before the end of the returned element.
     /// Positions count from the start of the document.
     #[inline(always)]
     pub fn next_element(&mut self) -> Result<Option<Element<'a>>, ReadError> {

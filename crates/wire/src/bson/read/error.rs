@@ -4,9 +4,9 @@ use std::fmt;
 
 use onecopy_text::MalformedKind;
 
-/// The reason for which [`super::read`] or its event handler rejects bytes. The bytes are not valid
-/// BSON, or exceed a limit that the caller has set. Unless the description of a variant names
-/// another remedy, the bytes must be corrected.
+/// The reason why [`super::read`] or its event handler rejects bytes. The bytes are not valid BSON,
+/// or exceed a limit that the caller has set. To avoid the error, correct the bytes, unless the
+/// description of a variant names another remedy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reason {
@@ -22,8 +22,8 @@ pub enum Reason {
     Value,
     /// The last byte of a document, according to its length prefix, is not zero.
     NoTerminator,
-    /// A zero byte is at the position of a tag, where it would end the document before the end that
-    /// its length prefix gives.
+    /// A zero byte is at the position of a tag. It would end the document before the end that is
+    /// given by the document's length prefix.
     EarlyEnd,
     /// The length prefix of a text is below 1, the length of an empty text with its NUL.
     TextLength,

@@ -5,8 +5,7 @@ use onecopy_text::{Units, find_malformed};
 
 use super::error::Reason;
 
-/// The reason for which an event handler rejects a value, and the position of the error in the
-/// value.
+/// The reason why an event handler rejects a value, and the position of the error in the value.
 ///
 /// If the handler stores its own error, the reason is [`Reason::Events`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

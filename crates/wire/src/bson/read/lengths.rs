@@ -20,9 +20,9 @@ pub(super) fn length_at(bytes: &[u8], at: usize) -> Option<u32> {
 /// the document, which are its length prefix.
 ///
 /// # Errors
-/// [`Reason::End`] if `start` has fewer than four bytes. [`Reason::DocumentLength`] if the length
-/// is too small for a document. [`Reason::Size`] if it exceeds `max_bytes`. The position of these
-/// errors is 0.
+/// Returns [`Reason::End`] if `start` has fewer than four bytes. Returns [`Reason::DocumentLength`]
+/// if the length is too small for a document. Returns [`Reason::Size`] if it exceeds `max_bytes`.
+/// The position of these errors is 0.
 #[inline]
 pub fn document_len(start: &[u8], max_bytes: usize) -> Result<usize, ReadError> {
     let no = |reason| ReadError {

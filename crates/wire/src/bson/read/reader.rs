@@ -10,7 +10,7 @@ use super::lengths::{LEAST_BYTES, LENGTH_BYTES, document_len};
 use super::tags;
 use crate::bson::{MOST_BYTES, SUBTYPE_OLD, SUBTYPE_OLD_UUID, SUBTYPE_UUID, UUID_BYTES};
 
-/// The requirement on the keys of array items.
+/// The requirement that the keys of array items must meet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ArrayKeys {
     /// Any key is accepted. The index of an item is its position, whatever its key is. All known
@@ -48,7 +48,7 @@ impl Default for Rules {
 /// Nothing is copied. The reader needs four bytes of memory for each open document or array.
 ///
 /// # Errors
-/// [`ReadError`]. The events before the error were emitted for valid data.
+/// Returns a [`ReadError`]. The events before the error were emitted for valid data.
 #[inline(always)]
 pub fn read<K: Kernels, E: BsonEvents>(
     kernels: K,
@@ -68,7 +68,7 @@ pub fn read<K: Kernels, E: BsonEvents>(
 /// event for the key. Error positions count from the start of `document`.
 ///
 /// # Errors
-/// As [`read`].
+/// Returns the same errors as [`read`].
 #[inline(always)]
 pub fn read_value<K: Kernels, E: BsonEvents>(
     kernels: K,
@@ -88,7 +88,8 @@ pub fn read_value<K: Kernels, E: BsonEvents>(
 /// Reads `bytes`, which must be exactly one document. Bytes after the document are an error.
 ///
 /// # Errors
-/// The errors of [`read`], and [`Reason::TrailingData`] with the position after the document.
+/// Returns the errors of [`read`], and [`Reason::TrailingData`] with the position after the
+/// document.
 #[inline(always)]
 pub fn read_all<K: Kernels, E: BsonEvents>(
     kernels: K,
@@ -166,8 +167,8 @@ impl<'a, K: Kernels> Reader<'a, K> {
         self.elements(false, events)
     }
 
-    /// Reads elements to the end of the outermost document. If `is_inner` is `true`, reads elements
-    /// only to the end of the embedded document that was entered before.
+    /// Reads elements to the end of the outermost document. If `is_inner` is `true`, reads only to
+    /// the end of the embedded document that the caller has already entered.
     #[inline(always)]
     fn elements<E: BsonEvents>(&mut self, is_inner: bool, events: &mut E) -> Result<(), ReadError> {
         loop {
@@ -319,7 +320,7 @@ impl<'a, K: Kernels> Reader<'a, K> {
         Ok(&rest[..len])
     }
 
-    /// Reads `N` bytes, the size of the value.
+    /// Reads `N` bytes and returns them. `N` is the size of the value.
     #[inline(always)]
     pub(super) fn fixed<const N: usize>(&mut self) -> Result<&'a [u8; N], ReadError> {
         let Some(value) = self.rest().first_chunk() else {

@@ -4,17 +4,18 @@ use std::fmt;
 
 use onecopy_text::{MalformedKind, Units};
 
-/// The reason for which [`super::read`] rejects a text. The text is not valid JSON, or exceeds a
-/// limit that the caller has set. Unless the description of a variant names another remedy, the
-/// text must be corrected.
+/// The reason why [`super::read`] rejects a text. The text is not valid JSON, or exceeds a limit
+/// that the caller has set. To avoid the error, correct the text, unless the description of a
+/// variant names another remedy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reason {
     /// The text ends where a value must begin, or inside a value.
     End,
-    /// The text has no value at a position where the grammar requires one.
+    /// The grammar requires a value at this position, but the text does not have one.
     NoValue,
-    /// The text has no key (which begins with `"`) at a position where the grammar requires one.
+    /// The grammar requires a key (which begins with `"`) at this position, but the text does not
+    /// have one.
     NoKey,
     /// A key is not followed by a colon.
     NoColon,
@@ -46,13 +47,13 @@ pub enum Reason {
     NoDigit,
     /// A number has a leading zero.
     LeadingZero,
-    /// A number is too large for a float. The option `parse_float` receives the number as text
-    /// instead.
+    /// A number is too large for a float. To avoid this error, use the option `parse_float`, which
+    /// receives the number as text.
     FloatRange,
     /// An integer has more than 64 bits, and the option `big_ints` rejects it.
     BigInt,
-    /// The text contains `NaN`, `Infinity` or `-Infinity`, which is not valid JSON. An option
-    /// accepts these values.
+    /// The text contains `NaN`, `Infinity` or `-Infinity`, which is not valid JSON. These values
+    /// can be accepted by an option of the caller.
     NotFinite,
     /// Arrays and objects are nested deeper than the limit permits. A higher limit avoids this
     /// error.

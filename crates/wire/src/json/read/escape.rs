@@ -76,11 +76,11 @@ impl<'a> Escaped<'a> {
     /// The text is copied once, in the pass that replaces the escapes.
     ///
     /// # Errors
-    /// The [`Rejection`] of an invalid escape, with its position in the contents.
+    /// Returns the [`Rejection`] of an invalid escape, with its position in the contents.
     ///
     /// # Panics
-    /// If the contents are not UTF-8. Also if `out` is shorter than the remaining contents and
-    /// shorter than [`LEAST_PART_BYTES`].
+    /// Panics if the contents are not UTF-8. Also panics if `out` is shorter than the remaining
+    /// contents and shorter than [`LEAST_PART_BYTES`].
     #[inline(always)]
     pub fn unescape<K: Kernels>(
         &self,
@@ -306,7 +306,7 @@ impl Chars<'_> {
 /// unit `at` on.
 ///
 /// # Panics
-/// If `rest` is well-formed, which is a bug of the caller.
+/// Panics if `rest` is well-formed, which is a bug in the caller.
 #[must_use]
 pub fn malformed(rest: Units<'_>, at: usize) -> Rejection {
     let found = onecopy_text::find_malformed(rest).expect("a fast path has found malformed text");

@@ -28,8 +28,7 @@ impl<'a> Text<'a> {
     }
 }
 
-/// The reason for which an event handler rejects a value, and the position of the error in the
-/// value.
+/// The reason why an event handler rejects a value, and the position of the error in the value.
 ///
 /// If the handler stores its own error, the reason is [`Reason::Events`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,7 +120,7 @@ pub trait JsonEvents {
     fn guess(&self, _is_utf8: bool) -> Option<&[u8]> {
         None
     }
-    /// Called instead of [`JsonEvents::key`] if the next key is equal to the key that
+    /// Called instead of [`JsonEvents::key`] if the next key equals the one that
     /// [`JsonEvents::guess`] returned.
     fn likely_key(&mut self) -> EventResult {
         unreachable!("no key was guessed")

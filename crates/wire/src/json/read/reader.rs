@@ -31,7 +31,7 @@ const END: u32 = u32::MAX;
 /// Nothing is copied.
 ///
 /// # Errors
-/// [`ReadError`]. The events before the error were emitted for valid JSON.
+/// Returns a [`ReadError`]. The events before the error were emitted for valid JSON.
 #[inline(always)]
 pub fn read<F: SourceForm, K: Kernels, E: JsonEvents>(
     kernels: K,
@@ -57,7 +57,7 @@ pub fn read<F: SourceForm, K: Kernels, E: JsonEvents>(
 /// Reads a text that consists of exactly one value, with optional white space around it.
 ///
 /// # Errors
-/// The errors of [`read`], and [`Reason::TrailingData`] if more text follows the value.
+/// Returns the errors of [`read`], and [`Reason::TrailingData`] if more text follows the value.
 #[inline(always)]
 pub fn read_all<F: SourceForm, K: Kernels, E: JsonEvents>(
     kernels: K,
@@ -99,8 +99,8 @@ enum Start {
 }
 
 impl Start {
-    /// Returns the type of the value that starts with `unit`, by a table lookup. If a branch
-    /// distinguished `-` from digits, it would often be mispredicted for numbers with mixed signs.
+    /// Returns the type of the value that starts with `unit`, by a table lookup. A branch that
+    /// distinguishes `-` from digits would often be mispredicted for numbers with mixed signs.
     #[inline(always)]
     fn of(unit: u32) -> Start {
         static STARTS: [Start; 128] = {
@@ -272,7 +272,7 @@ impl<'a, F: SourceForm, K: Kernels> Reader<'a, F, K> {
         self.levels = self.levels << 1 | u64::from(is_object);
     }
 
-    /// Leaves the innermost array or object. Its closing bracket, the next unit, is skipped.
+    /// Leaves the innermost array or object, and skips its closing bracket, which is the next unit.
     #[inline(always)]
     fn leave(&mut self) {
         self.at += 1;
@@ -449,14 +449,14 @@ impl<'a, F: SourceForm, K: Kernels> Reader<'a, F, K> {
         })
     }
 
-    /// Returns `true` if a comma precedes `self.at`, apart from white space.
+    /// Returns `true` if the last unit before `self.at` that is not white space is a comma.
     fn is_behind_comma(&self) -> bool {
         let before = self.text[..self.at].iter().rev().map(|&unit| unit.into());
         let mut before = before.skip_while(|unit: &u32| matches!(unit, 0x20 | 0x0A | 0x0D | 0x09));
         before.next() == Some(0x2C)
     }
 
-    /// Returns the error for a string without end, or with a control character, after `at`.
+    /// Returns the error for the string after `at`, which has no end or a control character.
     #[cold]
     #[inline(never)]
     fn no_string(&self, mut at: usize) -> ReadError {

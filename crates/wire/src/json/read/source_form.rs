@@ -8,7 +8,7 @@ use onecopy_text::convert::{Kernels, Plain, Scan, ShortNumber};
 use super::events::Text;
 
 /// A scanner, which finds the ends of strings, white space and numbers in a text. A scanner may
-/// keep the results of its last scan, so that it need not examine the same units again.
+/// keep the results of its last scan, so that it does not have to examine the same units again.
 pub trait Scanner<'a> {
     /// Returns the text from `at` to the first `"`, `\` or unit below U+0020, and the number of
     /// units of this text.

@@ -21,7 +21,7 @@ fn splat32(u: u32) -> __m256i {
     _mm256_set1_epi32(u as i32)
 }
 
-/// Marks each unit to escape with ones (no unit without `ESCAPES`). All must be below U+0800.
+/// Returns a vector in which the units that JSON escapes are ones. All must be below U+0800.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn escapes16<const ESCAPES: bool>(v: __m256i) -> __m256i {
@@ -33,7 +33,7 @@ fn escapes16<const ESCAPES: bool>(v: __m256i) -> __m256i {
     _mm256_or_si256(low, _mm256_cmpeq_epi16(v, splat16(0x5C)))
 }
 
-/// Marks each unit to escape with ones (no unit without `ESCAPES`). All must be below U+110000.
+/// Returns a vector in which the units that JSON escapes are ones. All must be below U+110000.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn escapes32<const ESCAPES: bool>(v: __m256i) -> __m256i {
@@ -146,7 +146,7 @@ unsafe fn put_two(lanes: __m256i, high: __m256i, n: usize, out: *mut u8) -> *mut
     }
 }
 
-/// Writes 16 units, each three bytes in UTF-8; returns the address after the first `n` units.
+/// Writes 16 units as three UTF-8 bytes each. Returns the address after those of the first `n`.
 ///
 /// # Safety
 /// `out` must be writable for 56 bytes.
@@ -164,8 +164,8 @@ unsafe fn put_three(units: __m256i, n: usize, out: *mut u8) -> *mut u8 {
     }
 }
 
-/// Writes `u` as UTF-8; returns the address after it. `u` must have at most 32 units below U+0800,
-/// none to escape, or at most 21 from U+0800 on, none a surrogate. Otherwise returns null.
+/// Writes as UTF-8 at most 32 units below U+0800, none of which JSON escapes, or at most 21 from
+/// U+0800 on, none a surrogate. Returns the address after the result; null for any other text.
 ///
 /// # Safety
 /// `out` must be writable for 64 bytes, and must not overlap `u`.
@@ -193,7 +193,7 @@ fn used(n: usize, from: i16) -> __m256i {
     )
 }
 
-/// Implements [`short_wide`] for units below U+0800, without a branch on their number.
+/// Implements [`short_wide`] for units below U+0800, without a branch on the number of units.
 ///
 /// # Safety
 /// The requirements of [`short_wide`] must be met.
@@ -268,7 +268,7 @@ unsafe fn short_three(u: &[u16], out: *mut u8) -> *mut u8 {
     }
 }
 
-/// The largest number of three-byte characters in 64 bytes of output: one vector of 16, and 5.
+/// The number of three-byte characters that fit into 64 bytes: one vector of 16, and 5 more.
 const MOST_OF_THREE: usize = 21;
 
 /// Writes 16-bit units as the body of a JSON string. Returns null if one is a surrogate; the
@@ -312,8 +312,8 @@ pub(in crate::arch) unsafe fn ucs2<const ESCAPES: bool>(u: &[u16], mut out: *mut
     out
 }
 
-/// Writes the units of `u`, which are also the first units of the vector `v`; the other units of
-/// `v` must be zero. Returns null if a unit is a surrogate.
+/// Writes `u` as JSON text. `v` starts with the same units, followed by zeros. Returns null if a
+/// unit is a surrogate.
 ///
 /// # Safety
 /// The requirements of [`ucs2`] must be met.
@@ -457,8 +457,8 @@ unsafe fn few<const ESCAPES: bool>(u: &[u32], out: *mut u8) -> *mut u8 {
     unsafe { eight::<ESCAPES>(chars, u.len(), out) }
 }
 
-/// Writes the first `n` of 8 units; the units from `n` on must be ASCII. Returns null if a unit is
-/// a surrogate or past U+10FFFF.
+/// Writes the first `n` of 8 units as JSON text; the units from `n` on must be ASCII. Returns null
+/// if a unit is a surrogate or past U+10FFFF.
 ///
 /// # Safety
 /// The requirements of [`ucs4`] must be met.

@@ -161,8 +161,8 @@ unsafe fn alike<const ESCAPES: bool>(
     }
 }
 
-/// Writes the units of `u`, which are also the first units of the vector `v`. Returns null if one
-/// of the units is a surrogate.
+/// Writes `u` as the body of a JSON string. The vector `v` starts with the same units. Returns null
+/// if one of the units is a surrogate.
 ///
 /// # Safety
 /// `out` must have space for 6 bytes for each unit and a vector more, and must not overlap the
