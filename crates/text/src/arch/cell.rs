@@ -50,8 +50,8 @@ pub trait CellEncoding {
     ) -> MaybeBytes<B>;
 }
 
-/// The encoding UTF-16, in native or (`SWAPPED`) reversed byte order. The units may start at any
-/// address.
+/// The encoding UTF-16, in native byte order (reversed if `SWAPPED` is `true`). The units may start
+/// at any address.
 #[derive(Debug)]
 pub enum CellUtf16<const SWAPPED: bool> {}
 

@@ -178,9 +178,10 @@ kernels! {
         _ => scalar::copy_to_escape,
     }
 
-    /// Copies 16-bit units as bytes, at most up to the first unit that is not ASCII. With `JSON`, a
-    /// unit that must be escaped in JSON ends the copy too. The copy may end some units before such
-    /// a unit. Returns the number of units copied. `out` must not be shorter than `src`.
+    /// Copies 16-bit units as bytes, at most up to the first unit that is not ASCII. If `JSON` is
+    /// `true`, a unit that must be escaped in JSON ends the copy too. The copy may end some units
+    /// before such a unit. Returns the number of units copied. `out` must not be shorter than
+    /// `src`.
     pub(crate) fn narrow_plain[const JSON: bool](src: &[u16], out: &mut [MaybeUninit<u8>]) -> usize,
     of 2 * src.len(), needs out.len() >= src.len(), {
         sse2 up to 128 => sse2::narrow_plain::<JSON>,
@@ -225,8 +226,8 @@ kernels! {
         _ => scalar::copy_bmp,
     }
 
-    /// Writes each byte as a unit of `W` bytes (2 or 4) in native or (`SWAPPED`) reversed byte
-    /// order. `out` must have the length of `src`.
+    /// Writes each byte as a unit of `W` bytes (2 or 4) in native byte order (reversed if `SWAPPED`
+    /// is `true`). `out` must have the length of `src`.
     pub(crate) fn widen[const W: usize, const SWAPPED: bool](src: &[u8], out: &mut [[MaybeUninit<u8>; W]]),
     of src.len(), needs out.len() == src.len(), {
         avx512 from 65 => avx512::widen::widen::<W, SWAPPED>,
@@ -279,7 +280,7 @@ kernels! {
     }
 
     /// Returns the number of characters of valid UTF-16, as [`count_utf16`] does. The units may be
-    /// at any address, in native or (`SWAPPED`) reversed byte order.
+    /// at any address, in native byte order (reversed if `SWAPPED` is `true`).
     pub(crate) fn count_ordered_utf16[const SWAPPED: bool](src: &[[u8; 2]]) -> usize, of 2 * src.len(), {
         avx512 => avx512::utf16::count_ordered::<SWAPPED>,
         _ => scalar::count_ordered_utf16::<SWAPPED>,
@@ -327,9 +328,9 @@ kernels! {
         _ => scalar::valid_utf8_to_latin1,
     }
 
-    /// Converts valid UTF-8 to UTF-16. Without `PAIRS`, the text must have no character past U+FFFF
-    /// (no surrogate pairs are written). Returns the number of units written; `None` if the result
-    /// does not fit into `out`.
+    /// Converts valid UTF-8 to UTF-16. If `PAIRS` is `false`, the text must have no character past
+    /// U+FFFF (no surrogate pairs are written). Returns the number of units written; `None` if the
+    /// result does not fit into `out`.
     pub(crate) fn valid_utf8_to_utf16[const PAIRS: bool](src: &[u8], out: &mut [MaybeUninit<u16>])
     -> Option<usize>, of src.len(), {
         avx512 => avx512::utf8::to_utf16::<false, PAIRS>,
@@ -369,7 +370,7 @@ kernels! {
     }
 
     /// Converts UTF-8 to UTF-16. `out` must have at least as many units as [`utf16_len_from_utf8`]
-    /// returns. Without `PAIRS`, the text must have no byte above 0xEF (no character of four
+    /// returns. If `PAIRS` is `false`, the text must have no byte above 0xEF (no character of four
     /// bytes). Returns the number of units written; `None` for malformed text.
     pub(crate) fn utf8_to_utf16[const PAIRS: bool](src: &[u8], out: &mut [MaybeUninit<u16>])
     -> Option<usize>, of src.len(), {
@@ -395,7 +396,7 @@ kernels! {
     }
 
     /// Converts UTF-16 to code points as [`utf16_to_ucs4`] does. The units may be at any address,
-    /// in native or (`SWAPPED`) reversed byte order.
+    /// in native byte order (reversed if `SWAPPED` is `true`).
     pub(crate) fn ordered_utf16_to_ucs4[const SWAPPED: bool](src: &[[u8; 2]], out: &mut [MaybeUninit<u32>])
     -> Option<usize>, of 2 * src.len(), {
         avx512 => avx512::utf16::to_ucs4_ordered::<SWAPPED>,
@@ -441,8 +442,8 @@ kernels! {
         _ => scalar::valid_ucs4_to_utf16,
     }
 
-    /// Converts the code points of a `str` to UTF-16 in native or (`SWAPPED`) reversed byte order.
-    /// `out` must have exactly as many units as the result.
+    /// Converts the code points of a `str` to UTF-16 in native byte order (reversed if `SWAPPED` is
+    /// `true`). `out` must have exactly as many units as the result.
     pub(crate) fn valid_ucs4_to_ordered_utf16[const SWAPPED: bool](
         src: &[u32], out: &mut [[MaybeUninit<u8>; 2]]), of 4 * src.len(),
     needs out.len() == scalar::utf16_len_from_ucs4(src), {

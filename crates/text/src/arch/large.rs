@@ -29,9 +29,9 @@ const LARGE_BYTES: usize = 512;
 /// followed by the C library's copy. Below this length, both methods take equal time.
 const LARGE_COPY_BYTES: usize = 64 * 1024;
 
-/// Returns `true` if a scan while copying is faster than a scan followed by a copy. With
-/// `VOLATILE`, the text may change. The result is then always `true`, because a text that may
-/// change must not be read twice.
+/// Returns `true` if a scan while copying is faster than a scan followed by a copy. If `VOLATILE`
+/// is `true`, the text may change. The result is then always `true`, because a text that may change
+/// must not be read twice.
 fn is_worth_a_copy<const VOLATILE: bool>(len_bytes: usize) -> bool {
     VOLATILE || len_bytes >= LARGE_COPY_BYTES
 }
@@ -56,8 +56,8 @@ pub fn make_large<N: NewStr>(
     make::<N, false>(units, new)
 }
 
-/// Makes a `str` as [`make_large`] does. With `VOLATILE`, the text may be written to during the
-/// conversion, and must be at least a few vectors long.
+/// Makes a `str` as [`make_large`] does. If `VOLATILE` is `true`, the text may be written to during
+/// the conversion, and must be at least a few vectors long.
 ///
 /// If a kernel reads a unit twice and gets different values, the kind of the `str` may not be the
 /// narrowest possible. A `str` of kind ASCII always has the narrowest kind, because the kernels

@@ -267,8 +267,8 @@ impl Measured<'_> {
 }
 
 /// Returns `true` if `kind` is the narrowest kind for the characters in `data`: at least one
-/// character needs this kind, and none needs a wider one. All of `data` must have been written.
-/// With `CODE_POINTS`, 32-bit units are known to be valid code points, and this is not checked
+/// character needs this kind, and none needs a wider one. All of `data` must have been written. If
+/// `CODE_POINTS` is `true`, 32-bit units are known to be valid code points, and this is not checked
 /// again.
 #[inline]
 pub(crate) fn is_canonical<const CODE_POINTS: bool>(kind: Kind, data: StrData<'_>) -> bool {

@@ -19,8 +19,9 @@ impl<S: ByteSink> Window<'_, S> {
         (n, high)
     }
 
-    /// Copies 16-bit units as bytes, at most up to the first unit that is not ASCII. With `JSON`, a
-    /// unit that must be escaped in JSON ends the copy too. Returns the number of units copied.
+    /// Copies 16-bit units as bytes, at most up to the first unit that is not ASCII. If `JSON` is
+    /// `true`, a unit that must be escaped in JSON ends the copy too. Returns the number of units
+    /// copied.
     #[inline]
     pub(crate) fn put_plain_u16<const JSON: bool>(&mut self, src: &[u16]) -> usize {
         let n = narrow_plain::<JSON>(src, self.rest());

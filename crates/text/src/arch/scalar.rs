@@ -64,8 +64,9 @@ impl JsonForm {
     }
 }
 
-/// Returns a table with the [`JsonForm`] of each byte. With `as_is` (for UTF-8), a non-ASCII byte
-/// is written unchanged. Otherwise it is a Latin-1 character, which is written as UTF-8.
+/// Returns a table with the [`JsonForm`] of each byte. If `as_is` is `true` (for UTF-8), a
+/// non-ASCII byte is written unchanged. Otherwise it is a Latin-1 character, which is written as
+/// UTF-8.
 const fn json_forms(as_is: bool) -> [JsonForm; 256] {
     let mut all = [JsonForm([0; 8]); 256];
     let mut c = 0;
@@ -126,8 +127,8 @@ pub(super) unsafe fn json_one_by_one(
     out
 }
 
-/// Writes bytes one by one as the body of a JSON string. With `as_is`, non-ASCII bytes are parts of
-/// UTF-8; otherwise they are Latin-1 characters.
+/// Writes bytes one by one as the body of a JSON string. If `as_is` is `true`, non-ASCII bytes are
+/// parts of UTF-8; otherwise they are Latin-1 characters.
 ///
 /// # Safety
 /// `out` must be writable for `6 * u.len() + 2` bytes.

@@ -371,8 +371,9 @@ pub(super) unsafe fn copy_to_escape(src: &[u8], out: &mut [MaybeUninit<u8>]) -> 
     }
 }
 
-/// Copies 16-bit units as bytes, at most up to the first unit that is not ASCII. With `JSON`, a
-/// unit that must be escaped in JSON ends the copy too. Returns the number of units copied.
+/// Copies 16-bit units as bytes, at most up to the first unit that is not ASCII. If `JSON` is
+/// `true`, a unit that must be escaped in JSON ends the copy too. Returns the number of units
+/// copied.
 ///
 /// # Safety
 /// `out` must have at least as many units as `src`.

@@ -18,9 +18,9 @@ use crate::{Kind, Shape, Units};
 /// The number of units of a block that is scanned and then written.
 const BLOCK_UNITS: usize = 2048;
 
-/// Makes a `str` of the narrowest kind from UTF-16. The bytes of each unit are in native or
-/// (`SWAPPED`) reversed order. Returns `None` for malformed text. Also returns `None` for text for
-/// which CPython has a shared `str` (empty text, or one character up to U+00FF).
+/// Makes a `str` of the narrowest kind from UTF-16. The bytes of each unit are in native order
+/// (reversed if `SWAPPED` is `true`). Returns `None` for malformed text. Also returns `None` for
+/// text for which CPython has a shared `str` (empty text, or one character up to U+00FF).
 ///
 /// Copies: the text is copied once, by its conversion into the `str`.
 ///
@@ -33,9 +33,9 @@ pub fn make_ordered_utf16<const SWAPPED: bool, N: NewStr>(
     with_kernels(Make::<_, _, SWAPPED, true>(text, new))
 }
 
-/// Makes a `str` of the narrowest kind from UTF-32. The bytes of each unit are in native or
-/// (`SWAPPED`) reversed order. Returns `None` for malformed text, and for text for which CPython
-/// has a shared `str`.
+/// Makes a `str` of the narrowest kind from UTF-32. The bytes of each unit are in native order
+/// (reversed if `SWAPPED` is `true`). Returns `None` for malformed text, and for text for which
+/// CPython has a shared `str`.
 ///
 /// Copies: the text is copied once, by its conversion into the `str`.
 ///
@@ -180,7 +180,8 @@ impl OrderedUnit for [u8; 4] {
     }
 }
 
-/// The task of making a `str` from units. With `PAIRS`, the text may contain surrogate pairs.
+/// The task of making a `str` from units. If `PAIRS` is `true`, the text may contain surrogate
+/// pairs.
 struct Make<'a, U, N, const SWAPPED: bool, const PAIRS: bool>(&'a [U], &'a mut N);
 
 /// The number of samples of a text that are examined to guess its kind.
@@ -359,8 +360,9 @@ impl Work for Count<'_> {
 }
 
 /// Writes the text of a `str` as UTF-32 into all of `out`, which must have four bytes for each
-/// unit. The bytes of each unit are in native or (`SWAPPED`) reversed order. Returns `false` if a
-/// character is a surrogate, which cannot be encoded; the contents of `out` are then unspecified.
+/// unit. The bytes of each unit are in native order (reversed if `SWAPPED` is `true`). Returns
+/// `false` if a character is a surrogate, which cannot be encoded; the contents of `out` are then
+/// unspecified.
 ///
 /// Copies: none besides the conversion itself, which for 32-bit units is a plain copy.
 ///
@@ -424,8 +426,8 @@ fn is_surrogate(u: u32) -> bool {
 }
 
 /// Writes the text of a `str` as UTF-16 into all of `out`, which must have two bytes for each unit
-/// that [`utf16_len_exact`](super::utf16_len_exact) counts. The bytes of each unit are in native or
-/// (`SWAPPED`) reversed order.
+/// that [`utf16_len_exact`](super::utf16_len_exact) counts. The bytes of each unit are in native
+/// order (reversed if `SWAPPED` is `true`).
 ///
 /// # Panics
 /// Panics if `out` has another length, or if the text is UTF-8. Each is a bug in the caller.

@@ -107,9 +107,10 @@ pub(in crate::arch) unsafe fn make_utf8<N: NewStr>(
     }
 }
 
-/// Decodes `len` bytes (at most 64) of UTF-8 at `p` into 16-bit units if `WIDE`, otherwise into
-/// Latin-1. `starts` is a mask of the bytes at which a character starts. The units are assembled in
-/// a local buffer, which has space for whole vectors, and are then copied to `out`.
+/// Decodes `len` bytes (at most 64) of UTF-8 at `p` into 16-bit units if `WIDE` is `true`,
+/// otherwise into Latin-1. `starts` is a mask of the bytes at which a character starts. The units
+/// are assembled in a local buffer, which has space for whole vectors, and are then copied to
+/// `out`.
 ///
 /// # Safety
 /// 80 bytes from `p` on must be loadable by [`load_quarter`]. `starts` must contain the start
@@ -171,8 +172,8 @@ unsafe fn decode_four(p: *const u8, starts: u64, out: *mut u32) {
     }
 }
 
-/// Stores the 16-bit lanes of `v` whose bits are set in `mask`, packed without gaps. Without
-/// `WIDE`, only the low byte of each such lane is stored. Returns the address after the last byte
+/// Stores the 16-bit lanes of `v` whose bits are set in `mask`, packed without gaps. If `WIDE` is
+/// `false`, only the low byte of each such lane is stored. Returns the address after the last byte
 /// stored.
 ///
 /// # Safety

@@ -267,8 +267,8 @@ fn last_two(v: __m256i, two: __m256i, three: __m256i) -> __m256i {
     _mm256_blendv_epi8(ascii, _mm256_or_si256(six, marks), two)
 }
 
-/// Writes the first `n` of 16 units as UTF-8. The units from `n` on must be zero. With `PAIRS`, the
-/// units, and the unit that precedes them in the text, may be surrogates.
+/// Writes the first `n` of 16 units as UTF-8. The units from `n` on must be zero. If `PAIRS` is
+/// `true`, the units, and the unit that precedes them in the text, may be surrogates.
 ///
 /// Each half of a surrogate pair yields two of the four bytes of its character. The second half
 /// also needs the two lowest bits of the first half.

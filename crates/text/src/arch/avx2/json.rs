@@ -1,5 +1,5 @@
 //! Converts units of any width to the body of a JSON string: they are escaped and converted to
-//! UTF-8 in one pass. Without `ESCAPES`, they are converted to plain UTF-8.
+//! UTF-8 in one pass. If `ESCAPES` is `false`, they are converted to plain UTF-8.
 //!
 //! The UTF-8 bytes of each character are assembled in a vector lane as wide as the longest
 //! character, and a byte shuffle by a table removes the unused bytes of the lanes. An escape of two
@@ -65,8 +65,8 @@ fn letters(v: __m256i) -> __m256i {
     _mm256_or_si256(controls, _mm256_and_si256(own, v))
 }
 
-/// Copies at most 64 bytes of UTF-8. Returns the address after them. With `ESCAPES`, returns null
-/// if one of the bytes must be escaped in JSON.
+/// Copies at most 64 bytes of UTF-8. Returns the address after them. If `ESCAPES` is `true`,
+/// returns null if one of the bytes must be escaped in JSON.
 ///
 /// # Safety
 /// `out` must be writable for 64 bytes, and must not overlap `u`.
@@ -160,7 +160,7 @@ fn latin1_pairs(v: __m256i) -> (__m256i, __m256i) {
 }
 
 /// Writes at most 32 bytes of Latin-1 as UTF-8 and returns the address after the result. Returns
-/// null for a longer text and, with `ESCAPES`, if a byte must be escaped in JSON.
+/// null for a longer text, and also if `ESCAPES` is `true` and a byte must be escaped in JSON.
 ///
 /// # Safety
 /// `out` must be writable for 64 bytes, and must not overlap `u`.
@@ -177,8 +177,8 @@ pub(in crate::arch) unsafe fn short_latin1<const ESCAPES: bool>(u: &[u8], out: *
     unsafe { put_pairs(first, second, mask(v), n, out) }
 }
 
-/// Writes Latin-1 as the body of a JSON string. With `as_is`, `u` is ASCII or UTF-8, and non-ASCII
-/// bytes are copied unchanged. Returns the address after the last byte written.
+/// Writes Latin-1 as the body of a JSON string. If `as_is` is `true`, `u` is ASCII or UTF-8, and
+/// non-ASCII bytes are copied unchanged. Returns the address after the last byte written.
 ///
 /// # Safety
 /// `out` must be writable for `6 * u.len() + 64` bytes, and must not overlap `u`.
@@ -282,7 +282,7 @@ unsafe fn escaped(u: &[u8], mut out: *mut u8) -> *mut u8 {
 }
 
 /// Writes the first `u.len()` bytes of the vector `v`, which are the bytes of `u`. The bytes that
-/// are all ones in `stop` are escaped. With `as_is`, non-ASCII bytes are copied unchanged.
+/// are all ones in `stop` are escaped. If `as_is` is `true`, non-ASCII bytes are copied unchanged.
 ///
 /// # Safety
 /// `out` must be writable for `6 * u.len() + 64` bytes, and must not overlap `u`.

@@ -163,10 +163,11 @@ impl StrUnit for u16 {
 
 impl<U: StrUnit> Out<U> {
     /// Writes the 16-bit lanes of `v` whose bits are set in `mask` as units, packed without gaps.
-    /// With `ROOMY`, the function does not check that the units fit.
+    /// If `ROOMY` is `true`, the function does not check that the units fit.
     ///
     /// # Safety
-    /// The processor must support AVX2. With `ROOMY`, the destination must have space for 8 units.
+    /// The processor must support AVX2. If `ROOMY` is `true`, the destination must have space for 8
+    /// units.
     #[inline(always)]
     pub(super) unsafe fn put<const ROOMY: bool>(&mut self, v: __m128i, mask: u8) {
         // SAFETY: 8 units are stored if they fit, otherwise only those in the mask.

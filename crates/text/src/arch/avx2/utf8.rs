@@ -56,9 +56,9 @@ const HIGH_HALF: u8 = 0xD8_u8.wrapping_sub(0xF0);
 /// at each position; `second` and `third` have the bytes one and two positions later. The low and
 /// high bytes of the units are assembled separately.
 ///
-/// With `PAIRS`, a character of four bytes yields its first surrogate half at its first byte, and
-/// the second half at its third byte. Each half is assembled from the byte at its position and the
-/// two bytes after that.
+/// If `PAIRS` is `true`, a character of four bytes yields its first surrogate half at its first
+/// byte, and the second half at its third byte. Each half is assembled from the byte at its
+/// position and the two bytes after that.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn wide_units<const PAIRS: bool>(v: __m256i, second: __m256i, third: __m256i) -> [__m128i; 4] {
@@ -109,9 +109,9 @@ fn wide_units<const PAIRS: bool>(v: __m256i, second: __m256i, third: __m256i) ->
 }
 
 /// Returns the units that start at each of 16 positions, in vectors of eight 16-bit lanes. `v` has
-/// the byte at each position; `second` and `third` have the bytes one and two positions later.
-/// Without `WIDE`, all characters must be below U+0800. With `PAIRS`, a character of four bytes
-/// yields two units, as in [`wide_units`].
+/// the byte at each position; `second` and `third` have the bytes one and two positions later. If
+/// `WIDE` is `false`, all characters must be below U+0800. If `PAIRS` is `true`, a character of
+/// four bytes yields two units, as in [`wide_units`].
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn units<const WIDE: bool, const PAIRS: bool>(
@@ -129,8 +129,8 @@ pub(super) fn units<const WIDE: bool, const PAIRS: bool>(
 }
 
 /// Decodes the characters that start at those of the 32 bytes at `p` whose bits are set in `mask`.
-/// Each character must fit into one unit. With `PAIRS`, a character of four bytes yields two units,
-/// and the bit of its third byte must be set too.
+/// Each character must fit into one unit. If `PAIRS` is `true`, a character of four bytes yields
+/// two units, and the bit of its third byte must be set too.
 ///
 /// # Safety
 /// The processor must support AVX2. `p` must be readable for 34 bytes, and `out` must have space
@@ -185,9 +185,9 @@ fn fours(v: __m256i) -> u32 {
 }
 
 /// Decodes UTF-8 and returns the number of units written. Returns `None` if they do not fit into
-/// `capacity` units or, with `CHECKED`, if the text is malformed. Each character must fit into one
-/// unit, or with `PAIRS` into two. Without `CHECKED`, the units have no meaning unless `src` is
-/// valid.
+/// `capacity` units or if `CHECKED` is `true` and the text is malformed. Each character must fit
+/// into one unit, or into two if `PAIRS` is `true`. If `CHECKED` is `false`, the units have no
+/// meaning unless `src` is valid.
 ///
 /// # Safety
 /// The processor must support AVX2, and `out` must be writable for `capacity` units.
@@ -414,8 +414,8 @@ pub(in crate::arch) fn units_of(src: &[u8]) -> usize {
 }
 
 /// Decodes UTF-8 to UTF-16 and returns the number of units. Returns `None` if they do not fit into
-/// `out` or, with `CHECKED`, if the text is malformed. Without `CHECKED`, `src` must be valid.
-/// Without `PAIRS`, the text must have no character past U+FFFF.
+/// `out` or if `CHECKED` is `true` and the text is malformed. If `CHECKED` is `false`, `src` must
+/// be valid. If `PAIRS` is `false`, the text must have no character past U+FFFF.
 ///
 /// # Safety
 /// The processor must support AVX2.

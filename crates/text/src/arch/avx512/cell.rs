@@ -36,7 +36,7 @@ pub(super) fn load_two<U>(text: &[U]) -> (__m512i, __m512i) {
     }
 }
 
-/// Returns the 16-bit units of the text, each with its bytes reversed if `SWAPPED`.
+/// Returns the 16-bit units of the text, each with its bytes reversed if `SWAPPED` is `true`.
 #[inline]
 #[target_feature(enable = "avx512bw,bmi2")]
 fn load_units<const SWAPPED: bool>(text: &[u8]) -> (__m512i, __m512i) {

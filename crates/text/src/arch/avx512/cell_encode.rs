@@ -19,7 +19,8 @@ fn all(written: Option<usize>, len: usize) {
 
 type Encoded<B> = Option<Result<<B as NewBytes>::Bytes, <B as NewBytes>::Error>>;
 
-/// Encodes at most 64 bytes of Latin-1 as UTF-16, in native or (`SWAPPED`) reversed byte order.
+/// Encodes at most 64 bytes of Latin-1 as UTF-16, in native byte order (reversed if `SWAPPED` is
+/// `true`).
 ///
 /// # Safety
 /// The processor must support AVX-512.
@@ -52,7 +53,7 @@ unsafe fn store_up_to_two(out: *mut u8, (lo, hi): (__m512i, __m512i), n_bytes: u
     }
 }
 
-/// Widens at most 64 bytes to 16-bit units in native or (`SWAPPED`) reversed byte order.
+/// Widens at most 64 bytes to 16-bit units in native byte order (reversed if `SWAPPED` is `true`).
 #[inline]
 #[target_feature(enable = "avx512bw,bmi2")]
 fn widened<const SWAPPED: bool>(u: &[u8]) -> (__m512i, __m512i) {

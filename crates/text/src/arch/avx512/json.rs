@@ -1,5 +1,5 @@
 //! Converts units of any width to the body of a JSON string: they are escaped and converted to
-//! UTF-8 in one pass. Without `ESCAPES`, they are converted to plain UTF-8.
+//! UTF-8 in one pass. If `ESCAPES` is `false`, they are converted to plain UTF-8.
 //!
 //! The UTF-8 bytes of each character are assembled in a vector lane as wide as the longest
 //! character, and the unused bytes of the lanes are removed. An escape of two bytes is assembled in
@@ -50,7 +50,7 @@ fn letters(v: __m512i) -> __m512i {
     unsafe { _mm512_maskz_permutexvar_epi8(known, v, load(LETTERS.as_ptr())) }
 }
 
-/// Returns a mask of the bytes that must be escaped in JSON; 0 without `ESCAPES`.
+/// Returns a mask of the bytes that must be escaped in JSON; 0 if `ESCAPES` is `false`.
 #[inline]
 #[target_feature(enable = "avx512bw")]
 fn escapes8<const ESCAPES: bool>(v: __m512i) -> u64 {
@@ -76,8 +76,8 @@ unsafe fn squeeze(out: *mut u8, bytes: __m512i, needed: u64) -> *mut u8 {
     }
 }
 
-/// Copies at most 64 bytes of UTF-8. Returns the address after them. With `ESCAPES`, returns null
-/// if one of the bytes must be escaped in JSON.
+/// Copies at most 64 bytes of UTF-8. Returns the address after them. If `ESCAPES` is `true`,
+/// returns null if one of the bytes must be escaped in JSON.
 ///
 /// # Safety
 /// `out` must be writable for a vector, and must not overlap `u`.
@@ -96,7 +96,7 @@ pub(in crate::arch) unsafe fn plain<const ESCAPES: bool>(u: &[u8], out: *mut u8)
 }
 
 /// Writes at most 32 bytes of Latin-1 as UTF-8 and returns the address after the result. Returns
-/// null for a longer text and, with `ESCAPES`, if a byte must be escaped in JSON.
+/// null for a longer text, and also if `ESCAPES` is `true` and a byte must be escaped in JSON.
 ///
 /// # Safety
 /// `out` must be writable for a vector of 64 bytes, and must not overlap `u`.
@@ -114,8 +114,8 @@ pub(in crate::arch) unsafe fn short_latin1<const ESCAPES: bool>(u: &[u8], out: *
     }
 }
 
-/// Writes Latin-1 as the body of a JSON string. With `as_is`, `u` is ASCII or UTF-8, and non-ASCII
-/// bytes are copied unchanged. Returns the address after the last byte written.
+/// Writes Latin-1 as the body of a JSON string. If `as_is` is `true`, `u` is ASCII or UTF-8, and
+/// non-ASCII bytes are copied unchanged. Returns the address after the last byte written.
 ///
 /// # Safety
 /// `out` must be writable for `6 * u.len() + 64` bytes, and must not overlap `u`.
@@ -243,8 +243,8 @@ unsafe fn each_escape(
 }
 
 /// Writes the bytes of the vector `v` (which starts with the bytes of `u`) whose bits are set in
-/// `which`. The bytes in the mask `stop` are escaped. With `as_is`, non-ASCII bytes are copied
-/// unchanged.
+/// `which`. The bytes in the mask `stop` are escaped. If `as_is` is `true`, non-ASCII bytes are
+/// copied unchanged.
 ///
 /// # Safety
 /// `out` must be writable for `6 * u.len() + 64` bytes, and must not overlap `u`.

@@ -195,9 +195,9 @@ impl Out {
 }
 
 /// A destination like [`Out`], but with a flag for bytes that did not fit, so that its address is
-/// never past its end. With `BRIEF`, a store near the end of the destination has the smallest
-/// vector size that covers the remaining space. This is faster only for texts that are written with
-/// few stores.
+/// never past its end. If `BRIEF` is `true`, a store near the end of the destination has the
+/// smallest vector size that covers the remaining space. This is faster only for texts that are
+/// written with few stores.
 struct Bounded<const BRIEF: bool> {
     at: *mut u8,
     end: *mut u8,

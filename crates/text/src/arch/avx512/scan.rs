@@ -259,8 +259,8 @@ pub(in crate::arch) unsafe fn copy_to_escape(
     }
 }
 
-/// Copies 16-bit units as bytes, up to the first unit that is not ASCII. With `JSON`, a unit that
-/// must be escaped in JSON ends the copy too. Returns the number of units copied.
+/// Copies 16-bit units as bytes, up to the first unit that is not ASCII. If `JSON` is `true`, a
+/// unit that must be escaped in JSON ends the copy too. Returns the number of units copied.
 ///
 /// # Safety
 /// The processor must support AVX-512, and `out` must have at least as many units as `src`.

@@ -29,8 +29,8 @@ fn as_bytes(src: &[u16]) -> &[[u8; 2]] {
     unsafe { std::slice::from_raw_parts(src.as_ptr().cast(), src.len()) }
 }
 
-/// Returns the units of the vector in native byte order. With `SWAPPED`, the bytes of each unit are
-/// swapped.
+/// Returns the units of the vector in native byte order. If `SWAPPED` is `true`, the bytes of each
+/// unit are swapped.
 #[inline]
 #[target_feature(enable = "avx512bw")]
 fn in_order<const SWAPPED: bool>(v: __m512i) -> __m512i {
@@ -38,7 +38,7 @@ fn in_order<const SWAPPED: bool>(v: __m512i) -> __m512i {
 }
 
 /// Returns the number of units that are not the second half of a surrogate pair. The units are in
-/// native or (`SWAPPED`) reversed byte order.
+/// native byte order (reversed if `SWAPPED` is `true`).
 #[target_feature(enable = "avx512bw,bmi2,popcnt")]
 pub(in crate::arch) fn count_ordered<const SWAPPED: bool>(src: &[[u8; 2]]) -> usize {
     let (p, len) = (src.as_ptr(), src.len());
@@ -100,8 +100,8 @@ pub(in crate::arch) unsafe fn to_ucs4(src: &[u16], out: &mut [MaybeUninit<u32>])
     unsafe { to_ucs4_ordered::<false>(as_bytes(src), out) }
 }
 
-/// Decodes UTF-16 in native or (`SWAPPED`) reversed byte order to 32-bit units. Returns their
-/// number; `None` if the text is malformed, or if the characters do not fit into `out`.
+/// Decodes UTF-16 in native byte order (reversed if `SWAPPED` is `true`) to 32-bit units. Returns
+/// their number; `None` if the text is malformed, or if the characters do not fit into `out`.
 ///
 /// # Safety
 /// The processor must support AVX-512.

@@ -181,7 +181,7 @@ pub(super) use utf16::units;
 pub(in crate::arch) use utf16::{to_utf16, units_of};
 
 /// Decodes UTF-8 whose characters are all at most U+00FF, and returns the number of units. Returns
-/// `None` if `out` is too small or, with `CHECK`, if the text is malformed.
+/// `None` if `out` is too small or if `CHECK` is `true` and the text is malformed.
 ///
 /// # Safety
 /// The processor must support AVX-512.
@@ -229,9 +229,9 @@ pub(in crate::arch) unsafe fn to_latin1<const CHECK: bool>(
 const WHOLE: usize = BYTES - 3;
 
 /// Decodes any UTF-8 to 32-bit units, and returns the number of units. Returns `None` if `out` is
-/// too small or, with `CHECK`, if the text is malformed. With `CHECK`, the first two bytes of a
-/// character are validated in the vector that is converted. So each written unit is a valid code
-/// point even if the text changes during the conversion.
+/// too small or if `CHECK` is `true` and the text is malformed. If `CHECK` is `true`, the first two
+/// bytes of a character are validated in the vector that is converted. So each written unit is a
+/// valid code point even if the text changes during the conversion.
 ///
 /// # Safety
 /// The processor must support AVX-512.

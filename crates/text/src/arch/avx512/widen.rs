@@ -42,7 +42,8 @@ fn up<const W: usize>(v: __m512i, bits: __m128i) -> __m512i {
     }
 }
 
-/// Writes each byte as a unit of `W` bytes (2 or 4), in native or (`SWAPPED`) reversed byte order.
+/// Writes each byte as a unit of `W` bytes (2 or 4), in native byte order (reversed if `SWAPPED` is
+/// `true`).
 ///
 /// # Safety
 /// The processor must support AVX-512, and `out` must have one unit for each byte of `src`.

@@ -123,8 +123,8 @@ pub(in crate::arch) fn ucs4_to_utf8(src: &[u32], out: &mut [MaybeUninit<u8>]) ->
     write_all_utf8(src, out)
 }
 
-/// Writes each byte as a unit of `W` bytes in native or (`SWAPPED`) reversed byte order. The
-/// function is inlined into functions that are compiled for wider vectors, so that the compiler
+/// Writes each byte as a unit of `W` bytes in native byte order (reversed if `SWAPPED` is `true`).
+/// The function is inlined into functions that are compiled for wider vectors, so that the compiler
 /// vectorizes this loop for them.
 #[inline(always)]
 pub(in crate::arch) fn widen<const W: usize, const SWAPPED: bool>(
@@ -143,7 +143,7 @@ pub(in crate::arch) fn widen<const W: usize, const SWAPPED: bool>(
     }
 }
 
-/// Returns the value of a unit whose bytes are in native or (`SWAPPED`) reversed order.
+/// Returns the value of a unit whose bytes are in native order (reversed if `SWAPPED` is `true`).
 #[inline(always)]
 pub(in crate::arch) fn value<const SWAPPED: bool>(unit: [u8; 2]) -> u16 {
     let unit = u16::from_ne_bytes(unit);

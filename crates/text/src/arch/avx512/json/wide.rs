@@ -8,7 +8,7 @@ use super::super::three_byte_units::THREE;
 use super::super::{BYTES, first, load, load_first, splat16, splat32, store};
 use super::{UNITS, escapes8, letters, one_by_one, squeeze};
 
-/// Returns a mask of the 16-bit units that must be escaped in JSON; 0 without `ESCAPES`.
+/// Returns a mask of the 16-bit units that must be escaped in JSON; 0 if `ESCAPES` is `false`.
 #[inline]
 #[target_feature(enable = "avx512bw")]
 fn escapes16<const ESCAPES: bool>(v: __m512i) -> u32 {
@@ -19,7 +19,7 @@ fn escapes16<const ESCAPES: bool>(v: __m512i) -> u32 {
     low | _mm512_cmpeq_epi16_mask(v, splat16(0x22)) | _mm512_cmpeq_epi16_mask(v, splat16(0x5C))
 }
 
-/// Returns a mask of the 32-bit units that must be escaped in JSON; 0 without `ESCAPES`.
+/// Returns a mask of the 32-bit units that must be escaped in JSON; 0 if `ESCAPES` is `false`.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn escapes32<const ESCAPES: bool>(v: __m512i) -> u16 {

@@ -43,8 +43,8 @@ pub(in crate::arch) fn units_of(src: &[u8]) -> usize {
 }
 
 /// Decodes UTF-8 to UTF-16 and returns the number of units. Returns `None` if they do not fit into
-/// `out` or, with `CHECK`, if the text is malformed. Without `PAIRS`, no byte may be above 0xEF (no
-/// character past U+FFFF).
+/// `out` or if `CHECK` is `true` and the text is malformed. If `PAIRS` is `false`, no byte may be
+/// above 0xEF (no character past U+FFFF).
 ///
 /// # Safety
 /// The processor must support AVX-512.
@@ -209,8 +209,8 @@ pub(in crate::arch::avx512) fn units(low: __m256i, high: __m256i) -> __m512i {
 }
 
 /// Writes the first `n` of 64 16-bit units, given their low and their high bytes. The units are
-/// stored as two vectors of 32. With `ALWAYS`, the second vector is stored even if `n` is at most
-/// 32, which avoids a branch that cannot be predicted. Units that do not fit are dropped.
+/// stored as two vectors of 32. If `ALWAYS` is `true`, the second vector is stored even if `n` is
+/// at most 32, which avoids a branch that cannot be predicted. Units that do not fit are dropped.
 ///
 /// # Safety
 /// `n` must be at most 64.
