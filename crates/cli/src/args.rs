@@ -78,8 +78,8 @@ pub enum Command {
     Doctor(Doctor),
 }
 
-/// `onecopy run` and `onecopy bench`, which the script of the Python package handles; they are only
-/// listed here.
+/// The commands `onecopy run` and `onecopy bench`. They are listed only for the help, because the
+/// script of the Python package runs them.
 #[derive(Args, Debug)]
 pub struct OfPython {
     /// The arguments of the command of the Python package
@@ -87,7 +87,8 @@ pub struct OfPython {
     pub args: Vec<std::ffi::OsString>,
 }
 
-/// The policies for text that cannot be converted (`--errors` of `onecopy transcode`).
+/// The policies that `--errors` of `onecopy transcode` accepts, each with its description in the
+/// help.
 const TRANSCODE_POLICIES: &[(Policy, &str)] = &[
     (Policy::Strict, "Fail, and report byte, line and column"),
     (
@@ -215,7 +216,7 @@ pub struct Transcode {
     pub list: bool,
 }
 
-/// The value of `--from`.
+/// The source encoding that `--from` of `onecopy transcode` selects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     /// The encoding is detected from the text.
@@ -224,10 +225,10 @@ pub enum Source {
     Named(Encoding),
 }
 
-/// The value of `--to`.
+/// The target encoding that `--to` of `onecopy transcode` selects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// The encoding.
+    /// The encoding of the output.
     pub encoding: Encoding,
     /// `true` if the encoding was followed by `//IGNORE`.
     pub omit: bool,

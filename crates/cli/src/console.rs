@@ -10,8 +10,9 @@ use indicatif::{
 use onecopy_text::{Entry, Ledger, Policy, Stage, Units};
 use onecopy_wire::json::scalar::write_text;
 
-/// Returns `true` if a stream gets colours, according to the conventions of <https://no-color.org>
-/// and <https://bixense.com/clicolors>.
+/// Returns `true` if the output to a stream is to be coloured, according to the conventions of
+/// <https://no-color.org> and <https://bixense.com/clicolors>. `is_terminal` is `true` if the
+/// stream is a terminal.
 pub(crate) fn coloured(is_terminal: bool) -> bool {
     let set = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty());
     if set("NO_COLOR").is_some() {
@@ -41,7 +42,8 @@ pub(crate) fn print_line(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{text}");
 }
 
-/// Writes a log line, which may contain messages of drivers, to stderr.
+/// Writes a log line to stderr. Control characters are replaced, because the line may contain a
+/// message from a driver.
 pub(crate) fn log_line(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{}", shown(text));
 }
@@ -106,8 +108,8 @@ pub(crate) struct ProgressLine {
 }
 
 impl ProgressLine {
-    /// Creates a progress line, which is hidden unless `show`. `n_estimated` is an estimate of the
-    /// number of rows.
+    /// Creates a progress line, which is displayed only if `show` is `true`. `n_estimated` is an
+    /// estimate of the number of rows.
     pub(crate) fn new(show: bool, n_estimated: Option<u64>) -> ProgressLine {
         let show = show && std::io::stderr().is_terminal() && coloured_or_dumb();
         let target = match show {
@@ -173,13 +175,13 @@ pub(crate) struct ByteProgress {
 
 impl ByteProgress {
     /// Creates a bar for `len_bytes` bytes, or a progress line if the length is not known. It is
-    /// hidden unless `show`.
+    /// displayed only if `show` is `true`.
     pub(crate) fn new(show: bool, len_bytes: Option<u64>) -> ByteProgress {
         ByteProgress::named(show, "", len_bytes)
     }
 
     /// Creates a progress bar, or a progress line if `len_bytes` is `None`, with the name of the
-    /// operation (`what`) before it. It is hidden unless `show`.
+    /// operation (`what`) before it. It is displayed only if `show` is `true`.
     pub(crate) fn named(show: bool, what: &str, len_bytes: Option<u64>) -> ByteProgress {
         let show = show && std::io::stderr().is_terminal() && coloured_or_dumb();
         let target = match show {

@@ -18,8 +18,8 @@ pub(crate) const WITHIN: Duration = Duration::from_secs(60);
 /// The number of crashes within [`WITHIN`] after which a database is disabled for the first time.
 /// Only crashes that no other database can have caused are counted.
 const CRASHES_OF_ONE: usize = 3;
-/// The time for which a database is disabled the first time. Each later time is twice the previous
-/// one.
+/// The time for which a database is disabled the first time. Each further time, this duration is
+/// doubled.
 const ASIDE: Duration = Duration::from_secs(60);
 /// The longest time for which a database is disabled. If a database was enabled again and causes no
 /// crash for this time, its earlier crashes are forgotten.
@@ -68,7 +68,7 @@ pub(crate) enum Verdict {
 }
 
 impl Crashes {
-    /// Creates the state before the first crash, for a configuration with `n_databases` databases.
+    /// Creates a counter without crashes, for a configuration with `n_databases` databases.
     pub(crate) fn new(n_databases: usize) -> Crashes {
         Crashes {
             recent: Recent::default(),
@@ -128,7 +128,7 @@ impl Suspect {
 }
 
 /// Returns `true` for the signals that end a process because of its own error: an invalid memory
-/// access, an invalid instruction, an arithmetic error, or a call of `abort`.
+/// access, an invalid instruction, an arithmetic error, or a call to `abort`.
 pub(crate) fn is_own_fault(signal: i32) -> bool {
     matches!(signal, SIGSEGV | SIGBUS | SIGABRT | SIGILL | SIGFPE)
 }

@@ -40,8 +40,8 @@ pub(crate) enum ExportTarget {
 pub(crate) struct Done {
     pub(crate) n_rows: u64,
     pub(crate) n_bytes: u64,
-    /// The manifest that was written. `None` for an export to stdout, which has no manifest, and
-    /// for parts of an export that still lacks other parts.
+    /// The manifest that was written. `None` for an export to stdout, which has no manifest. Also
+    /// `None` if this command exported some parts while other parts are still missing.
     pub(crate) manifest: Option<Manifest>,
 }
 
@@ -116,7 +116,8 @@ pub(crate) fn write_to(
     Ok(())
 }
 
-/// Returns the format and the Arrow types that the command line requests, without a ledger.
+/// Returns the row options that the command line requests: the format and the Arrow types. The
+/// ledger is disabled.
 pub(crate) fn row_options(args: &Export) -> Result<RowOptions, Failure> {
     Ok(RowOptions {
         file: file_format(args)?,

@@ -22,7 +22,7 @@ use crate::interrupt::Interrupt;
 use crate::row_progress::{RowProgress, event};
 use crate::statement::{Source, go_on};
 
-/// Exports all parts of a plan, or the one that `--part` selects.
+/// Exports all parts of a plan, or only the part that `--part` selects.
 pub(crate) fn run(args: &Export, interrupt: &Interrupt) -> Result<(), Failure> {
     refuse_without_effect(args)?;
     let options = row_options(args)?;
@@ -282,7 +282,8 @@ impl PartsExport<'_> {
         Ok((complete, open))
     }
 
-    /// Writes the parts `open` with several threads. The progress includes the parts `complete`.
+    /// Writes the parts `open` with several threads. The displayed progress also counts the parts
+    /// `complete`.
     fn write(
         &self,
         staging: &Staging,
@@ -340,7 +341,7 @@ impl PartsExport<'_> {
         }
     }
 
-    /// Runs as one of the threads: writes the next open part until none is left.
+    /// Runs in each of the threads: writes the next open part until none is left.
     fn job(
         &self,
         staging: &Staging,
@@ -393,8 +394,8 @@ impl PartsExport<'_> {
         event("part", &members);
     }
 
-    /// Returns an error if the statement has another number of rows than was exported. If the plan
-    /// has a snapshot, the rows are counted in this snapshot.
+    /// Returns an error if the number of rows of the statement differs from the number of exported
+    /// rows. If the plan has a snapshot, the rows are counted in this snapshot.
     fn check(&self, manifest: &Manifest, holder: Option<&Connection>) -> Result<(), Error> {
         let connection = match holder {
             Some(_) => None,
@@ -430,7 +431,8 @@ fn cancel_all(cancels: &Mutex<Vec<Option<CancelHandle>>>) {
 struct JobState<'a> {
     interrupt: &'a Interrupt,
     progress: Mutex<Totals<'a>>,
-    /// The cancel handle of the statement that each thread executes.
+    /// For each thread, the cancel handle of the statement that it executes; `None` while it
+    /// executes none.
     cancels: Arc<Mutex<Vec<Option<CancelHandle>>>>,
     /// The index, in the list of open parts, of the part that the next idle thread writes.
     next: AtomicUsize,

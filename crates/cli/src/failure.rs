@@ -1,4 +1,4 @@
-//! [`Failure`]: the reason for which a command fails, its message and its exit code.
+//! [`Failure`]: why a command failed, with its message and its exit code.
 
 use std::fmt;
 use std::io;
@@ -9,7 +9,7 @@ use onecopy_wire::{ChunkError, ChunkErrorKind};
 use crate::console::error;
 use crate::exit;
 
-/// The reason for which a command fails.
+/// The reason why a command failed.
 pub(crate) enum Failure {
     /// The command line or the configuration is wrong.
     Usage(String),
@@ -84,8 +84,8 @@ impl fmt::Display for Failure {
 }
 
 impl Failure {
-    /// Converts an error of an export. With `to_stdout`, a write error is one of stdout, otherwise
-    /// one of a file.
+    /// Converts an error of an export. [`onecopy_export::Error::Write`] becomes [`Failure::Stdout`]
+    /// if `to_stdout` is `true`, otherwise [`Failure::File`].
     pub(crate) fn of_export(error: onecopy_export::Error, to_stdout: bool) -> Failure {
         use onecopy_export::Error;
         match error {
@@ -120,7 +120,7 @@ impl Failure {
         }
     }
 
-    /// Returns the exit code of a command that fails for this reason.
+    /// Returns the exit code of a command that failed for this reason.
     pub(crate) fn exit_code(&self) -> i32 {
         match self {
             Failure::Usage(_) => exit::USAGE,

@@ -11,11 +11,11 @@ use signal_hook::iterator::{Handle, Signals};
 
 use crate::exit;
 
-/// The time between two cancels of the same query. A query is cancelled repeatedly until it ends,
-/// because a cancel that arrives between two calls of the driver has no effect.
+/// The time between two requests to cancel the same query. The requests are repeated until the
+/// query ends, because a request that arrives between two calls of the driver has no effect.
 const AGAIN: Duration = Duration::from_millis(100);
 
-/// The reason for which an operation was stopped.
+/// The reason why an operation was stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stop {
     /// SIGINT or SIGTERM arrived.
@@ -136,7 +136,7 @@ impl Interrupt {
         }
     }
 
-    /// Returns the reason for which the operation was stopped; `None` if it was not.
+    /// Returns the reason why the operation was stopped; `None` if it was not stopped.
     pub(crate) fn stopped(&self) -> Option<Stop> {
         self.shared.lock().stop
     }

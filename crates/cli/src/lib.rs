@@ -7,15 +7,15 @@
 //! | [`exit`] | exit codes |
 //! | `query`, `export` with `export_parts`, `copy`, `verify`, `plan` | commands for rows of a database |
 //! | `serve`, `serve_files`, `transcode`, `bson`, [`transfer`], `doctor` | the other commands |
-//! | `supervisor` | starts the process that serves, and starts it again when it crashes |
+//! | `supervisor` | starts the process that serves, and restarts it after a crash |
 //! | `statement` | the SQL statement of `query`, `export`, `copy` and `plan` |
 //! | `row_progress` | the display of the progress while rows are written |
 //! | `table` | rows as an aligned table |
 //! | `parameter` | converts `--param` arguments to values for the placeholders of the SQL |
-//! | `failure` | the reason for which a command fails, with its message and exit code |
+//! | `failure` | why a command failed, with its message and exit code |
 //! | `input` | the input: a file or stdin |
 //! | `output` | the destination of the output: stdout, or a file that gets its name when complete |
-//! | `interrupt` | cancels the running operation at Ctrl-C or at the end of `--time-limit` |
+//! | `interrupt` | cancels the running operation on Ctrl-C or at the end of `--time-limit` |
 //! | `console` | output on stderr: errors, notices, progress, counts of copied bytes, colours |
 #![deny(unsafe_code)]
 
@@ -76,9 +76,9 @@ pub struct ExtraCommand {
 }
 
 /// Runs the command with `args`, of which the first is the program's name. Returns the exit code.
-/// The function does not return if a signal ends the process: at a second Ctrl-C or SIGTERM, at the
-/// first one while the command connects to a database or waits for stdin, and at the first one of a
-/// conversion to a file.
+/// If a signal ends the process, the function does not return. A second Ctrl-C or SIGTERM always
+/// does so. The first one does so while the command connects to a database or waits for stdin, and
+/// during a conversion to a file.
 pub fn run(args: impl Iterator<Item = OsString>, extra: Extra) -> i32 {
     let Extra {
         commands,
@@ -151,8 +151,8 @@ pub fn run(args: impl Iterator<Item = OsString>, extra: Extra) -> i32 {
     }
 }
 
-/// Prints an error: this build has no Python, which the command needs for `purpose`. Returns the
-/// exit code.
+/// Prints the error that this build has no Python, which the command needs for `purpose`. Returns
+/// the exit code.
 fn without_python(purpose: &str) -> i32 {
     console::error(&format!(
         "{purpose}, and this command was built without Python\n\

@@ -40,8 +40,8 @@ impl Output {
     }
 
     /// Opens stdout, or creates a file that is named `path` when it is finished. If a signal
-    /// arrives before, the file is deleted and the process ends immediately. A command uses this
-    /// function only if it writes no other output that would then be incomplete.
+    /// arrives before that, the file is deleted and the process ends immediately. A command uses
+    /// this function only if it writes no other output that would then be incomplete.
     pub(crate) fn removed_on_signal(
         path: Option<&Path>,
         interrupt: &Interrupt,
@@ -66,7 +66,8 @@ impl Output {
         written.map_err(|source| self.failure(source))
     }
 
-    /// Returns the output as a writer. The caller passes its errors to [`Output::failure`].
+    /// Returns the output as a writer. The caller passes the errors of this writer to
+    /// [`Output::failure`].
     pub(crate) fn as_write(&mut self) -> &mut (dyn Write + Send) {
         match self {
             Output::Stdout(file) => file,

@@ -96,8 +96,8 @@ fn value(text: &str) -> Result<Value, String> {
         .ok_or_else(|| format!("a parameter must be {}", ParameterType::Text.wanted()))
 }
 
-/// Returns `true` if `text` is a number of JSON (RFC 8259, section 6). Digits with a leading zero or
-/// a plus sign are none; they are probably a code.
+/// Returns `true` if `text` is a number of JSON (RFC 8259, section 6). Digits with a leading zero
+/// or a plus sign are not a JSON number. They are probably a code, such as a postal code.
 fn is_json_number(text: &str) -> bool {
     let is_digits = |s: &str| !s.is_empty() && s.bytes().all(|b| b.is_ascii_digit());
     let unsigned = text.strip_prefix('-').unwrap_or(text);
@@ -115,10 +115,11 @@ fn is_json_number(text: &str) -> bool {
         && exponent.is_none_or(|e| is_digits(e.strip_prefix(['+', '-']).unwrap_or(e)))
 }
 
-/// Returns the value of a JSON number: an integer or a float if this is exact for its digits,
-/// otherwise a decimal.
+/// Returns the value of a JSON number: an integer, or a float if all of its digits can be recovered
+/// from the float, otherwise a decimal.
 fn number(text: &str) -> Value {
-    /// Each decimal number with so many digits is identified by the float that is closest to it.
+    /// The largest number of digits for which each decimal number can be recovered from the float
+    /// that is closest to it.
     const EXACT_DIGITS: usize = 15;
     if let Ok(n) = text.parse::<i64>() {
         return Value::I64(n);

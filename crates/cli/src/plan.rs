@@ -30,8 +30,8 @@ pub(crate) fn run(args: &Plan) -> i32 {
     })
 }
 
-/// Makes the plan and writes it to stdout or to the file of `--output`. Returns the connection,
-/// whose transaction is still open because it may have the snapshot of the plan.
+/// Makes the plan and writes it to stdout or to the file of `--output`. Returns the connection. Its
+/// transaction is still open, because the snapshot of the plan, if there is one, ends with it.
 fn make(args: &Plan, interrupt: &Interrupt) -> Result<Connection, Failure> {
     let source = Source::read(&args.database, &args.sql, &args.params)?;
     // A function that the statement calls could write, so the connection is read-only.
@@ -69,7 +69,7 @@ fn make(args: &Plan, interrupt: &Interrupt) -> Result<Connection, Failure> {
     Ok(connection)
 }
 
-/// Keeps the transaction open that has the snapshot of the plan, until a signal arrives or the time
+/// Keeps open the transaction that exported the plan's snapshot, until a signal arrives or the time
 /// limit ends.
 ///
 /// # Errors

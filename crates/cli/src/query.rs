@@ -20,7 +20,7 @@ use crate::row_progress::{RowProgress, duration};
 use crate::statement::{self, Source, go_on};
 use crate::table::Table;
 
-/// The size in bytes of the parts in which a long value is fetched for a table. The table displays
+/// A long value for a table is fetched in parts of this number of bytes, because the table displays
 /// only the beginning of such a value.
 const PART_BYTES: usize = 64 << 10;
 

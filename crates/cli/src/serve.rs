@@ -90,9 +90,9 @@ fn ignore_hangups(log: Log) -> io::Result<()> {
     Ok(())
 }
 
-/// Serves as the child process of a supervisor. The child uses the supervisor's socket. It reads
-/// the text of the configuration from stdin, on which the supervisor sends it. It does not print
-/// the addresses, because the supervisor has printed them.
+/// Serves as the child process of a supervisor. The child uses the supervisor's socket, and reads
+/// the text of the configuration, which the supervisor sends, from stdin. It does not print the
+/// addresses, because the supervisor has printed them.
 fn run_child(args: &Serve, lent: Result<(Socket, SharedCounters), ServerError>) -> i32 {
     let (socket, counters) = match lent {
         Ok(lent) => lent,

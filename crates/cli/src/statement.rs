@@ -217,7 +217,7 @@ fn login_timeout_s(time_limit: Option<Duration>) -> u32 {
 }
 
 /// Returns an error if the command was stopped. This check is necessary because a driver may
-/// respond to a cancel with a result (MariaDB's `sleep` returns a row).
+/// respond to a cancel request with a result instead of an error (MariaDB's `sleep` returns a row).
 pub(crate) fn go_on(interrupt: &Interrupt) -> Result<(), Failure> {
     match interrupt.stopped() {
         None => Ok(()),
@@ -225,8 +225,8 @@ pub(crate) fn go_on(interrupt: &Interrupt) -> Result<(), Failure> {
     }
 }
 
-/// Parses the values of `--types`, each as `COLUMN=TYPE`. The name of a column may contain `=`, and
-/// so may a type.
+/// Parses the values of `--types`, each as `COLUMN=TYPE`. A column name or a type may itself
+/// contain `=`. The type therefore starts after the first `=` whose remaining text is a valid type.
 pub(crate) fn arrow_types(given: &[String]) -> Result<Vec<(String, DataType)>, Failure> {
     let parsed = given.iter().map(|text| {
         let mut parts = text.match_indices('=').map(|(at, _)| (&text[..at], &text[at + 1..]));

@@ -73,7 +73,7 @@ pub(crate) fn run(args: &Verify) -> i32 {
 }
 
 /// Writes a difference to stdout as one line. Line ends are replaced, because a file name may
-/// contain some.
+/// contain them.
 fn print(problem: &str) -> Result<(), Failure> {
     let line = shown(problem).replace('\n', " ");
     writeln!(io::stdout().lock(), "{line}").map_err(Failure::Stdout)

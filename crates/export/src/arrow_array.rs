@@ -18,7 +18,7 @@ use crate::error::Error;
 /// Converts the columns of a stream to an Arrow schema of the `arrow` crates.
 ///
 /// # Errors
-/// [`Error::Format`] for a type that no stream has.
+/// [`Error::Format`] for a type that [`ArrowStream`] never returns.
 pub(crate) fn schema_of(fields: &[Field]) -> Result<SchemaRef, Error> {
     let fields = fields.iter().map(field_of).collect::<Result<Vec<_>, _>>()?;
     Ok(Arc::new(arrow::Schema::new(fields)))
@@ -141,7 +141,7 @@ fn data_of(array: Array) -> Result<ArrayData, Error> {
     Ok(unsafe { builder.build_unchecked() })
 }
 
-/// Lets a [`Memory`] be the owner of the bytes of a `Buffer`.
+/// Makes a [`Memory`] the owner of the bytes of a `Buffer`.
 struct SharedMemory(Memory);
 
 impl AsRef<[u8]> for SharedMemory {

@@ -25,7 +25,7 @@ pub(crate) struct RowCounter {
     /// The number of bytes of the current BSON document that were not read yet. `None` before a
     /// document, and while its length is being read.
     missing: Option<u64>,
-    /// Those of the four bytes of a BSON document's length that were read.
+    /// The bytes of a BSON document's 4-byte length that were read so far.
     length: Vec<u8>,
     /// The last byte that was read.
     last: Option<u8>,

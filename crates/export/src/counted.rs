@@ -37,8 +37,8 @@ impl<'o> CountedWrite<'o> {
         self.hasher.as_ref().map(blake3::Hasher::finalize)
     }
 
-    /// Makes all further writes fail. An encoder that is dropped can then not write the end of the
-    /// file, with which a truncated output would look complete.
+    /// Makes all further writes fail. An encoder that is dropped after this call can therefore not
+    /// write the end of the file, which would make a truncated output look complete.
     pub(crate) fn close(&mut self) {
         self.is_closed = true;
     }

@@ -8,11 +8,11 @@ use onecopy_wire::{ChunkError, ChunkErrorKind};
 
 use crate::format::all_endings;
 
-/// The reason for which rows could not be exported, or files could not be verified.
+/// The reason why rows could not be exported, or files could not be verified.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// A combination of options that is not possible; the message has the remedy.
+    /// The options cannot be combined. The message contains the remedy.
     Usage(String),
     /// The ending of this file name belongs to no format. Use another name, or select the format
     /// explicitly.

@@ -124,8 +124,8 @@ impl FolderTarget {
     /// manifest last.
     ///
     /// # Errors
-    /// [`Error::File`], [`Error::Exists`] or [`Error::Path`]. The folder then has no manifest,
-    /// unless nothing was changed.
+    /// [`Error::File`], [`Error::Exists`] or [`Error::Path`]. After an error, the folder is either
+    /// unchanged or has no manifest.
     pub fn finish(mut self, parts: Vec<AtomicFile>, manifest: &Manifest) -> Result<(), Error> {
         let last = manifest_file(&self.path.join(MANIFEST), manifest)?;
         // The old manifest is deleted first, because a reader treats a folder without a manifest as

@@ -25,7 +25,8 @@ pub enum Format {
     Parquet,
 }
 
-/// The compression of a whole file, or of its blocks if the format compresses itself.
+/// The compression of a whole file. If the format itself compresses blocks of the file, the
+/// compression of these blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compression {
     /// No compression.
@@ -91,7 +92,7 @@ impl Format {
         }
     }
 
-    /// Returns `true` if the output is not text.
+    /// Returns `true` if the format is binary, not text.
     #[must_use]
     pub fn is_binary(self) -> bool {
         matches!(self, Format::Bson | Format::Arrow | Format::Parquet)
@@ -186,7 +187,8 @@ impl FileFormat {
         self.format
     }
 
-    /// Returns the compression of the whole file, or of its blocks if the format compresses itself.
+    /// Returns the compression of the whole file. If the format itself compresses blocks of the
+    /// file, returns the compression of these blocks.
     #[must_use]
     pub fn compression(self) -> Compression {
         self.compression

@@ -5,7 +5,7 @@ use onecopy_wire::json::write_text;
 
 pub(crate) use serde_json::Value as Json;
 
-/// Parses a text; `None` if it is not valid JSON.
+/// Parses a JSON text; returns `None` if it is not valid JSON.
 pub(crate) fn parse(text: &str) -> Option<Json> {
     serde_json::from_str(text).ok()
 }
@@ -34,11 +34,11 @@ pub(crate) struct JsonWriter {
     is_after_key: bool,
 }
 
-/// The number of open brackets from which values are written on one line.
+/// Values inside at least this number of open brackets are written without line ends.
 const LINE_DEPTH: usize = 3;
 
 impl JsonWriter {
-    /// Creates a writer of a text without line ends.
+    /// Creates a writer that writes the whole JSON text on one line.
     pub(crate) fn of_line() -> JsonWriter {
         JsonWriter {
             depth: LINE_DEPTH,

@@ -1,5 +1,5 @@
-//! Query results as files: rows in any format, with compression, and a manifest by which the files
-//! can be verified. Memory is bounded: rows are written chunk by chunk or batch by batch.
+//! Query results as files: rows in any format, with compression, and a manifest with which the
+//! files can be verified. Memory is bounded: rows are written chunk by chunk or batch by batch.
 //!
 //! | module | contents |
 //! |---|---|

@@ -14,7 +14,7 @@ use crate::writer::WrittenColumn;
 /// The version of the manifest's JSON.
 const FORM: u64 = 1;
 
-/// The description of the files of one export, by which they can be verified.
+/// The description of the files of one export, with which they can be verified.
 ///
 /// It contains the text of the query, without the values of its parameters, and nothing about the
 /// connection.
@@ -27,8 +27,8 @@ pub struct Manifest {
     /// The name of the database snapshot from which all files were read; `None` if no snapshot was
     /// used.
     pub snapshot: Option<String>,
-    /// The hash of the plan by which the export was divided into parts; `None` if one statement
-    /// read all rows.
+    /// The hash of the plan that divided the export into parts; `None` if one statement read all
+    /// rows.
     pub plan: Option<String>,
     /// The format of the files.
     pub format: FileFormat,
@@ -122,7 +122,8 @@ impl Manifest {
     ///
     /// # Errors
     /// [`Error::Path`] if the file cannot be read. [`Error::Manifest`] if it is not a manifest, if
-    /// a later version wrote it with another form, or if its totals differ from those of its files.
+    /// a later version of onecopy wrote it in a different format, or if its totals differ from
+    /// those of its files.
     pub fn read(path: &Path) -> Result<Manifest, Error> {
         let text = fs::read(path).map_err(Error::path("read the manifest", path))?;
         Manifest::from_json(&text).map_err(|message| Error::Manifest {
@@ -134,8 +135,8 @@ impl Manifest {
     /// Reads a manifest from the JSON of [`Manifest::to_json`].
     ///
     /// # Errors
-    /// The text is not a manifest, was written by a later version with another form, or has totals
-    /// that differ from those of its files. The message names the wrong member.
+    /// The text is not a manifest, was written by a later version of onecopy in a different format,
+    /// or has totals that differ from those of its files. The message names the wrong member.
     pub fn from_json(text: &[u8]) -> Result<Manifest, String> {
         let value: Value = serde_json::from_slice(text).map_err(|error| error.to_string())?;
         let form = number(&value, "manifest")?;

@@ -45,7 +45,7 @@ pub enum Begin {
     Again,
     /// An unfinished export of the same plan is continued. If there is none, a new export begins.
     Resume,
-    /// An unfinished export is continued, as by [`Begin::Resume`], and other processes can write
+    /// An unfinished export is continued, as with [`Begin::Resume`], and other processes can write
     /// other parts at the same time.
     Join,
 }
@@ -82,9 +82,9 @@ impl Staging {
     ///
     /// # Errors
     /// [`Error::Locked`] if another process exports into the folder; [`Error::Exists`] if it has a
-    /// complete export that must not be replaced; [`Error::Unfinished`] if it has an unfinished
-    /// one that must not be continued; [`Error::Usage`] if this is an export of another plan or
-    /// with other settings; [`Error::NotOurs`]; [`Error::Path`].
+    /// complete export that must not be replaced; [`Error::Unfinished`] if it has an unfinished one
+    /// that must not be continued; [`Error::Usage`] if the unfinished export has another plan or
+    /// other settings; [`Error::NotOurs`]; [`Error::Path`].
     pub fn open(
         folder: &Path,
         plan: Plan,
@@ -230,8 +230,8 @@ impl Staging {
     }
 
     /// Finishes the export and returns its manifest. Returns `None` if a part is not complete, or
-    /// if another process still writes one. `check` is called with the manifest before any file is
-    /// moved; an error of `check` is returned and leaves the export unfinished.
+    /// if another process is still writing a part. `check` is called with the manifest before any
+    /// file is moved; an error of `check` is returned and leaves the export unfinished.
     ///
     /// # Errors
     /// [`Error::Usage`] if the parts have columns of different types; the error of `check`;

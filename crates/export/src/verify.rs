@@ -14,7 +14,7 @@ use crate::format::FileFormat;
 use crate::manifest::{FileEntry, Manifest};
 use crate::observer::Observer;
 
-/// The number of bytes that are read at once.
+/// The number of bytes that one read requests.
 const PART_BYTES: usize = 256 << 10;
 
 /// The result of a verification.
@@ -28,9 +28,9 @@ pub struct Report {
 }
 
 /// Compares the files of an export with their manifest: the length, the BLAKE3 hash and the number
-/// of rows of each file. It is also a difference if two files have the same bytes. `path` is a
-/// folder, an exported file or a manifest. In a folder, a file that the manifest does not list is a
-/// difference too.
+/// of rows of each file. Two files with identical bytes are also reported as a difference, because
+/// rows were then exported twice. `path` is a folder, an exported file or a manifest. In a folder,
+/// a file that the manifest does not list is a difference too.
 ///
 /// # Errors
 /// [`Error::Path`] or [`Error::Manifest`] if the manifest cannot be read; [`Error::Unfinished`] if

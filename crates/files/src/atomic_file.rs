@@ -153,9 +153,9 @@ impl AtomicFile {
         self.commit_by(|temporary, target| fs::rename(temporary, target))
     }
 
-    /// Does the same as [`AtomicFile::commit`], but never replaces a file. Some file systems, such
-    /// as NFS, cannot rename in this way. There, a file that another process creates at the same
-    /// time is replaced.
+    /// Does the same as [`AtomicFile::commit`], but never replaces an existing file. Some file
+    /// systems, such as NFS, do not support a rename that fails if the target exists. On these, a
+    /// file that another process creates at the same time is replaced.
     ///
     /// # Errors
     /// The errors of [`AtomicFile::commit`]; [`Error::Exists`] if the final path exists.
@@ -204,7 +204,7 @@ impl AtomicFile {
         }
     }
 
-    /// Ends the writing without a commit, as dropping the value does.
+    /// Ends the writing without a commit. Dropping the value has the same effect.
     pub fn abandon(self) {}
 }
 

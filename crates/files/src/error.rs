@@ -25,7 +25,7 @@ pub enum Action {
     SyncDirectory,
 }
 
-/// The reason for which a file could not be written.
+/// The reason why a file could not be written.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
@@ -35,8 +35,8 @@ pub enum Error {
         /// The missing directory.
         directory: PathBuf,
     },
-    /// From [`crate::AtomicFile::create`]: the path is not one of a regular file. It is a
-    /// directory, a device, a pipe or a socket, none of which a rename may replace, or its symbolic
+    /// From [`crate::AtomicFile::create`]: the path is not that of a regular file. It is a
+    /// directory, a device, a pipe or a socket, which a rename must not replace, or its symbolic
     /// links form a cycle. Write to another name, or to standard output.
     NotAFile {
         /// The path at which a file should be written.
@@ -69,7 +69,7 @@ pub enum Error {
         /// The error that the operating system returned.
         source: io::Error,
     },
-    /// From any call: another error of the system.
+    /// From any call: any other error of the operating system.
     Io {
         /// The operation that failed.
         action: Action,

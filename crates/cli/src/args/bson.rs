@@ -87,7 +87,7 @@ pub struct Json2Bson {
     pub quiet: bool,
 }
 
-/// The size in bytes of the largest document that BSON permits.
+/// The largest size in bytes that BSON permits for a document.
 const MOST_BYTES: u64 = onecopy_wire::bson::MOST_BYTES as u64;
 
 fn size() -> clap::builder::RangedU64ValueParser {

@@ -192,7 +192,8 @@ impl FromStr for PartNumber {
 }
 
 impl PartNumber {
-    /// Returns the number of the part, if the plan has this number of parts.
+    /// Returns the number of the part. Returns an error if the number of parts in `plan` differs
+    /// from the one in `--part`.
     pub(crate) fn of(self, plan: &plan::Plan) -> Result<usize, Failure> {
         match plan.parts.len() == self.count {
             true => Ok(self.number),

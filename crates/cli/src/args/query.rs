@@ -93,7 +93,7 @@ pub enum OutputForm {
 }
 
 impl OutputForm {
-    /// Returns the format of rows; `None` for a table.
+    /// Returns the file format of the rows; `None` for [`OutputForm::Table`].
     #[must_use]
     pub fn format(self) -> Option<Format> {
         Some(match self {

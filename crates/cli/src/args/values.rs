@@ -1,15 +1,17 @@
-//! Values of options that several commands have.
+//! Parsers for the values of options that several commands have.
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use onecopy_text::Policy;
 
-/// The policies for malformed text in a database or a document (`--errors`).
+/// The policies that `--errors` accepts for malformed text in a database or a document, each with
+/// its description in the help.
 pub(crate) const ROW_POLICIES: &[(Policy, &str)] = &[
     (Policy::Strict, "Fail, and report the position"),
     (Policy::Replace, "Replace it with U+FFFD"),
 ];
 
-/// Parses the name of one of the policies, which have these descriptions in the help.
+/// Returns a parser of `--errors` that accepts the names of the policies in `of`. The help displays
+/// each policy with its description.
 pub(crate) fn policies(of: &'static [(Policy, &str)]) -> impl TypedValueParser<Value = Policy> {
     let values = of
         .iter()
@@ -17,7 +19,7 @@ pub(crate) fn policies(of: &'static [(Policy, &str)]) -> impl TypedValueParser<V
     PossibleValuesParser::new(values).try_map(|name| Policy::of_name(&name, &Policy::ALL))
 }
 
-/// Parses a number of seconds.
+/// Parses a number of seconds above 0, at most one day. The number may have a fraction.
 pub(crate) fn seconds(text: &str) -> Result<std::time::Duration, String> {
     let seconds: f64 = text
         .parse()

@@ -105,7 +105,8 @@ impl Json2BsonRun<'_> {
         self.input.pass(n_bytes);
     }
 
-    /// Skips white space and returns the next byte; `None` at the end of the input.
+    /// Skips white space. Returns the byte after it without marking this byte as processed; `None`
+    /// at the end of the input.
     fn blank(&mut self) -> Result<Option<u8>, Failure> {
         loop {
             let is_blank = |b: &&u8| matches!(**b, b' ' | b'\n' | b'\r' | b'\t');
@@ -174,12 +175,12 @@ impl Json2BsonRun<'_> {
     }
 }
 
-/// If an incomplete document has at least this number of bytes, it is parsed again only after its
-/// size has doubled.
+/// If at least this number of bytes of an incomplete document is buffered, the document is parsed
+/// again only after its buffered size has doubled.
 const LONG_BYTES: usize = 64 << 10;
 
-/// Returns a line of advice: the option of `json2bson` that avoids an error of this `reason`.
-/// Returns an empty text if no option avoids it.
+/// Returns a line of advice that names the option of `json2bson` which avoids an error with this
+/// `reason`. Returns an empty string if no option avoids it.
 fn remedy(reason: Reason) -> &'static str {
     match reason {
         Reason::Json(read::Reason::BigInt) => "\nsee `--big-ints`",

@@ -97,7 +97,7 @@ impl Input {
         Ok(())
     }
 
-    /// Ends the reading: removes the progress bar from the terminal.
+    /// Ends the input, and removes the progress bar from the terminal.
     pub(super) fn end(self) {
         self.progress.end();
     }

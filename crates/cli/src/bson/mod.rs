@@ -33,7 +33,7 @@ fn without_options(reason: &impl fmt::Display) -> String {
     }
 }
 
-/// The failure of a conversion for which memory is exhausted.
+/// Returns the failure of a conversion that ran out of memory.
 fn no_memory(input: &str) -> Failure {
     Failure::Other(format!("no memory for a document of `{input}`"))
 }
@@ -52,7 +52,8 @@ struct Writing {
 }
 
 impl Writing {
-    /// The smallest number of converted bytes that is written, except before a read and at the end.
+    /// Converted bytes are collected until there are at least this many, and are then written.
+    /// Before a read, and at the end of the input, all converted bytes are written.
     const LEAST_BYTES: usize = 128 << 10;
 
     /// Writes the converted bytes if there are at least [`Writing::LEAST_BYTES`].

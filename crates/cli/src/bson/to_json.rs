@@ -69,7 +69,7 @@ fn all(conversion: &mut Conversion, options: &ToJson, array: bool) -> Result<(),
     Ok(())
 }
 
-/// Returns the line of advice on an error of this `reason`; an empty text if there is none.
+/// Returns a line of advice on an error with this `reason`; an empty string if there is none.
 fn remedy(reason: Reason) -> &'static str {
     match reason {
         Reason::Malformed(_) => "\nsee `--errors`",

@@ -39,8 +39,8 @@ pub(super) fn look(report: &mut Report, target: &str) -> bool {
     true
 }
 
-/// Returns connect options with which the connection cannot write data, and connecting creates no
-/// file.
+/// Returns connect options for a connection that is read-only. Connecting with these options does
+/// not create a missing database file.
 fn options() -> ConnectOptions {
     ConnectOptions {
         read_only: true,
@@ -129,9 +129,9 @@ fn text(report: &mut Report, connection: &Connection, target: &str) {
     }
 }
 
-/// Returns the writing systems (such as Greek) whose test text fails, in two lists. The first one
-/// has those whose text arrives changed, each with the received text. The second one has those
-/// whose text the database rejects, each with the error message.
+/// Returns two lists of the scripts (such as Greek) whose test text fails. The first list contains
+/// the scripts whose text arrives changed, each with the received text. The second list contains
+/// the scripts whose text the database rejects, each with the error message.
 fn scripts(connection: &Connection) -> (Vec<String>, Vec<String>) {
     let dialect = connection.dialect();
     let (mut wrong, mut refused) = (Vec::new(), Vec::new());
@@ -274,8 +274,8 @@ fn failed_query(subject: &str, error: &Error) -> Finding {
     Finding::new(DATABASE, Level::Warning, subject, says)
 }
 
-/// Tests if the driver streams rows or reads all of them into memory first. The test measures how
-/// much the memory of the process grows until the first rows of a large result are returned.
+/// Tests whether the driver streams rows or reads all of them into memory first. The test measures
+/// how much the memory of the process grows until the first rows of a large result are returned.
 fn streaming(report: &mut Report, connection: &Connection) {
     let payload = (MANY_ROWS * MANY_CHARS) as u64;
     let (Some(sql), Some(before)) = (test_queries::many(connection.dialect()), resident_bytes())

@@ -47,8 +47,8 @@ pub(super) fn made(dialect: Dialect, text: &str) -> String {
 }
 
 /// Returns an SQL expression that yields 1 if the server received `text` unchanged. `sent` is the
-/// SQL expression by which `text` is sent: a string literal, or the placeholder `?`. The expression
-/// compares the bytes and not the texts, because a collation may treat different texts as equal.
+/// SQL that carries the text: a string literal, or the placeholder `?`. The expression compares
+/// bytes rather than strings, because a collation may treat different strings as equal.
 pub(super) fn arrived(dialect: Dialect, text: &str, sent: &str) -> String {
     let is_equal = match dialect {
         Dialect::MySql => format!(

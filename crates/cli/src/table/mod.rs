@@ -21,7 +21,7 @@ const SEPARATOR: &str = " │ ";
 /// The smallest width to which a column is reduced so that the table fits into the line.
 const MIN_WIDTH: usize = 5;
 
-/// Collects rows as text, and writes them as an aligned table at each call of [`Table::write`].
+/// Collects rows as text, and writes them as an aligned table at each call to [`Table::write`].
 pub(crate) struct Table {
     columns: Vec<TableColumn>,
     /// The width in columns of the terminal, to which the lines of the table are truncated; `None`
@@ -38,7 +38,7 @@ pub(crate) struct Table {
 struct TableColumn {
     name: String,
     /// `true` if the values are aligned right, `false` if left. `None` until the values of the
-    /// first rows decide, because SQLite declares no type for some columns.
+    /// first rows determine it, because SQLite declares no type for some columns.
     right: Option<bool>,
     width: usize,
 }

@@ -1,8 +1,8 @@
 //! Chooses boundaries of parts among the quantiles of a key, so that the parts have nearly the same
 //! number of rows.
 //!
-//! All rows with the same key value are in the same part. If one value has more rows than the mean
-//! of the parts, a separate part is made for it, so that the sizes of the other parts stay nearly
+//! All rows with the same key value are in the same part. If one value has more rows than an
+//! average part, a separate part is made for it, so that the sizes of the other parts stay nearly
 //! equal.
 
 /// Returns the indexes in `weights` at which a part begins, in ascending order, without the index
@@ -87,7 +87,7 @@ fn share(left: &[u64], right: &[u64], n: usize) -> (usize, usize) {
     (n_left, n - n_left)
 }
 
-/// Appends the indexes that are nearest to the boundaries of `n` equal parts.
+/// Appends to `starts` the indexes that are nearest to the boundaries of `n` equal parts.
 fn quantiles(weights: &[u64], offset: usize, n: usize, total: u64, starts: &mut Vec<usize>) {
     let (mut before, mut at) = (0_u64, 0);
     for i in 0..n {

@@ -43,7 +43,7 @@ pub(crate) fn rows(
     }
 }
 
-/// Returns a value as text; the empty text for NULL and for types without a conversion.
+/// Returns a value as text; an empty string for NULL and for types without a conversion.
 pub(crate) fn text(value: Option<&Option<Value>>) -> String {
     match value {
         Some(Some(Value::Text(text) | Value::Decimal(text))) => text.clone(),

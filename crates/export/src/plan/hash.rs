@@ -50,7 +50,7 @@ pub(super) fn statement_hash(sql: &str, values: &[Value], schema: &str) -> Strin
 }
 
 /// Returns the hash of the names and types of columns. The size of a type is not hashed, because
-/// some drivers report another size after the execution than before it.
+/// some drivers report a different size after the execution of a statement than before it.
 #[must_use]
 pub(super) fn schema_hash(schema: &Schema) -> String {
     let mut fields = FieldHasher::new("schema");

@@ -1,5 +1,5 @@
-//! Reports if the database can use an index for the predicate of a part, according to the result of
-//! `explain`.
+//! Determines from the result of `explain` whether the database can use an index for the predicate
+//! of a part.
 
 use onecopy_rows::connect::Connection;
 use onecopy_rows::{Dialect, Value};
@@ -16,7 +16,8 @@ pub(crate) struct Explained<'a> {
     pub(crate) columns: &'a [&'a str],
 }
 
-/// Returns a sentence for people: can the database use an index for the predicate of this part?
+/// Returns a sentence for people that states whether the database can use an index for the
+/// predicate of this part.
 ///
 /// # Errors
 /// The error of the database.
@@ -118,8 +119,8 @@ fn contains_name(condition: &str, column: &str) -> bool {
     })
 }
 
-/// Returns the first index, in the lines of SQLite's `explain query plan`, of which a range of the
-/// key is read.
+/// Returns the first index of which SQLite reads only a range of the key. `details` are the lines
+/// of `explain query plan`. Returns `None` if SQLite reads no such range.
 fn sqlite(details: &[String], columns: &[&str]) -> Option<String> {
     details.iter().find_map(|detail| {
         let (head, ranges) = detail.strip_prefix("SEARCH ")?.split_once(" (")?;
@@ -138,9 +139,9 @@ fn sqlite(details: &[String], columns: &[&str]) -> Option<String> {
     })
 }
 
-/// Returns the index of which the plan of MariaDB or MySQL reads a range of the key. The plan is
-/// read as a table and not as JSON, because a driver declares the JSON column shorter than its
-/// values.
+/// Returns the index of which MariaDB or MySQL reads only a range of the key; `None` if there is
+/// none. The result of `explain` is read as a table and not as JSON, because a driver declares the
+/// JSON column shorter than its values.
 fn mariadb(connection: &Connection, part: &Explained<'_>) -> Result<Option<String>, Error> {
     let (schema, plan) = rows(connection, &format!("explain {}", part.sql), part.values)?;
     let names: Vec<String> = schema
@@ -164,7 +165,7 @@ fn mariadb(connection: &Connection, part: &Explained<'_>) -> Result<Option<Strin
     Ok(None)
 }
 
-/// Returns the names of the indexes that a plan reads by ranges. `names` are the names of the
+/// Returns the names of the indexes of which a plan reads only ranges. `names` are the names of the
 /// columns of `plan`, in lower case.
 fn ranges(names: &[String], plan: &[Row]) -> Vec<String> {
     let at = |name: &str| names.iter().position(|n| n == name);

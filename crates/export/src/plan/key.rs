@@ -73,8 +73,8 @@ impl<'a> TableOfKey<'a> {
         })
     }
 
-    /// Returns the columns with which `columns` identify a single row: those of the primary key or
-    /// of a unique index, otherwise the physical address.
+    /// Returns the columns that, together with `columns`, identify a single row: those of the
+    /// primary key or of a unique index, otherwise the physical address.
     fn further(&self, columns: &[KeyColumn]) -> Vec<KeyColumn> {
         let unique = self
             .table
@@ -86,8 +86,8 @@ impl<'a> TableOfKey<'a> {
         further
     }
 
-    /// Returns the best key of the table. In this order: the primary key, a unique index without
-    /// NULL, the physical address, any other index.
+    /// Returns the best key of the table. The order of preference is: the primary key, a unique
+    /// index without NULL, the physical address, any other index.
     ///
     /// # Errors
     /// [`Error::Usage`] if the table has none of them.
@@ -166,8 +166,9 @@ impl<'a> TableOfKey<'a> {
     }
 }
 
-/// Returns the key with these columns of the result. With `is_placeholder`, the predicate replaces
-/// a placeholder inside the statement, so it uses the names as the caller has written them.
+/// Returns the key with these columns of the result. If `is_placeholder` is `true`, the predicate
+/// replaces a placeholder inside the statement, so the predicate uses the names as the caller wrote
+/// them.
 ///
 /// # Errors
 /// [`Error::Usage`] if a name is not that of a column of the result.

@@ -48,8 +48,8 @@ pub(super) fn of_statement(shape: &QueryShape) -> Result<Vec<String>, Error> {
     Ok(notes)
 }
 
-/// Returns a sentence if the parts cannot be equal, because the key has too few values or one of
-/// them has too many rows.
+/// Returns a sentence if the parts cannot be equal in size, because the key has too few values or
+/// one of them has too many rows.
 pub(super) fn of_skew(columns: &[KeyColumn], found: &Quantiles, n: usize) -> Option<String> {
     let total = found.n_rows();
     if found.skew(n) <= BALANCED || total < n as u64 {

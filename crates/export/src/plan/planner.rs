@@ -112,7 +112,7 @@ struct Ranges {
 }
 
 impl Planner<'_> {
-    /// Returns a plan whose only part is the whole statement, which has no key.
+    /// Returns a plan without a key, whose only part is the whole statement.
     fn one_part(self, snapshot: Option<String>) -> Result<Plan, Error> {
         let (sql, values) = Template::whole(self.sql, &self.shape, self.values);
         let schema = self.schema_of(&sql, &values)?;
@@ -248,7 +248,8 @@ impl Planner<'_> {
         key::of_result(&self.options.key, schema, self.dialect, is_placeholder)
     }
 
-    /// Returns the columns of the result without reading rows, by a condition that is never true.
+    /// Returns the columns of the result. No rows are read, because the query gets a condition that
+    /// is never true.
     fn describe(&self, template: &Template) -> Result<Schema, Error> {
         let (sql, values) = template.with(&Condition::none());
         self.schema_of(&sql, &values)
@@ -439,7 +440,8 @@ impl Planner<'_> {
     }
 }
 
-/// Returns an error if two columns of a derived table have the same name, or one has none.
+/// Returns an error if two columns of a derived table have the same name, or if a column has no
+/// name.
 fn check_names(schema: &Schema, dialect: Dialect) -> Result<(), Error> {
     let mut seen = std::collections::HashSet::new();
     for column in schema.columns.iter() {
@@ -464,7 +466,7 @@ fn check_names(schema: &Schema, dialect: Dialect) -> Result<(), Error> {
     Ok(())
 }
 
-/// Returns a condition for people, with its values instead of the placeholders.
+/// Returns a condition as text for people, in which values replace the placeholders.
 fn for_people(condition: &Condition, dialect: Dialect) -> String {
     let values: Vec<String> = condition.values.iter().map(shown).collect();
     onecopy_rows::sql::named::fill_marks(&condition.sql, dialect, &values)

@@ -197,7 +197,7 @@ fn compare_rows(
     condition.sql.push(')');
 }
 
-/// Returns a SQL expression that compares two keys, whose columns are `before` and `now`. It is 1
+/// Returns an SQL expression that compares two keys, whose columns are `before` and `now`. It is 1
 /// if `before` is less, -1 if it is greater, otherwise 0.
 pub(crate) fn sign(before: &[String], now: &[String]) -> String {
     let less = less(before, now);

@@ -13,7 +13,8 @@ use crate::error::Error;
 /// their first bytes (`max_sort_length`), and a long boundary would make each part's statement
 /// large.
 const MOST_BYTES: usize = 256;
-/// The number of quantiles for each part, and the smallest number of quantiles in total.
+/// The number of quantiles that are computed for each part; also the smallest number of quantiles
+/// in total.
 const PER_PART: usize = 16;
 const LEAST: usize = 256;
 

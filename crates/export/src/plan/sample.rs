@@ -6,11 +6,13 @@ use super::predicate::Condition;
 /// A table with at most this number of rows is read completely, unless the caller chooses the size
 /// of the sample.
 const WHOLE_ROWS: u64 = 200_000;
-/// The smallest number of rows of a sample, and the number of rows for each part.
+/// The smallest number of rows of a sample. With many parts, the sample has [`ROWS_PER_PART`] rows
+/// for each part instead.
 const LEAST_ROWS: u64 = 20_000;
 const ROWS_PER_PART: u64 = 5_000;
-/// The smallest number of rows of a sample that consists of whole pages. It is larger, because the
-/// keys on one page are often neighbours and give little more information than one key.
+/// The smallest number of rows of a sample that consists of whole pages. It is larger than
+/// [`LEAST_ROWS`], because the keys on one page are often neighbours and give little more
+/// information than a single key.
 const LEAST_ROWS_OF_PAGES: u64 = 100_000;
 
 /// A sample of a table, as the SQL that selects its rows.

@@ -55,9 +55,9 @@ pub struct Plan {
     pub key_kind: String,
     /// The way in which the predicates of the parts were inserted into the statement.
     pub position: Position,
-    /// A sentence for people: can the database use an index for the predicates?
+    /// A sentence for people that states whether the database can use an index for the predicates.
     pub index: String,
-    /// A sentence for people: do all parts read the same state of the database?
+    /// A sentence for people that states whether all parts read the same state of the database.
     pub snapshot: String,
     /// Further sentences for people about properties of the parts.
     pub notes: Vec<String>,

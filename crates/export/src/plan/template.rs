@@ -17,7 +17,8 @@ pub enum Position {
     DerivedTable,
 }
 
-/// The texts of a query before and after an inserted predicate, with the parameter values of each.
+/// The SQL text of a query before and after an inserted predicate, with the parameter values of
+/// each of the two parts.
 #[derive(Clone, Debug)]
 pub(crate) struct Template {
     before: String,
@@ -27,8 +28,10 @@ pub(crate) struct Template {
 }
 
 impl Template {
-    /// Returns the template of the query `sql`, and the position of the predicate. With `as_table`,
-    /// the predicate is added to the condition of a query that reads one table.
+    /// Returns the template of the query `sql`, and the position of the predicate. If `as_table` is
+    /// `true` and the query reads only one table, the predicate is added to the condition of the
+    /// query. Otherwise, the query becomes a derived table. A placeholder for the predicate takes
+    /// precedence over both.
     pub(crate) fn new(
         sql: &str,
         shape: &QueryShape,
@@ -128,8 +131,8 @@ impl Template {
     }
 }
 
-/// Returns `table` with its positions adjusted to a query in which a text of `n_bytes` bytes has
-/// replaced the text before `FROM`, which begins at the byte `from`.
+/// Returns `table` with byte positions that are valid in a changed query: `n_bytes` bytes have
+/// replaced the text before `FROM`. `from` is the byte position of `FROM` in the original query.
 fn moved(table: &TableShape, from: usize, n_bytes: usize) -> TableShape {
     TableShape {
         from: n_bytes,

@@ -26,8 +26,8 @@ use crate::observer::Observer;
 /// The approximate size of a batch in bytes.
 const BATCH_BYTES: usize = 2 << 20;
 
-/// The capacity of the queue of batches that were read and not encoded yet. The reader then waits
-/// with one more batch.
+/// The capacity of the queue of batches that were read and are not encoded yet. When the queue is
+/// full, the reader has one more batch and waits.
 const WAITING_BATCHES: usize = 1;
 
 /// Writes all rows of a statement; returns their number, and the columns as Arrow fields.
@@ -188,7 +188,8 @@ fn check_names(schema: &Schema) -> Result<(), Error> {
 }
 
 /// Returns the requested types of the columns. Columns of times in seconds get a type in
-/// milliseconds, because Parquet has no times in seconds, and its readers would read integers.
+/// milliseconds, because Parquet has no times in seconds, and readers of the file would receive
+/// plain integers.
 fn parquet_types(schema: &Schema, requested: &[(String, DataType)]) -> Vec<(String, DataType)> {
     let mut types: Vec<_> = requested.to_vec();
     for (_, data_type) in &mut types {

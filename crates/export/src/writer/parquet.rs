@@ -20,8 +20,8 @@ use crate::format::{Compression, FileFormat};
 /// batches do.
 const ROW_GROUP_BATCHES: usize = 8;
 
-/// The number of rows from which a row group has no further batch: the default of the `parquet`
-/// crate and of pyarrow.
+/// A row group with at least this number of rows is complete. The number is the default of the
+/// `parquet` crate and of pyarrow.
 const ROW_GROUP_ROWS: usize = 1 << 20;
 
 /// The largest size in bytes of the dictionary of a column chunk. The dictionary is also limited to

@@ -76,9 +76,9 @@ pub enum Readiness {
     Writable,
 }
 
-/// Waits until `socket` is ready for the event `what`, or has failed; returns `true`. The next call
-/// that uses a failed socket reports the failure. Returns `false` if the event does not occur
-/// within the time `most`.
+/// Waits until `socket` is ready for the event `what`, or has failed, and then returns `true`. The
+/// next call that uses a failed socket reports the failure. Returns `false` if the event does not
+/// occur within the time `most`.
 ///
 /// # Errors
 /// The error of the system; `Interrupted` after a signal.
@@ -105,7 +105,7 @@ pub struct SendLimit<'a> {
 }
 
 impl<'a> SendLimit<'a> {
-    /// Limits the duration of each call that sends to `socket` to `most`; returns `None` if the
+    /// Sets `most` as the time limit of each call that sends to `socket`. Returns `None` if the
     /// socket does not support a limit.
     #[must_use]
     pub fn set(socket: BorrowedFd<'a>, most: Duration) -> Option<SendLimit<'a>> {

@@ -30,8 +30,10 @@ enum ReceiveMethod {
 }
 
 impl FileReceiver {
+    /// Creates a receiver with a new pipe.
+    ///
     /// # Errors
-    /// The error of the operating system if a pipe cannot be created.
+    /// The error of the operating system if the pipe cannot be created.
     pub fn new() -> io::Result<FileReceiver> {
         let (from, to) = pipe_with(PipeFlags::CLOEXEC)?;
         // If the capacity cannot be set, the default of 64 KiB is small, but sufficient.

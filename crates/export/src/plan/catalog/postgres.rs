@@ -19,8 +19,8 @@ select a.attname::text, a.attnotnull::int, t.typname::text
 from pg_catalog.pg_attribute a join pg_catalog.pg_type t on t.oid = a.atttypid
 where a.attrelid = to_regclass(?) and a.attnum > 0 and not a.attisdropped order by a.attnum";
 
-/// The indexes that can order all rows: valid B-trees of columns. Partial indexes and indexes of
-/// expressions are omitted.
+/// The query for the indexes that can order all rows of a table: valid B-tree indexes on columns.
+/// Partial indexes and indexes on expressions are omitted.
 const INDEXES: &str = "\
 select i.indexrelid::int8, i.indisprimary::int, i.indisunique::int, a.attname::text
 from pg_catalog.pg_index i

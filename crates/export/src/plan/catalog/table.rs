@@ -41,7 +41,7 @@ pub(crate) enum RowAddress {
         /// The number of pages of the table.
         n_pages: u64,
     },
-    /// SQLite's `rowid`, under one of its names that no column of the table has.
+    /// SQLite's `rowid`, by one of its names that is not the name of a column of the table.
     Rowid {
         /// The name: `rowid`, `_rowid_` or `oid`.
         name: &'static str,
@@ -66,15 +66,16 @@ pub(crate) enum Sampling {
     None,
     /// `tablesample system`, which reads only a part of the pages.
     Pages,
-    /// A condition on a hash of the row id, whose name in SQL is the value.
+    /// A condition on a hash of the row id. The value is the name of the row id in SQL.
     Rowid(&'static str),
     /// A condition on a random number for each row.
     Random,
 }
 
 impl Table {
-    /// Returns the column with this name. If no name is equal, returns the only column whose name
-    /// differs from `name` in nothing but the case of ASCII letters.
+    /// Returns the column with this name. If there is none, returns the column whose name differs
+    /// from `name` only in the case of ASCII letters; `None` if there is no such column, or more
+    /// than one.
     pub(crate) fn column(&self, name: &str) -> Option<&TableColumn> {
         let exact = self.columns.iter().find(|column| column.name == name);
         exact.or_else(|| {
