@@ -191,7 +191,7 @@ pub(crate) fn failed(config: &Config, query: &Query, error: &ChunkError) -> Resp
 }
 
 /// Returns the problem for an error of the database. The status is 503 if the same request may
-/// succeed later, which an error in the query never does; otherwise it is 500.
+/// succeed later, otherwise 500. An error in the query itself is always 500.
 fn of_database(error: &onecopy_rows::Error) -> Problem {
     let (status, title, detail) = match error.kind {
         ErrorKind::Cancelled => {

@@ -3,8 +3,8 @@
 //!
 //! The run starts when the first chunk is requested. A worker thread connects to the database,
 //! executes the query and fills the chunks, so a slow database does not block the thread that reads
-//! requests. The status of the response is sent only after the first chunk, so an error before that
-//! can still change it.
+//! requests. The status of the response is sent only after the first chunk, so an error that occurs
+//! earlier can still change the status.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -81,7 +81,7 @@ struct Control {
     /// The number of times that the stopped run was found to be still in progress.
     n_looks: u32,
     /// The mark that the run's slot is occupied by a driver that ignores the cancel; `None` until
-    /// this was found.
+    /// the driver was found to ignore it.
     held: Option<StuckSlot>,
 }
 

@@ -19,7 +19,8 @@ use crate::transport::Transport;
 /// these connections gets only a response with the status 503. Further connections are closed
 /// without a response.
 const N_REFUSED_AT_ONCE: usize = 64;
-/// The length of the pause of accepting after the process has run out of descriptors or memory.
+/// The time, in milliseconds, for which the server accepts no connections after the process has run
+/// out of descriptors or memory.
 const SYSTEM_PAUSE_MS: u64 = 250;
 /// The shortest time between two calls of [`crate::Config::on_trouble`].
 const TROUBLE_PAUSE_MS: u64 = 60_000;

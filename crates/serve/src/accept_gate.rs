@@ -1,4 +1,4 @@
-//! [`AcceptGate`]: the listener of a server, and the reasons for which it is paused.
+//! [`AcceptGate`]: the listener of a server, and the reasons why it is paused.
 
 use std::io;
 use std::sync::Mutex;
@@ -9,7 +9,7 @@ use onecopy_wire::lock::lock;
 use crate::poll_tokens::LISTENER;
 use crate::sys::{self, Epoll, Interest, Listener};
 
-/// The reasons for which the server currently accepts no connections, as bits. During a pause, new
+/// The reasons why the server currently accepts no connections, as bits. During a pause, new
 /// connections wait in the kernel's queue. Another process with the same listener may accept them.
 pub(crate) struct Pause;
 

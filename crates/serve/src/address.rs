@@ -16,8 +16,7 @@ pub enum Address {
     /// An IP address and a port. If the port is 0, the system chooses a free port.
     Ip(SocketAddr),
     /// The path of a unix socket. A path that starts with `@` is the name of an abstract socket,
-    /// which has no file. A server can use an abstract socket only by a descriptor that it has
-    /// inherited.
+    /// which has no file. A server can use an abstract socket only through an inherited descriptor.
     Unix(PathBuf),
 }
 

@@ -52,7 +52,7 @@ pub struct AwaitedBody {
     announced: Option<u64>,
 }
 
-/// The reason for which [`AwaitedBody::receive`] cannot receive a body.
+/// The reason why [`AwaitedBody::receive`] cannot receive a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BodyError {
@@ -214,8 +214,8 @@ impl AwaitedBody {
         self.request.wait()
     }
 
-    /// Returns the reason for which the body cannot be received; `None` if no error has occurred so
-    /// far. The call does not wait.
+    /// Returns the reason why the body cannot be received; `None` if no error has occurred so far.
+    /// The call does not wait.
     #[must_use]
     pub fn error(&self) -> Option<BodyError> {
         match *lock(&self.request.stage) {

@@ -111,12 +111,13 @@ impl fmt::Debug for FileBody {
     }
 }
 
-/// A part of a response body that combines bytes and ranges of files ([`crate::Body::Pieces`]).
+/// One part of a response body that consists of bytes and ranges of files
+/// ([`crate::Body::Pieces`]).
 #[derive(Debug)]
 pub enum BodyPart {
     /// Bytes that are copied to the output queue. They should be few.
     Bytes(Vec<u8>),
-    /// A part of a file.
+    /// A range of a file.
     File(FileBody),
 }
 

@@ -8,8 +8,8 @@ pub trait Clock: Send + Sync {
     /// call [`crate::Handle::wake`].
     fn now_ms(&self) -> u64;
 
-    /// Returns the microseconds since a fixed time, by which durations are measured. This fixed
-    /// time may differ from that of [`Clock::now_ms`]. The call may be slower than a call of
+    /// Returns the microseconds since a fixed time, for the measurement of durations. This fixed
+    /// time may differ from that of [`Clock::now_ms`]. The call may be slower than a call to
     /// `now_ms`. The default implementation has a resolution of one millisecond.
     fn now_us(&self) -> u64 {
         self.now_ms().saturating_mul(1000)

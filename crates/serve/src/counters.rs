@@ -8,8 +8,8 @@ use std::sync::atomic::Ordering::SeqCst;
 
 use crate::sys::SharedWords;
 
-/// Counters in shared memory. [`crate::Socket::lend`] passes them to the process that serves, by
-/// the file descriptor of the memory. Clones refer to the same counters.
+/// Counters in shared memory. [`crate::Socket::lend`] passes the file descriptor of the memory to
+/// the process that serves. Clones refer to the same counters.
 #[derive(Clone, Debug)]
 pub struct SharedCounters(Arc<SharedWords>);
 
@@ -35,7 +35,7 @@ impl SharedCounters {
         }
     }
 
-    /// Subtracts 1 from the counter with the index `index`. An earlier call of
+    /// Subtracts 1 from the counter with the index `index`. An earlier call to
     /// [`SharedCounters::increment`] must have incremented this counter.
     pub fn decrement(&self, index: usize) {
         if let Some(word) = self.0.words().get(index) {

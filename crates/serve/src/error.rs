@@ -1,4 +1,4 @@
-//! [`Error`]: the reasons for which a server cannot start or continue.
+//! [`Error`]: the reasons why a server cannot start or continue.
 
 use std::fmt;
 use std::io;

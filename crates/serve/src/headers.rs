@@ -31,7 +31,7 @@ impl Headers {
     /// Appends a field. Its bytes are copied once, into the buffer of the fields.
     ///
     /// # Errors
-    /// [`HeaderError`]. No field is appended then.
+    /// [`HeaderError`]. After an error, no field was appended.
     pub fn push(&mut self, name: &str, value: &[u8]) -> Result<(), HeaderError> {
         check_name(name)?;
         if is_reserved(name) {
@@ -180,7 +180,7 @@ impl fmt::Debug for FieldLine {
     }
 }
 
-/// The reason for which a response cannot have a header field.
+/// The reason why a response cannot have a header field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HeaderError {

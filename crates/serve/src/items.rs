@@ -26,7 +26,7 @@ impl Items for std::vec::IntoIter<SharedBytes> {
     }
 }
 
-/// A body without items that always fails, so that its response is aborted.
+/// A body that produces no item and always fails, so that its response is aborted.
 pub struct NoItems;
 
 impl Items for NoItems {

@@ -116,8 +116,8 @@ pub use static_files::Files;
 pub use sys::{SignalGuard, reopen_on_signal, stop_on_signals};
 pub use tls::{Tls, TlsProblem};
 
-/// Calls `run`, which contains code of the application. Returns `None` if the code panics. The
-/// caller must not use values that the code had borrowed after a panic, because they may be
+/// Calls `run`, which contains code of the application. Returns `None` if the code panics. After a
+/// panic, the caller must not use values that the code had borrowed, because they may be
 /// inconsistent.
 fn guard<T>(run: impl FnOnce() -> T) -> Option<T> {
     catch_unwind(AssertUnwindSafe(run)).ok()

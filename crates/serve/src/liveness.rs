@@ -1,4 +1,4 @@
-//! [`Watchdog`]: the settings by which a server detects that its handlers make no progress.
+//! [`Watchdog`]: the settings with which a server detects that its handlers make no progress.
 //! [`Liveness`]: the reports of the watchdog.
 
 use std::fmt;

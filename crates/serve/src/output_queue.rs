@@ -12,8 +12,8 @@ use crate::buffers::Buffers;
 use crate::sys::Stream;
 use crate::transport::{TlsStream, Transport};
 
-/// The number of parts of the queue that one system call passes to the kernel if the queue is
-/// short. For a longer queue, the number is `MAX_PARTS`, which needs a larger array on the stack.
+/// The largest number of queued parts that one system call passes to the kernel if the queue is
+/// short. For a longer queue, the limit is `MAX_PARTS`, which needs a larger array on the stack.
 const FEW_PARTS: usize = 8;
 const MAX_PARTS: usize = 256;
 /// The size in bytes of the longest file that is sent in the same packets as the bytes queued
@@ -39,7 +39,8 @@ pub(crate) struct OutQueue {
     n_pushed: u64,
 }
 
-/// A part of the queued bytes. The variants differ in the owner of the memory, or refer to a file.
+/// A part of the queue: bytes in memory, with a variant for each kind of owner, or a range of a
+/// file.
 enum QueuedPart {
     Framing(Range<usize>),
     Owned(Vec<u8>),
@@ -232,7 +233,7 @@ impl OutQueue {
     }
 
     /// Sends `part`, the first part of the queue. Returns the result of the send (the number of
-    /// bytes that the kernel has accepted) and the number of bytes that were passed to it.
+    /// bytes that the kernel has accepted) and the number of bytes that were passed to the kernel.
     fn send_part(&self, stream: &Stream, part: &QueuedPart) -> (io::Result<usize>, Option<usize>) {
         let bytes = &part.bytes(&self.framing)[self.n_of_first..];
         (stream.send_bytes(bytes), Some(bytes.len()))
@@ -240,7 +241,7 @@ impl OutQueue {
 
     /// Sends up to `N` parts at the start of the queue, but no file. Returns the result of the send
     /// (the number of bytes that the kernel has accepted) and the number of bytes that were passed
-    /// to it.
+    /// to the kernel.
     fn send_parts<const N: usize>(&self, stream: &Stream) -> (io::Result<usize>, Option<usize>) {
         let mut views = [IoSlice::new(&[]); N];
         let offered = self.views(&mut views, usize::MAX);

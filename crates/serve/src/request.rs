@@ -68,15 +68,15 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// Returns this request with `origin` as its connection, by which the handler may begin the
-    /// response before it returns.
+    /// Returns this request with `origin` as its connection, through which the handler may begin
+    /// the response before it returns.
     pub(crate) fn from(mut self, origin: Option<Origin<'a>>) -> Request<'a> {
         self.origin = origin;
         self
     }
 
-    /// Returns a writer by which the handler begins the response before it returns. Returns `None`
-    /// if [`crate::Handler::begins_early`] returns `false`, and for a request made by
+    /// Returns a writer with which the handler begins the response before it returns. Returns
+    /// `None` if [`crate::Handler::begins_early`] returns `false`, and for a request made by
     /// [`Request::new`].
     #[must_use]
     pub fn writer(&self) -> Option<ResponseWriter> {
@@ -157,9 +157,8 @@ impl<'a> Request<'a> {
             .is_some_and(|head| head.version() == Version::Http10)
     }
 
-    /// Returns the value of the first header field with the name `name`, whose letter case is
-    /// ignored. White space around the value is removed. Bytes that are not ASCII are Latin-1 by
-    /// convention.
+    /// Returns the value of the first header field with the name `name`, ignoring letter case.
+    /// White space around the value is removed. Bytes that are not ASCII are Latin-1 by convention.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&'a [u8]> {
         match self.head {
@@ -212,7 +211,7 @@ impl std::fmt::Debug for Request<'_> {
     }
 }
 
-/// The way in which the body of a request is received. The handler selects it when the head was
+/// The way in which the body of a request is received. The handler selects it after the head was
 /// received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodyPolicy {

@@ -339,9 +339,9 @@ impl From<Chunks> for Body {
     }
 }
 
-/// The function that is called once, when a row stream has ended. Usually the source of the stream
-/// was dropped before the call. Only if a [`Breaker`] has ended the stream, the source may still
-/// exist.
+/// The function that is called once, when a row stream has ended. The source of the stream was
+/// dropped before the call, unless a [`Breaker`] has ended the stream. In that case, the source may
+/// still exist.
 pub type OnEnd = Box<dyn FnOnce(StreamEnd) + Send>;
 
 /// The function that returns the response to send instead of a row stream whose first chunk could
@@ -410,8 +410,8 @@ impl Chunks {
         self
     }
 
-    /// Sets the ledger in which the server counts the bytes of this response that it copies, which
-    /// are only those of the head. The source counts the conversions and copies of the body.
+    /// Sets the ledger in which the server counts the copied bytes of this response. The server
+    /// copies only the bytes of the head. The source counts the conversions and copies of the body.
     #[must_use]
     pub fn ledger(mut self, ledger: &Ledger) -> Chunks {
         self.ledger = ledger.clone();

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use crate::body::SharedBytes;
 use crate::response::Response;
 
-/// A writer by which a handler begins its response before it returns, and sends the first blocks of
-/// the body immediately.
+/// A writer with which a handler begins its response before it returns, and sends the first blocks
+/// of the body immediately.
 ///
 /// When the handler returns, the body of the returned [`Response`] is the remaining part of the
 /// body. The status and the header fields of the returned [`Response`] are ignored.
@@ -20,7 +20,7 @@ pub struct ResponseWriter {
     start: Option<u64>,
 }
 
-/// The reason for which the response cannot begin or a block cannot be sent.
+/// The reason why the response cannot begin or a block cannot be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WriteError {
@@ -47,7 +47,7 @@ pub(crate) trait AnswerSink: Send + Sync {
 
 /// The connection of a request whose handler runs. A [`ResponseWriter`] is created from it.
 pub(crate) trait AnswerOrigin: Sync {
-    /// Returns the object by which the handler sends its response.
+    /// Returns the object to which the handler sends its response.
     fn sink(&self) -> Arc<dyn AnswerSink>;
 }
 

@@ -23,9 +23,9 @@ const QUICK_TICK: Duration = Duration::from_millis(25);
 /// load, dozens of handlers return per tick, so no handler has run for long, and fewer checks
 /// suffice.
 const BUSY_TICK: Duration = Duration::from_millis(4);
-/// The number of handler calls started or ended between two checks from which on the server is
-/// under load. A check takes tens of microseconds on a busy processor. With fewer checks, clients
-/// wait some milliseconds longer if a handler runs for long.
+/// The server is under load if at least this number of handler calls start or end between two
+/// checks. A check takes tens of microseconds on a busy processor. With fewer checks, clients wait
+/// some milliseconds longer if a handler runs for long.
 const BUSY_MOVES: u64 = 4;
 /// The number of ticks for which [`Scheduler::watch`] continues to check after the last handler has
 /// returned. For a request that arrives in this time, the thread of `watch` need not be woken,
@@ -217,7 +217,7 @@ impl<T> Scheduler<T> {
     }
 
     /// Runs `wait`, in which a handler waits for its client, and returns the result of `wait`.
-    /// During this time, the watchdog does not treat the handler as one that makes no progress.
+    /// During this time, the watchdog does not count the handler as making no progress.
     pub(crate) fn wait_for_client<R>(&self, wait: impl FnOnce() -> R) -> R {
         lock(&self.state).n_sending += 1;
         let waited = wait();

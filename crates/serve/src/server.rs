@@ -29,7 +29,7 @@ pub struct Server {
     signals: Arc<Signals>,
 }
 
-/// A handle by which any thread stops or wakes a server. Cloning it is cheap.
+/// A handle with which any thread can stop or wake a server. Cloning it is cheap.
 #[derive(Clone, Debug)]
 pub struct Handle(Arc<Signals>);
 

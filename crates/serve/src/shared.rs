@@ -42,7 +42,7 @@ pub(crate) struct Shared {
     pub(crate) trouble_from_ms: AtomicU64,
     pub(crate) timers: Mutex<PollTimers>,
     stopping: AtomicBool,
-    /// While the server stops, the time in milliseconds of the server's clock from which on
+    /// While the server stops, the time (in milliseconds of the server's clock) after which
     /// connections without a request are closed.
     idle_until_ms: AtomicU64,
     cutting: AtomicBool,
@@ -53,8 +53,8 @@ pub(crate) struct Shared {
     pub(crate) ending_changed: Condvar,
 }
 
-/// The state of the end of the server. The thread that has called [`crate::Server::run`] waits for
-/// changes of it.
+/// The state of the shutdown of the server. The thread that has called [`crate::Server::run`] waits
+/// for changes to it.
 #[derive(Default)]
 pub(crate) struct Ending {
     pub(crate) n_threads: usize,
@@ -133,8 +133,8 @@ impl Shared {
         self.stopping.load(SeqCst)
     }
 
-    /// Returns the time from which on connections without a request are closed. Returns `None`
-    /// unless the server stops or its handlers cannot run.
+    /// Returns the time after which connections without a request are closed. Returns `None` unless
+    /// the server stops or its handlers cannot run.
     pub(crate) fn idle_until_ms(&self) -> Option<u64> {
         if self.is_stopping() {
             return Some(self.idle_until_ms.load(SeqCst));
@@ -142,8 +142,8 @@ impl Shared {
         self.closes_idle.load(SeqCst).then_some(0)
     }
 
-    /// If `yes` is `true`, closes connections without a request from now on. If `yes` is `false`,
-    /// ends this.
+    /// If `yes` is `true`, connections without a request are closed from now on. If `yes` is
+    /// `false`, they are kept open again.
     pub(crate) fn close_idle(&self, yes: bool) {
         if self.closes_idle.swap(yes, SeqCst) || !yes {
             return;

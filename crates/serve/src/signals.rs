@@ -1,4 +1,4 @@
-//! [`Signals`]: the event descriptors by which other threads stop or wake a server. [`Stopped`]:
+//! [`Signals`]: the event descriptors with which other threads stop or wake a server. [`Stopped`]:
 //! the result of [`crate::Server::run`].
 
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -17,7 +17,7 @@ pub struct Stopped {
     pub n_left: usize,
 }
 
-/// The event descriptors by which other threads stop or wake the server. The server watches them
+/// The event descriptors with which other threads stop or wake the server. The server watches them
 /// with epoll.
 #[derive(Debug)]
 pub(crate) struct Signals {

@@ -95,11 +95,11 @@ impl Socket {
 
     /// Passes the socket and `counters` to the child process that `command` starts. The child gets
     /// them by [`Socket::inherited`]. From its first instruction on, the child ignores SIGINT,
-    /// SIGTERM and SIGHUP. A call of [`Socket::stop`] in this process stops the server in the
+    /// SIGTERM and SIGHUP. A call to [`Socket::stop`] in this process stops the server in the
     /// child.
     ///
     /// The caller must keep the socket and `counters` as long as `command` may be spawned. After a
-    /// call of [`Socket::stop`], spawning fails.
+    /// call to [`Socket::stop`], spawning fails.
     pub fn lend(&self, command: &mut Command, counters: &SharedCounters) {
         let listener = self.listener.as_ref().map_or(-1, AsRawFd::as_raw_fd);
         let counters = counters.as_fd().as_raw_fd();

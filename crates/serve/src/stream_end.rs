@@ -1,5 +1,5 @@
-//! [`StreamEnd`]: the outcome of a row stream. [`Breaker`]: an object by which any thread ends a
-//! row stream with an error.
+//! [`StreamEnd`]: the outcome of a row stream. [`Breaker`]: an object with which any thread can end
+//! a row stream with an error.
 
 use std::fmt;
 use std::sync::{Arc, Mutex};

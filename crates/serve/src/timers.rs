@@ -16,9 +16,10 @@ pub(crate) fn millis(limit: Duration) -> u64 {
 /// A priority queue of pairs of a deadline (in milliseconds) and a token.
 ///
 /// A connection stores its current deadline in an atomic. Setting a later deadline costs only one
-/// store: its entry in this queue is then too early, and when it is due, it is added again with the
-/// current deadline. Only an earlier deadline needs a new entry. Therefore a busy keep-alive
-/// connection changes the queue about once per [`crate::Limits::idle`], and not once per request.
+/// store. The connection's entry in this queue is then due too early; when it is due, the entry is
+/// added again with the current deadline. Only an earlier deadline needs a new entry. Therefore a
+/// busy keep-alive connection changes the queue about once per [`crate::Limits::idle`], and not
+/// once per request.
 #[derive(Default)]
 pub(crate) struct Timers {
     heap: BinaryHeap<Reverse<(u64, u64)>>,

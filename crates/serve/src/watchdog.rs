@@ -5,8 +5,8 @@
 //! case, as many handlers are running as are permitted, and none of them returns, sends a part of
 //! its body, or waits for its client.
 //!
-//! After a second without progress (or half the timeout, if this is shorter), the server stops
-//! accepting connections for the time being, so that another process with the same listener accepts
+//! After a second without progress (or half the timeout, if this is shorter), the server
+//! temporarily stops accepting connections, so that another process with the same listener accepts
 //! them. After half the timeout without a heartbeat, the server closes connections that have no
 //! request in progress. After the timeout, the watchdog reports once that the handlers are stuck.
 

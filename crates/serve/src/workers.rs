@@ -236,8 +236,8 @@ fn fill(mut source: Box<dyn ChunkSource>, mut chunk: Chunk) -> Fill {
 }
 
 /// Drops a source. It is called on a worker thread, because dropping a source may close a
-/// statement, which may wait for the database. Returns `None`, by which the caller replaces the
-/// source.
+/// statement, which may wait for the database. Returns `None`, which the caller stores instead of
+/// the source.
 fn drop_source(source: Box<dyn ChunkSource>) -> Option<Box<dyn ChunkSource>> {
     guard(|| drop(source));
     None

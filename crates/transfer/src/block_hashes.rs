@@ -22,8 +22,8 @@ pub fn block_hash(block: &[u8], index: u64, block_log2: u8) -> Node {
     hasher.finalize_non_root()
 }
 
-/// The hash tree of the blocks that were added so far. Only those nodes are stored that together
-/// cover all blocks. Their number is the number of bits that are set in the number of blocks.
+/// The hash tree of the blocks that were added so far. Only the nodes that together cover all
+/// blocks are stored. The number of these nodes is the number of one bits in the number of blocks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tree {
     stack: Vec<Node>,

@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::identity::{CertificateIdentity, Fingerprint, client_config};
 use crate::message::{HEADER_BYTES, Header, MAX_BODY_BYTES, Message};
 
-/// The number of queued bytes at which the queue is sent.
+/// The queue is sent when it has at least this number of bytes.
 const OUT_BYTES: usize = 128 * 1024;
 /// The time for which [`Channel::close_with`] waits for the peer to read the last message.
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(2);
@@ -252,7 +252,7 @@ impl Channel {
         Ok(Incoming::Message(message?))
     }
 
-    /// Waits for a message of the receiver; returns an error if it is a refusal of the transfer.
+    /// Waits for a message from the receiver; returns an error if the message refuses the transfer.
     pub(crate) fn recv_reply(&mut self) -> Result<Message, Error> {
         match self.recv()? {
             Incoming::Message(Message::Refused(reason, words)) => {
@@ -270,7 +270,7 @@ impl Channel {
     }
 
     /// If `error` is [`Error::Broken`], reads the refusal that the receiver may have sent before it
-    /// closed the connection, and returns that. Otherwise returns `error`.
+    /// closed the connection, and returns this refusal. Otherwise returns `error`.
     pub(crate) fn reason_of(&mut self, error: Error) -> Error {
         if !matches!(error, Error::Broken(_)) {
             return error;

@@ -1,5 +1,5 @@
-//! [`Code`]: the one-time code by which a receiver recognizes the sender. It has eight letters.
-//! With TLS, a dot and the fingerprint of the receiver's certificate follow.
+//! [`Code`]: the one-time code with which a receiver recognizes the sender. The code has eight
+//! letters. With TLS, they are followed by a dot and the fingerprint of the receiver's certificate.
 
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,7 +11,7 @@ use crate::identity::{FINGERPRINT_BYTES, Fingerprint};
 
 /// The digits and letters of Crockford's base 32, which excludes letters that look like others.
 const LETTERS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
-/// After this number of wrong codes, a receiver accepts no code any more.
+/// The number of wrong codes after which a receiver accepts no further code.
 const MAX_WRONG_CODES: u32 = 3;
 /// The number of letters of the secret. Each letter has 5 bits, so the secret has 40 bits. An
 /// attacker can try only [`MAX_WRONG_CODES`] secrets.

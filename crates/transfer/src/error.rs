@@ -1,5 +1,4 @@
-//! [`Error`]: the errors of this crate. [`Reason`]: the reasons for which a receiver refuses a
-//! transfer.
+//! [`Error`]: the errors of this crate. [`Reason`]: the reasons why a receiver refuses a transfer.
 
 use std::fmt;
 use std::io;

@@ -31,7 +31,7 @@ pub struct FileIdentity {
 }
 
 impl FileIdentity {
-    /// Returns the identity of the file that the sender has announced by `head`.
+    /// Returns the identity of the file that the sender has announced with `head`.
     #[must_use]
     pub fn new(head: &FileHead, path: &str, hashed: bool, block_log2: u8) -> FileIdentity {
         let mut bytes = [0; SYNCED_AT as usize];

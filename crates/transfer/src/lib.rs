@@ -11,7 +11,7 @@
 //! | [`journal`] | the record of the received blocks of an incomplete file |
 //! | [`code`] | the one-time code that a sender presents |
 //! | [`channel`] | a connection with or without TLS |
-//! | [`handshakes`] | handshakes of several senders at once |
+//! | [`handshakes`] | handshakes of several senders at the same time |
 //! | [`identity`] | temporary certificates, and their fingerprints |
 //! | [`folder`] | the receiver's folder |
 //! | [`source_files`] | the files and folders that the sender reads |

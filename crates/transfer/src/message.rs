@@ -116,8 +116,8 @@ pub enum Message {
     Refused(Reason, String),
 }
 
-/// The value of `n_blocks` in [`Message::Start`] by which the receiver reports that it already has
-/// the whole file.
+/// The value of `n_blocks` in [`Message::Start`] with which the receiver reports that it already
+/// has the whole file.
 pub const SKIP: u64 = u64::MAX;
 
 /// The reason why received bytes are not a valid message.

@@ -49,7 +49,7 @@ pub struct Summary {
     /// The total size of all files in bytes.
     pub n_bytes: u64,
     /// The number of bytes that this transfer moved. An earlier, interrupted transfer may have
-    /// moved others.
+    /// moved other bytes of the files.
     pub n_moved: u64,
     /// The number of transferred bytes that were copied through a buffer of this process.
     pub n_copied: u64,

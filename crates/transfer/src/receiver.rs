@@ -66,11 +66,11 @@ impl Receiver {
     }
 
     /// Reads the first message of a sender and checks its code, within the time limit of
-    /// [`Channel::receiving`]. Before the code was verified, no file is read or written.
+    /// [`Channel::receiving`]. No file is read or written before the code is verified.
     ///
     /// # Errors
     /// [`Error`]; the sender receives the reason unless the connection failed.
-    /// [`Error::TooManyCodes`] from the last allowed wrong code on.
+    /// [`Error::TooManyCodes`] for the last permitted wrong code, and for every code after it.
     pub fn greet(&self, mut channel: Channel) -> Result<Greeted, Error> {
         let mut order = SenderState::new(self.options.limits);
         match self.hear_greeting(&mut channel, &mut order) {

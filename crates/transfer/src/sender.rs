@@ -41,10 +41,10 @@ const IN_TURN: usize = 2;
 
 /// Sends files and folders to a receiver over one connection.
 ///
-/// A file of more than one block is sent by sendfile(2), without a copy in this process. If it is
-/// hashed, it is also read. In the following cases the bytes are copied once, through a buffer: for
-/// a file of at most one block, for a connection with TLS, and for a hashed file over loopback
-/// unless `by_sendfile` is set.
+/// A file of more than one block is sent by sendfile(2), without a copy in this process. If the
+/// file is hashed, this process also reads it. In the following cases the bytes are copied once,
+/// through a buffer: for a file of at most one block, for a connection with TLS, and for a hashed
+/// file over loopback unless `by_sendfile` is set.
 ///
 /// # Errors
 /// [`Error`]. If a local file caused the error, the receiver gets the message. After

@@ -128,7 +128,7 @@ pub(crate) struct OpenedFile {
 }
 
 impl OpenedFile {
-    /// Opens a regular file. If another process has replaced the file by a pipe, the call returns
+    /// Opens a regular file. If another process has replaced the file with a pipe, the call returns
     /// an error and does not wait for a writer of the pipe.
     pub(crate) fn open(path: &Path, follows: bool) -> Result<OpenedFile, Error> {
         let mut flags = OFlags::NONBLOCK;

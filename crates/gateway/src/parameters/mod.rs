@@ -149,8 +149,8 @@ pub struct Parameter {
     pub max_length: Option<usize>,
     /// The permitted values of the parameter; if the list is empty, all values are permitted.
     pub values: Vec<Bound>,
-    /// `true` if an empty text in a request is a value. If `false`, an empty text is treated as if
-    /// the parameter were missing, because an HTML form also sends its empty fields.
+    /// `true` if an empty string in a request is a valid value. If `false`, an empty string is
+    /// treated as a missing parameter, because an HTML form also sends its empty fields.
     pub allow_empty: bool,
 }
 
@@ -186,8 +186,8 @@ impl Parameter {
     /// the limits of the parameter.
     ///
     /// # Errors
-    /// The problem, as the end of a sentence that starts with the parameter's name. It does not
-    /// contain the text.
+    /// The message describes the problem, as the end of a sentence that starts with the parameter's
+    /// name. The message does not contain `text`.
     pub fn value_of(&self, text: &str) -> Result<Value, String> {
         let value = self
             .parameter_type

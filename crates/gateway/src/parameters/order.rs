@@ -43,8 +43,8 @@ fn compare_decimals(a: &str, b: &str) -> Ordering {
     }
 }
 
-/// Returns a number for a date of the proleptic Gregorian calendar that increases by 1 each day.
-/// Day 0 is arbitrary, because the number is only compared.
+/// Returns the number of a day in the proleptic Gregorian calendar. The next day has the next
+/// number. Day 0 is arbitrary, because numbers are only compared with each other.
 fn day_number(d: &Date) -> i64 {
     // Months are counted from March, so that the leap day is the last day of its year.
     let (year, month) = match d.month {
@@ -62,7 +62,8 @@ fn nanoseconds(t: &Time) -> i64 {
     seconds * 1_000_000_000 + i64::from(t.nanosecond)
 }
 
-/// Returns the instant of a timestamp as a number. A timestamp without an offset is treated as UTC.
+/// Returns the instant of a timestamp in nanoseconds since an arbitrary time. A timestamp without
+/// an offset is treated as UTC.
 fn instant(t: &Timestamp) -> i128 {
     let minutes =
         i128::from(day_number(&t.date)) * 1440 - i128::from(t.offset_minutes.unwrap_or(0));

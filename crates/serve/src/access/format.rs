@@ -116,7 +116,7 @@ fn protocol(access: &Access<'_>) -> &'static str {
     }
 }
 
-/// Appends `bytes`, escaped like Apache since version 2.0.46 does: `"` and `\` get a backslash
+/// Appends `bytes`, escaped as Apache has done since version 2.0.46: `"` and `\` get a backslash
 /// before them, and bytes that are not printable ASCII become `\n`, `\t` or `\xhh`.
 fn put_escaped(out: &mut Vec<u8>, bytes: &[u8]) {
     let mut rest = bytes;

@@ -22,8 +22,8 @@ use crate::sys;
 /// The time for which lines are collected before the writer thread writes them. Therefore one
 /// system call writes many lines, and most requests need not wake the writer thread.
 const TICK: Duration = Duration::from_millis(50);
-/// If the buffer contains at least this number of bytes, the writer thread writes the buffer at
-/// once, before the end of [`TICK`].
+/// If the buffer contains at least this number of bytes, the writer thread writes the buffer
+/// immediately, without waiting for the end of [`TICK`].
 const HALF_BYTES: usize = 512 * 1024;
 /// The size in bytes at which the buffer is full. While the buffer is full, new lines are dropped.
 const MOST_BYTES: usize = 1024 * 1024;
@@ -44,7 +44,7 @@ pub enum LogTarget {
 }
 
 /// The function that is called with a message when the log file cannot be opened or written. After
-/// a call, it is not called again until the file can be opened and written again.
+/// one such call, it is not called again until the file has been opened and written successfully.
 pub type ReportProblem = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// An access log. Clones share the same file.
@@ -204,7 +204,7 @@ impl LogState {
         }
     }
 
-    /// Writes the lines in `gathered` to the file. They are first moved to `batch`.
+    /// Writes the lines in `gathered` to the file. The lines are first moved to `batch`.
     fn write(&self, batch: &mut Vec<u8>, gathered: &mut Gathered) {
         mem::swap(batch, &mut gathered.lines);
         let n_dropped = mem::take(&mut gathered.n_dropped);

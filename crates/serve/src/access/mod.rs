@@ -43,8 +43,8 @@ pub struct Access<'a> {
     pub user_agent: &'a [u8],
     /// The status of the response; 0 if the connection ended before a status was sent.
     pub status: u16,
-    /// The number of bytes of the response that were passed to the kernel. It includes the head and
-    /// the framing of chunks.
+    /// The number of bytes of the response that were passed to the kernel. The number includes the
+    /// head and the framing of chunks.
     pub n_bytes: u64,
     /// The number of bytes of the response that were passed to the kernel after its head.
     pub n_body_bytes: u64,

@@ -63,8 +63,8 @@ fn put_rfc3339_second(out: &mut Vec<u8>, seconds: u64) {
     );
 }
 
-/// A cache of the text for the second in which the last log line was written. A text is formatted
-/// again only if the next line belongs to another second.
+/// A cache of the text for the second in which the last log line was written. The text is formatted
+/// again only if the next line belongs to a different second.
 #[derive(Default)]
 pub(super) struct SecondText {
     /// The number of the cached second (since 1970) plus one, and its text. The number is 0 if no

@@ -129,8 +129,8 @@ impl Drive<'_> {
         }
     }
 
-    /// Returns `true` if all bytes that the body still lacks can be read from the socket directly
-    /// into the memory of the body.
+    /// Returns `true` if all missing bytes of the body can be read from the socket directly into
+    /// the memory of the body.
     pub(super) fn reads_into_body(&self) -> bool {
         match &self.state.phase {
             Phase::Body(reader) => {

@@ -14,8 +14,8 @@ use crate::output_queue::{Flushed, OutQueue};
 use crate::response::Response;
 use crate::transport::Transport;
 
-/// The number of queued bytes on a connection from which on a handler must wait before it queues
-/// more.
+/// If more than this number of bytes is queued on a connection, the handler must wait before it
+/// queues more.
 pub(super) const MOST_WAITING_BYTES: usize = 256 * 1024;
 
 /// The output queue and the socket of a connection, lent to the running handler of its request. If
@@ -54,13 +54,12 @@ pub(super) struct BegunAnswer {
     pub(super) left: Option<u64>,
     /// `true` if the response has no body, because of the request method or the status.
     pub(super) no_body: bool,
-    /// The reason for which the connection accepts no more bytes; `None` as long as it accepts
-    /// bytes.
+    /// The reason why the connection accepts no more bytes; `None` as long as it accepts bytes.
     pub(super) gone: Option<CutReason>,
 }
 
-/// The parts of a [`BorrowedOutput`] that are still needed after its handler has returned and the
-/// connection has its queue and its socket again.
+/// The parts of a [`BorrowedOutput`] that are still needed after its handler has returned, when the
+/// queue and the socket are back in the connection.
 #[derive(Default)]
 pub(super) struct ReturnedOutput {
     /// The properties of the request, and the response that the handler has begun. `None` if the

@@ -23,7 +23,7 @@ use crate::transport::Transport;
 use crate::workers::{FillHost, Workers};
 
 /// The largest number of steps that a thread performs on one connection before it serves other
-/// connections. The limit prevents that one busy client occupies the thread.
+/// connections. The limit prevents one busy client from occupying the thread.
 const MAX_STEPS: u32 = 256;
 
 /// The result of a step, which determines how the step loop continues.
@@ -426,8 +426,8 @@ impl Drive<'_> {
     }
 
     /// Aborts the connection by a reset, which discards the bytes that the kernel has not sent yet.
-    /// By the reset, the client detects that its response is truncated, whatever the framing of the
-    /// body is.
+    /// Because of the reset, the client detects that its response is truncated, whatever the
+    /// framing of the body is.
     pub(super) fn end(&mut self, why: CutReason) {
         let n_sent = self.state.out.n_sent();
         let in_body = matches!(self.state.phase, Phase::Stream(_) | Phase::Items(_));

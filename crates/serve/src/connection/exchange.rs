@@ -1,5 +1,5 @@
 //! [`Exchange`]: the properties of a request that are needed to send and log its response.
-//! [`CutReason`]: the reason for which a connection ended early.
+//! [`CutReason`]: the reason why a connection ended early.
 
 use super::logged_request::LoggedRequest;
 use crate::access::Outcome;
@@ -38,7 +38,7 @@ impl AnswerTerms {
     }
 }
 
-/// The reason for which a connection ended before the end of a response.
+/// The reason why a connection ended before the end of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CutReason {
     Client,

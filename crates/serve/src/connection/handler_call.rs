@@ -18,7 +18,7 @@ use crate::awaited::{AwaitedBody, BodyError, BodyRequest, ExpectPermit};
 use crate::response::Response;
 
 impl Drive<'_> {
-    /// Prepares the call of the handler for a request with the head `head`. The server has not
+    /// Prepares the call to the handler for a request with the head `head`. The server has not
     /// requested the body from the client yet.
     pub(super) fn begin_call(
         &mut self,

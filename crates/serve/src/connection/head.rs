@@ -8,8 +8,8 @@ use crate::date::HttpDate;
 use crate::headers::Headers;
 use crate::output_queue::OutQueue;
 
-/// The size in bytes of the largest body that is copied into the buffer of the response head. For a
-/// body of this size, the copy costs less than a second buffer for the kernel.
+/// The size in bytes of the largest body that is copied into the buffer of the response head.
+/// Copying a body of this size costs less than passing a second buffer to the kernel.
 pub(super) const FEW_BYTES: usize = 1024;
 
 /// The way in which the client determines the end of a response body.

@@ -149,7 +149,7 @@ impl Drive<'_> {
         }
     }
 
-    /// Stores the bytes of `data` that were not processed in the input buffer of the connection.
+    /// Moves the unprocessed bytes of `data` to the input buffer of the connection.
     pub(super) fn keep(&mut self, mut data: Vec<u8>, used: &UsedInput) -> NextStep {
         data.drain(..used.n);
         if data.is_empty() && data.capacity() > KEPT_INPUT_BYTES {

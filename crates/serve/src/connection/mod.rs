@@ -107,7 +107,7 @@ pub(crate) struct Connection {
     /// `true` if the connection ended before the handler's thread got the requested ownership.
     is_refused: AtomicBool,
     /// The state that only the owner of the connection accesses. The owner is the only thread that
-    /// locks it, so the lock is always free.
+    /// locks it, so locking never waits.
     state: Mutex<ConnectionState>,
 }
 

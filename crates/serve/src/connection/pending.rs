@@ -13,14 +13,14 @@ use crate::awaited::{AwaitedBody, BodyRequest, ExpectPermit};
 pub(super) struct PendingHandler {
     pub(super) exchange: Exchange,
     pub(super) awaiting: Arc<BodyRequest>,
-    /// The arguments for the call of the handler; `None` after the handler was called.
+    /// The arguments for the call to the handler; `None` after the handler was called.
     pub(super) call: Option<Box<HandlerCall>>,
     /// The coding of the body, which determines the end of the body. `None` after the server has
     /// requested the body from the client.
     pub(super) unasked: Option<BodyCoding>,
 }
 
-/// The arguments for a call of the handler. During the call, the thread does not own the
+/// The arguments for a call to the handler. During the call, the thread does not own the
 /// connection, so that another thread can process its events.
 pub(super) struct HandlerCall {
     pub(super) head: Vec<u8>,

@@ -210,9 +210,9 @@ impl Drive<'_> {
         }
     }
 
-    /// Reports a response. `gone` is the reason for which the connection ended before the response
-    /// was complete. `gone` is `None` if the response was sent completely, or if its outcome is
-    /// already set.
+    /// Reports a response. `gone` is the reason why the connection ended before the response was
+    /// complete. `gone` is `None` if the response was sent completely, or if its outcome is already
+    /// set.
     pub(super) fn finish(&mut self, mut answer: Answer, n_sent: u64, gone: Option<CutReason>) {
         if let Some(gone) = gone {
             answer.cut(gone);

@@ -11,8 +11,8 @@ use crate::body::FileBody;
 use crate::response::{Body, Response};
 use crate::sys::{self, Folder, OpenPurpose};
 
-/// The number of seconds within which two changes of a file may leave the same time in its
-/// metadata. Some file systems store times with a resolution of only two seconds.
+/// The number of seconds within which two changes to a file may result in the same modification
+/// time. Some file systems store times with a resolution of only two seconds.
 const UNSETTLED_S: u64 = 2;
 
 /// The content codings of precompressed files, each with the suffix of its file names. They are in
@@ -38,10 +38,10 @@ impl FoundFile {
         }
     }
 
-    /// Replaces the file by a precompressed variant (such as `name.br`) if one exists in a content
-    /// coding that the client accepts. If several exist, the client's preferred coding determines
-    /// the variant. If the client prefers `identity`, no variant is sent. A variant that is older
-    /// than the file is ignored, because it was made from earlier contents.
+    /// Replaces the file with a precompressed variant (such as `name.br`) if one exists in a
+    /// content coding that the client accepts. If several exist, the client's preferred coding
+    /// determines the variant. If the client prefers `identity`, no variant is sent. A variant that
+    /// is older than the file is ignored, because it was made from earlier contents.
     pub(super) fn take_variant(&mut self, folder: &Folder, path: &[u8], codings: &[&[u8]]) {
         let quality = |coding: &str| coding_quality(codings.iter().copied(), coding);
         // Without a weight of its own, `identity` is acceptable, but not preferred (RFC 9110, section

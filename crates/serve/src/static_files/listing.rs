@@ -13,7 +13,7 @@ use super::served::{FileRequest, ServedFolder};
 use crate::response::Response;
 use crate::sys::{OpenPurpose, names_in};
 
-/// The largest number of names on a page. If the folder has more names, the page says that it is
+/// The largest number of names on a page. If the folder has more names, the page states that it is
 /// incomplete.
 const MOST_NAMES: usize = 10_000;
 

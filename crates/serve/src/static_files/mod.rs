@@ -41,7 +41,7 @@ pub use served::{FileRequest, FilesOptions};
 #[derive(Clone)]
 pub struct Files(Arc<ServedFolder>);
 
-/// The reason for which a folder cannot be served.
+/// The reason why a folder cannot be served.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum FilesError {

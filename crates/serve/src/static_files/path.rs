@@ -20,7 +20,7 @@ const PATH: &AsciiSet = &CONTROLS
     .add(b'{')
     .add(b'}');
 
-/// The reason for which the path of a request cannot denote a file.
+/// The reason why the path of a request cannot denote a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathError {
     /// The path has a `%` without two hexadecimal digits, or contains NUL.

@@ -13,7 +13,7 @@ use super::check;
 /// of the stop counter and of the shared metrics.
 const N_LENT: usize = 3;
 
-/// The environment variable by which the parent passes the numbers of the descriptors, followed by
+/// The environment variable in which the parent passes the numbers of the descriptors, followed by
 /// its own process id.
 const VARIABLE: &str = "ONECOPY_LENT_DESCRIPTORS";
 

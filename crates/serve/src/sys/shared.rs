@@ -1,6 +1,6 @@
 //! [`SharedWords`]: counters in memory that several processes share through a file descriptor.
-//! [`try_lock`] and [`is_locked`] are locks by which a process detects that another process has
-//! ended.
+//! [`try_lock`] and [`is_locked`] are functions for locks with which a process detects that another
+//! process has ended.
 
 use std::fs::{File, OpenOptions};
 use std::io;

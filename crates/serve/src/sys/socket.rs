@@ -141,8 +141,8 @@ pub(crate) fn read_file(file: BorrowedFd<'_>, offset: u64, buffer: &mut [u8]) ->
     again(|| unsafe { libc::pread(file.as_raw_fd(), to.cast(), n, at) })
 }
 
-/// Repeats the system call `call` until no signal interrupts it. Returns the result of the call, a
-/// number of bytes, or its error.
+/// Repeats the system call `call` as long as signals interrupt it. Returns the number of bytes that
+/// the call reports, or its error.
 fn again(mut call: impl FnMut() -> libc::ssize_t) -> io::Result<usize> {
     loop {
         if let Ok(n) = usize::try_from(call()) {

@@ -10,8 +10,8 @@ use rustls::ServerConnection;
 
 use crate::sys::{self, Stream};
 
-/// The largest number of bytes that are encrypted at once: four TLS records of the largest size.
-/// The kernel must have accepted the records of these bytes before more bytes are encrypted.
+/// The largest number of bytes that one call encrypts: four TLS records of the largest size. The
+/// kernel must have accepted the records of these bytes before more bytes are encrypted.
 const BATCH_BYTES: usize = 64 * 1024;
 
 /// The response to a client that sends plain HTTP to a TLS port.
@@ -210,7 +210,7 @@ impl TlsStream {
         std::mem::take(&mut self.n_encrypted)
     }
 
-    /// The largest number of bytes that one call of [`TlsStream::encrypt`] may get.
+    /// The largest number of bytes that one call to [`TlsStream::encrypt`] accepts.
     pub(crate) const MOST_BYTES: usize = BATCH_BYTES;
 
     /// Encrypts `parts` into new records. Copies: the bytes are copied once, into the records, and

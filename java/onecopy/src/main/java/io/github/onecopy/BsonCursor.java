@@ -22,7 +22,7 @@ abstract class BsonCursor {
     private final Decoder decoder = new Decoder();
     private final Malformed malformed;
 
-    /** The outermost document, little-endian. */
+    /** A view of the outermost document; its byte order is little-endian. */
     ByteBuffer bytes;
 
     /**

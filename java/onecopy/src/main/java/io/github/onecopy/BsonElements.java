@@ -73,10 +73,10 @@ abstract class BsonElements {
     }
 
     /**
-     * Returns the number of bytes written of the open outermost document, or of the last one if no
-     * document is open. An element is written completely or not at all. So after an exception,
-     * these bytes end with the last complete element, or with the start of a document that has no
-     * complete element yet.
+     * Returns the number of bytes of the open outermost document that were written so far. If no
+     * document is open, returns the length of the last one. An element is written completely or not
+     * at all. So after an exception, these bytes end with the last complete element, or with the
+     * start of a document that has no complete element yet.
      *
      * @return the number of bytes from the start of the outermost document; after its end, the
      * length of the document

@@ -30,9 +30,9 @@ abstract class BsonItems extends BsonElements {
     }
 
     /**
-     * Writes a text, {@link BsonType#STRING}.
+     * Writes a string, {@link BsonType#STRING}.
      *
-     * @param value the text, which may contain a NUL
+     * @param value the string, which may contain a NUL
      */
     public final void string(String value) {
         text(BsonType.STRING, null, value);
@@ -114,7 +114,8 @@ abstract class BsonItems extends BsonElements {
      * Writes a regular expression, {@link BsonType#REGEX}.
      *
      * @param pattern the pattern
-     * @param options the options. BSON requires alphabetical order; they are written unchanged
+     * @param options the options, which are written unchanged. BSON requires that they are in
+     * alphabetical order
      */
     public final void regex(String pattern, String options) {
         regexValue(null, pattern, options);
@@ -150,7 +151,7 @@ abstract class BsonItems extends BsonElements {
 
     /**
      * Writes JavaScript and starts its scope, {@link BsonType#CODE_WITH_SCOPE}; deprecated by BSON.
-     * The following elements are those of the scope, until {@link #end()}.
+     * Elements that are written before the matching {@link #end()} belong to the scope.
      *
      * @param javaScript the code
      */
@@ -207,7 +208,7 @@ abstract class BsonItems extends BsonElements {
     }
 
     /**
-     * Writes the current value of a reader, of any type, byte for byte.
+     * Copies the bytes of the current value of a reader, whatever its type is.
      *
      * @param reader a reader with a current element, which remains the current one
      */

@@ -3,8 +3,9 @@ package io.github.onecopy;
 import java.util.Arrays;
 
 /**
- * The name of an element, encoded as UTF-8 with the terminating NUL. A name in a constant is
- * encoded only once: a writer copies its bytes, and {@link BsonReader#nameIs} compares them.
+ * The name of an element, encoded as UTF-8 with the terminating NUL. If the object is stored in a
+ * constant, the name is encoded only once: a writer copies the encoded bytes, and {@link
+ * BsonReader#nameIs} compares them.
  */
 public final class BsonName {
     /**

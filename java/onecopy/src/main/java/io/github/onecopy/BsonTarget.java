@@ -11,9 +11,9 @@ import java.util.Objects;
 
 /**
  * The destination of a {@link BsonWriter}: an array, a direct buffer, or an output that grows.
- * Positions are indexes into it; the caller stores them. The {@code put} methods require that
- * {@link #reserve} was called for their bytes. {@link #text} and {@link #cstring} reserve the bytes
- * themselves. {@link #publish} makes a complete document visible to the user.
+ * Positions are indexes into the destination; the caller stores them. The {@code put} methods
+ * require that {@link #reserve} was called for their bytes. {@link #text} and {@link #cstring}
+ * reserve the bytes themselves. {@link #publish} makes a complete document visible to the user.
  */
 final class BsonTarget {
     private static final VarHandle INT32 = MethodHandles.byteArrayViewVarHandle(int[].class,
@@ -225,7 +225,10 @@ final class BsonTarget {
         return end + 1;
     }
 
-    /** Writes a text in UTF-8 so that one byte for a NUL remains; returns the number of bytes. */
+    /**
+     * Writes a text in UTF-8, and leaves space for a NUL after it. Returns the number of bytes of
+     * the text.
+     */
     private int encode(String text, int at) {
         if (array != null) {
             return encoder.encode(text, array, at, limit - 1, malformed);
@@ -235,7 +238,8 @@ final class BsonTarget {
 
     /**
      * Reserves space for the UTF-8 of a text and {@code around} more bytes. If the destination
-     * cannot grow, only the latter are reserved, because the encoder checks the space for the text.
+     * cannot grow, only the {@code around} bytes are reserved, because the encoder checks the space
+     * for the text.
      */
     private void reserveText(int at, String text, int around) {
         long most = 3L * text.length() + around;

@@ -95,8 +95,8 @@ public final class BsonWriter extends BsonWriterSegments {
     }
 
     /**
-     * Starts a nested document. The following elements are those of this document, until {@link
-     * #end()}.
+     * Starts a nested document. Elements that are written before the matching {@link #end()} belong
+     * to this document.
      *
      * @param name its name
      */
@@ -105,7 +105,8 @@ public final class BsonWriter extends BsonWriterSegments {
     }
 
     /**
-     * Starts an array. Its items are written by the methods without a name, until {@link #end()}.
+     * Starts an array. Until the matching {@link #end()}, the methods without a name write its
+     * items.
      *
      * @param name its name
      */
@@ -124,10 +125,10 @@ public final class BsonWriter extends BsonWriterSegments {
     }
 
     /**
-     * Writes a text, {@link BsonType#STRING}.
+     * Writes a string, {@link BsonType#STRING}.
      *
      * @param name its name
-     * @param value the text, which may contain a NUL
+     * @param value the string, which may contain a NUL
      */
     public void string(BsonName name, String value) {
         text(BsonType.STRING, checked(name), value);
@@ -224,7 +225,8 @@ public final class BsonWriter extends BsonWriterSegments {
      *
      * @param name its name
      * @param pattern the pattern
-     * @param options the options. BSON requires alphabetical order; they are written unchanged
+     * @param options the options, which are written unchanged. BSON requires that they are in
+     * alphabetical order
      */
     public void regex(BsonName name, String pattern, String options) {
         regexValue(checked(name), pattern, options);
@@ -263,7 +265,7 @@ public final class BsonWriter extends BsonWriterSegments {
 
     /**
      * Writes JavaScript and starts its scope, {@link BsonType#CODE_WITH_SCOPE}; deprecated by BSON.
-     * The following elements are those of the scope, until {@link #end()}.
+     * Elements that are written before the matching {@link #end()} belong to the scope.
      *
      * @param name its name
      * @param javaScript the code
@@ -334,7 +336,7 @@ public final class BsonWriter extends BsonWriterSegments {
     }
 
     /**
-     * Writes the current value of a reader, of any type, byte for byte.
+     * Copies the bytes of the current value of a reader, whatever its type is.
      *
      * @param name its name
      * @param reader a reader with a current element, which remains the current one

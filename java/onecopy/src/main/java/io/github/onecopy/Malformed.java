@@ -7,9 +7,9 @@ public enum Malformed {
     THROW,
 
     /**
-     * Malformed text is replaced, with the same result as by the JDK. For each lone surrogate,
-     * {@code '?'} is encoded, as by {@code getBytes(UTF_8)}. For invalid bytes, U+FFFD is decoded,
-     * as by {@code new String(bytes, UTF_8)}.
+     * Malformed text is replaced, in the same way as in the JDK. Each lone surrogate is encoded as
+     * {@code '?'}, as {@code getBytes(UTF_8)} does. Invalid bytes are decoded as U+FFFD, as {@code
+     * new String(bytes, UTF_8)} does.
      */
     REPLACE
 }

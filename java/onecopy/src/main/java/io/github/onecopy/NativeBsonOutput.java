@@ -38,7 +38,10 @@ public final class NativeBsonOutput extends OutputBuffer {
 
     private BsonOutput bytes;
 
-    /** Creates an output of initially 1,024 bytes. A lone surrogate causes an exception. */
+    /**
+     * Creates an output with an initial capacity of 1,024 bytes. A lone surrogate causes an
+     * exception.
+     */
     public NativeBsonOutput() {
         this(INITIAL_BYTES, Malformed.THROW);
     }
@@ -232,7 +235,7 @@ public final class NativeBsonOutput extends OutputBuffer {
     }
 
     /**
-     * Releases the memory. Later calls of all methods except this one and {@link #toString} throw
+     * Releases the memory. Later calls to all methods except this one and {@link #toString} throw
      * {@link IllegalStateException}.
      */
     @Override
@@ -241,7 +244,10 @@ public final class NativeBsonOutput extends OutputBuffer {
         target = null;
     }
 
-    /** Returns a text with the size of the contents in bytes, or that the output is closed. */
+    /**
+     * Returns a text that contains the size of the contents in bytes, or states that the output is
+     * closed.
+     */
     @Override
     public String toString() {
         return bytes == null ? "NativeBsonOutput, closed"

@@ -12,7 +12,7 @@ import io.github.onecopy.internal.Native;
  *
  * <p>With the JVM option {@code --add-opens java.base/java.lang=ALL-UNNAMED}, the characters of a
  * string are read directly from the array inside the string. Otherwise they are first copied to a
- * scratch array. With the option, ASCII is encoded as fast as by {@code getBytes(UTF_8)}. The
+ * scratch array. With the option, encoding ASCII takes as long as with {@code getBytes(UTF_8)}. The
  * layout of the array is tested once; if it is unknown, the option has no effect.
  */
 public final class Onecopy {

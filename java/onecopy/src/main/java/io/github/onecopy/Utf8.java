@@ -7,7 +7,7 @@ import java.nio.ByteBuffer;
 /**
  * Encodes strings as UTF-8 (RFC 3629) directly into buffers, and decodes UTF-8 from buffers.
  *
- * <p>Encoding converts a text once, directly into its destination. The text passes through a
+ * <p>A text is converted once, directly into its destination. The conversion reads the text from a
  * scratch array of a few kilobytes, which stays in the processor's cache. On JDK 22 and newer, the
  * same methods exist for memory segments.
  *

@@ -38,7 +38,7 @@ abstract class BsonWriterSegments extends BsonItems {
      * @return the writer
      * @throws IndexOutOfBoundsException if {@code at} is outside of the segment
      * @throws java.nio.ReadOnlyBufferException if the segment is read-only
-     * @throws UnsupportedOperationException if the segment is an array of other elements than bytes
+     * @throws UnsupportedOperationException if the segment is an array whose elements are not bytes
      */
     public static BsonWriter over(MemorySegment segment, long at, Malformed malformed) {
         long n = Math.min(segment.byteSize() - at, Integer.MAX_VALUE);

@@ -8,13 +8,13 @@ import org.openjdk.jmh.annotations.Setup;
 import org.openjdk.jmh.annotations.State;
 
 /**
- * The strings of one measurement, of one content and one length: 256 of 10 UTF-16 units, 64 of 100,
- * 16 of 1000. A benchmark uses them one after the other, so that the processor cannot learn the
- * branches of a single string.
+ * The strings of one benchmark parameter set, which all have the same kind of content and the same
+ * length: 256 strings of 10 UTF-16 units, 64 of 100 units, or 16 of 1000 units. A benchmark uses
+ * them one after the other, so that the processor cannot learn the branches of a single string.
  */
 @State(Scope.Thread)
 public class Case {
-    /** The names of the contents, in the order of the table of results. */
+    /** The kinds of content, in the order of the table of results. */
     static final String[] CONTENTS = {"ascii", "latin1", "cyrillic", "cjk", "emoji"};
 
     /** The lengths, in UTF-16 units. */

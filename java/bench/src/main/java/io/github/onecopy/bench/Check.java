@@ -23,8 +23,9 @@ import org.bson.io.BasicOutputBuffer;
 import org.bson.io.OutputBuffer;
 
 /**
- * Checks that every timed path returns the same as the JDK and the driver, for all timed strings.
- * It runs in a separate process, so that it does not affect the profile of the timed calls.
+ * Checks that every measured method returns the same result as the JDK or the MongoDB driver, for
+ * all measured strings. It runs in a separate process, so that it does not affect the profile of
+ * the measured calls.
  */
 public final class Check {
     private static final int CAPACITY = 4_000;
@@ -34,8 +35,8 @@ public final class Check {
     private Check() {}
 
     /**
-     * Checks all paths. Throws an exception that names the path and the string if a result differs;
-     * otherwise prints the implementation in use, and the number of checks.
+     * Checks all measured methods. Throws an exception that names the method and the string if a
+     * result differs. Otherwise prints the implementation in use, and the number of checks.
      */
     public static void main(String[] arguments) throws IOException {
         Check check = new Check();

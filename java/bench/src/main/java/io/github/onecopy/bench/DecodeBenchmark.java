@@ -9,7 +9,7 @@ import org.openjdk.jmh.annotations.Setup;
 import org.openjdk.jmh.annotations.State;
 
 /**
- * Decodes UTF-8 to a string: by the JDK from an array, and by onecopy from a heap buffer or a
+ * Decodes UTF-8 to a string: with the JDK from an array, and with onecopy from a heap buffer or a
  * direct buffer.
  */
 public class DecodeBenchmark {
@@ -72,7 +72,10 @@ public class DecodeBenchmark {
         return new String(arrays.next(), StandardCharsets.UTF_8);
     }
 
-    /** Decodes a direct buffer by the JDK, which requires a copy of its bytes in an array. */
+    /**
+     * Decodes a direct buffer with the JDK, which requires that the bytes are first copied to an
+     * array.
+     */
     @Benchmark
     public String directNewString(Direct direct) {
         ByteBuffer in = direct.next();

@@ -20,8 +20,9 @@ import org.openjdk.jmh.annotations.Setup;
 import org.openjdk.jmh.annotations.State;
 
 /**
- * Writes a BSON document with one string. The driver's writer is compared with that of onecopy, and
- * the driver's output with that of onecopy under the driver's codec.
+ * Writes a BSON document with one string. The benchmarks compare the MongoDB driver's writer with
+ * onecopy's writer. They also compare the driver's codec on the driver's own output with the same
+ * codec on onecopy's output.
  */
 public class DocumentBenchmark {
     static final String FIELD = "text";
@@ -76,7 +77,7 @@ public class DocumentBenchmark {
         private final NativeBsonOutput out = new NativeBsonOutput();
     }
 
-    /** For each string, a document of the driver that contains it. */
+    /** For each string, a {@code BsonDocument} of the MongoDB driver that contains the string. */
     @State(Scope.Thread)
     public static class Documents {
         private BsonDocument[] all;

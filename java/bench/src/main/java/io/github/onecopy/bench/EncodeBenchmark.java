@@ -9,7 +9,8 @@ import org.openjdk.jmh.annotations.Setup;
 import org.openjdk.jmh.annotations.State;
 
 /**
- * Encodes a string as UTF-8: by the JDK into a new array, by onecopy into an existing destination.
+ * Encodes a string as UTF-8: with the JDK into a new array, and with onecopy into an existing
+ * destination.
  */
 public class EncodeBenchmark {
     @State(Scope.Thread)

@@ -11,7 +11,7 @@ import org.openjdk.jmh.annotations.Scope;
 import org.openjdk.jmh.annotations.Setup;
 import org.openjdk.jmh.annotations.State;
 
-/** Writes a string as UTF-8 into a destination by other libraries, for comparison. */
+/** Writes a string as UTF-8 into a destination with other libraries, for comparison. */
 public class PeersBenchmark {
     @State(Scope.Thread)
     public static class Netty {
@@ -38,7 +38,7 @@ public class PeersBenchmark {
         return ByteBufUtil.writeUtf8(netty.out.clear(), texts.next());
     }
 
-    /** Protobuf's format requires that the length precedes the string. */
+    /** Protobuf's format requires that the length of the string precedes the string. */
     @Benchmark
     public int protobufDirect(Case texts, Protobuf protobuf) throws IOException {
         CodedOutputStream stream = CodedOutputStream.newInstance(protobuf.out.clear());

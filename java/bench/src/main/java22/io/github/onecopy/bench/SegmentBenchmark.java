@@ -12,7 +12,10 @@ import org.openjdk.jmh.annotations.Setup;
 import org.openjdk.jmh.annotations.State;
 import org.openjdk.jmh.annotations.TearDown;
 
-/** Encodes a string as UTF-8 in native memory, by onecopy and by the JDK's methods for segments. */
+/**
+ * Encodes a string as UTF-8 into native memory, with onecopy and with the JDK's methods for memory
+ * segments.
+ */
 public class SegmentBenchmark {
     @State(Scope.Thread)
     public static class Memory {

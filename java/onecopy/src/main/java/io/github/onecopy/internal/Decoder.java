@@ -11,32 +11,32 @@ import java.util.Objects;
 /**
  * Decodes UTF-8 to strings. A decoder has scratch arrays, so it is not thread-safe.
  *
- * <p>A string cannot be written to. So the text is converted into a scratch array, and the JDK
+ * <p>A string is immutable. Therefore, the text is converted into a scratch array, and the JDK
  * copies it from there into the string. The scratch array contains Latin-1 or UTF-16, like the
  * string.
  */
 public final class Decoder {
     /**
-     * The largest number of bytes that the JDK decodes: for such a short text, a native call takes
+     * Text of at most this number of bytes is decoded by the JDK, because a native call would take
      * longer.
      */
     static final int SHORT_BYTES = 16;
 
     /**
-     * The largest number of bytes that are converted at once, so that the scratch arrays stay in
-     * the L1 cache. The result of a longer text needs a new array.
+     * The largest number of bytes that one call converts, so that the scratch arrays stay in the L1
+     * cache. The result of a longer text needs a new array.
      */
     static final int CHUNK_BYTES = 8192;
 
     /**
-     * The largest number of bytes in an array that Java checks for ASCII: for such a short text, a
-     * native call takes longer.
+     * An array of at most this number of bytes is checked for ASCII in Java, because a native call
+     * would take longer.
      */
     private static final int LOOKED_AT_BYTES = 256;
 
     /**
-     * The number of bytes at the start of a longer text in a direct buffer that Java checks for
-     * ASCII.
+     * The number of bytes at the start of a direct buffer that are checked for ASCII in Java, if
+     * the text is too long for a complete check in Java.
      */
     private static final int FIRST_BYTES = 32;
 
@@ -240,8 +240,8 @@ public final class Decoder {
     }
 
     /**
-     * Decodes by {@code new String}, which replaces malformed sequences by U+FFFD. With THROW, the
-     * text is checked if the result contains U+FFFD.
+     * Decodes with {@code new String}, which replaces malformed sequences with U+FFFD. With THROW,
+     * the bytes are validated if the result contains U+FFFD.
      */
     private static String byTheJdk(byte[] src, int at, int n, Malformed malformed) {
         String s = new String(src, at, n, UTF_8);

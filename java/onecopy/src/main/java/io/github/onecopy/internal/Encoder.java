@@ -18,14 +18,14 @@ import java.util.Objects;
  */
 public final class Encoder {
     /**
-     * The largest number of UTF-16 units of a string that a plain loop encodes: for such a short
-     * string, a native call takes longer.
+     * A string of at most this number of UTF-16 units is encoded by a plain loop, because a native
+     * call would take longer.
      */
     static final int SHORT_UNITS = 16;
 
     /**
-     * The largest number of UTF-16 units converted at once, so that the scratch array stays in the
-     * L1 cache.
+     * The largest number of UTF-16 units that one call converts, so that the scratch array stays in
+     * the L1 cache.
      */
     static final int CHUNK_UNITS = 8192;
 

@@ -9,9 +9,10 @@ import java.nio.ByteOrder;
  * copied first and then checked (decision 0102).
  *
  * <p>{@code String.getBytes(int, int, byte[], int)} copies the bytes, but truncates characters
- * above U+00FF without an error. So it is first determined if the string is narrow: stored as one
- * byte per character. In the public API, only the class of the string's spliterator reveals this.
- * In a JDK in which this class has another name, strings are not copied in this way.
+ * above U+00FF without an error. Therefore, the method first determines whether the string is
+ * narrow: stored as one byte per character. In the public API, only the class of the string's
+ * spliterator reveals this. In a JDK in which this class has another name, strings are not copied
+ * in this way.
  */
 final class Latin1 {
     private static final String NARROW = "java.lang.StringLatin1$CharsSpliterator";
@@ -20,16 +21,16 @@ final class Latin1 {
     private static final long HIGH_BITS = 0x8080808080808080L;
 
     /**
-     * The number of bytes that are copied before they are checked. For text that is not ASCII, no
-     * more bytes than these are copied in vain.
+     * The number of bytes that are copied before they are checked. If text is not ASCII, at most
+     * this number of bytes is copied unnecessarily.
      */
     private static final int CHUNK = 1024;
 
     private static final int STEP = 32;
 
     /**
-     * The class of a narrow string's spliterator. If its name is not the expected one, this is a
-     * class that no spliterator has.
+     * The class of a narrow string's spliterator. If the name of this class is not the expected
+     * one, the field contains a class that is not the class of any spliterator.
      */
     private static final Class<?> SPLITERATOR = spliterator();
 
@@ -74,8 +75,8 @@ final class Latin1 {
     }
 
     /**
-     * Writes the UTF-16 units at the start of a narrow string that are ASCII, as far as they fit.
-     * It may stop some units before the first one that is not ASCII.
+     * Writes the ASCII characters at the start of a narrow string, as far as they fit. It may stop
+     * some characters before the first one that is not ASCII.
      *
      * @return the index of the first unit that was not written. Bytes of {@code dst} after the
      * written ones may be overwritten, up to {@code limit}

@@ -14,8 +14,8 @@ import java.nio.ByteBuffer;
  */
 public final class Native {
     /**
-     * The length of the longest range of a call, in units of its source. A call takes a few
-     * microseconds.
+     * The largest length of a range that is passed to one call, in units of its source. A call
+     * takes a few microseconds.
      */
     public static final int MOST_UNITS = 1 << 16;
 
@@ -27,7 +27,7 @@ public final class Native {
     /**
      * Returns true if the library is loaded.
      *
-     * @return false here
+     * @return false in this version of the class
      */
     public static boolean available() {
         return false;

@@ -4,9 +4,9 @@ import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.function.Supplier;
 
 /**
- * Objects of which each is used by one thread at a time. Each platform thread has a separate
- * object. Virtual threads share 64 objects, because there may be millions of such threads. For a
- * platform thread, {@link #take} needs about 3 ns; for a virtual thread, about 10 ns.
+ * A pool of objects, each of which is used by one thread at a time. Each platform thread has a
+ * separate object. Virtual threads share 64 objects, because there may be millions of such threads.
+ * For a platform thread, {@link #take} needs about 3 ns; for a virtual thread, about 10 ns.
  */
 final class Pool<T> {
     private static final int SHARED = 64;

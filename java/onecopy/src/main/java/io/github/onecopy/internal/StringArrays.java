@@ -119,7 +119,7 @@ public final class StringArrays {
 
     /**
      * Returns true if one of the first {@code n} bytes is negative. The JDK's method is called,
-     * because compilers replace it by a few vector instructions.
+     * because compilers replace it with a few vector instructions.
      */
     private static boolean hasNegatives(byte[] held, int n) {
         try {

@@ -22,14 +22,15 @@ import java.util.Objects;
  * <p>The results are those of the C functions: a count, or {@code -1 - k} for malformed text at
  * unit k, or {@link #NO_ROOM}. The callers have checked each range: that of an array against its
  * length, that of a buffer against its capacity. Each segment that is created here checks the range
- * again. The calls are critical ones, which access arrays in place, so the garbage collector cannot
- * run during a call. Therefore no range is longer than {@link #MOST_UNITS}.
+ * again. The calls are critical ({@code Linker.Option.critical}): they access arrays in place, so
+ * the garbage collector cannot run during a call. Therefore no range is longer than {@link
+ * #MOST_UNITS}.
  */
 @SuppressWarnings("restricted") // The purpose of this class.
 public final class Native {
     /**
-     * The length of the longest range of a call, in units of its source. A call takes a few
-     * microseconds.
+     * The largest length of a range that is passed to one call, in units of its source. A call
+     * takes a few microseconds.
      */
     public static final int MOST_UNITS = 1 << 16;
 
@@ -121,8 +122,9 @@ public final class Native {
 
     /**
      * Loads all classes that are in the signatures of the constructors of segments, by creating a
-     * segment. Compilers do not inline these constructors before the classes are loaded. Each
-     * segment of a call would then be an object on the heap (96 bytes and 8 ns per call).
+     * segment. Compilers do not inline these constructors before the classes are loaded. If they
+     * are not inlined, each segment of a call is an object on the heap (96 bytes and 8 ns per
+     * call).
      */
     private static void loadWhatCompilersLookAt() {
         try (Arena arena = Arena.ofConfined()) {
@@ -141,8 +143,8 @@ public final class Native {
     }
 
     /**
-     * Returns the handle of a function, whose calls are critical ones that access arrays in place;
-     * null if the library is not loaded.
+     * Returns the handle of a function; null if the library is not loaded. Its calls are critical
+     * ({@code Linker.Option.critical}): they access arrays in place.
      */
     private static MethodHandle handle(SymbolLookup found, MemoryLayout result, String name,
             MemoryLayout... arguments) {
@@ -191,7 +193,10 @@ public final class Native {
                 position, capacity, replacement);
     }
 
-    /** Converts into the bytes from {@code to} up to the end of the segment. */
+    /**
+     * Converts UTF-16 to UTF-8, and writes the result to the segment, at most from {@code to} to
+     * its end.
+     */
     static long utf16ToUtf8(char[] src, int at, int n, MemorySegment dst, long to,
             int replacement) {
         check(src, at, n);
@@ -199,7 +204,7 @@ public final class Native {
         return utf16ToUtf8(MemorySegment.ofArray(src), at, n, dst, to, capacity, replacement);
     }
 
-    /** Converts from the array inside a string, which has two bytes for each UTF-16 unit. */
+    /** Converts the array inside a string, which has two bytes for each UTF-16 unit. */
     static long utf16ToUtf8(byte[] src, int at, int n, byte[] dst, int to, int capacity,
             int replacement) {
         checkStringArray(src, at, n);
@@ -248,7 +253,10 @@ public final class Native {
                 position, capacity);
     }
 
-    /** Converts into the bytes from {@code to} up to the end of the segment. */
+    /**
+     * Converts Latin-1 to UTF-8, and writes the result to the segment, at most from {@code to} to
+     * its end.
+     */
     static long latin1ToUtf8(byte[] src, int at, int n, MemorySegment dst, long to) {
         check(src, at, n);
         long capacity = capacity(dst, to);

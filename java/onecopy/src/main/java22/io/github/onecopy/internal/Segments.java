@@ -102,8 +102,8 @@ public final class Segments {
 
     /**
      * Writes a short string into a segment, as {@link Pure#encode(String, java.nio.ByteBuffer, int,
-     * int, Malformed)} does into a buffer. Each store checks if the segment is open, so several
-     * bytes are written by one store.
+     * int, Malformed)} does into a buffer. Each store checks whether the segment is open, so
+     * several bytes are written with one store.
      */
     private static long brief(String s, MemorySegment dst, long at, Malformed malformed) {
         int n = s.length();
@@ -192,7 +192,7 @@ public final class Segments {
     }
 
     /**
-     * Returns a buffer over a part of a segment. If the segment is an array of other elements than
+     * Returns a buffer over a part of a segment. If the segment is an array whose elements are not
      * bytes, the buffer is over a copy.
      */
     private static ByteBuffer buffer(MemorySegment src, long at, int n) {

@@ -5,13 +5,14 @@ import java.nio.ByteBuffer;
 
 /**
  * The loop of the blog post that this benchmark repeats: it encodes one code point at a time, and
- * writes one byte at a time. Each method has another kind of destination. The texts have no lone
- * surrogate. Each method returns the number of bytes, as the driver's method did.
+ * writes one byte at a time. Each method has a different kind of destination or source. The texts
+ * have no lone surrogate. Each method returns the number of bytes, as the method in the MongoDB
+ * driver did.
  */
 final class Loops {
     private Loops() {}
 
-    /** The loop as in the post: {@code write} is called for each byte. */
+    /** The loop as in the blog post: {@code write} is called for each byte. */
     static int into(ByteArrayOutputStream out, String text) {
         int units = text.length();
         int bytes = 0;
@@ -65,8 +66,8 @@ final class Loops {
     }
 
     /**
-     * The same loop into a {@link ByteBuffer}, which the post supposed to be the cause of the
-     * difference.
+     * The same loop into a {@link ByteBuffer}. The blog post supposed that this kind of destination
+     * causes the difference in speed.
      */
     static int into(ByteBuffer out, String text) {
         int units = text.length();

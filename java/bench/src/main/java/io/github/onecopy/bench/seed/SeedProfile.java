@@ -27,7 +27,8 @@ public final class SeedProfile {
     private SeedProfile() {}
 
     /**
-     * Prints a line for each of the ten: rank, share, accumulated share, samples, method and line.
+     * Prints a line for each of the ten methods: rank, share, accumulated share, samples, method
+     * and line.
      */
     public static void main(String[] arguments) throws IOException {
         Function<String, byte[]> way =

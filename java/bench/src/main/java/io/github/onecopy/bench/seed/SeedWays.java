@@ -7,13 +7,13 @@ import java.nio.ByteBuffer;
 import java.util.Arrays;
 
 /**
- * The method of the post, and variants with another destination. Each one allocates five bytes for
- * each UTF-16 unit, runs the loop, and copies the result to an array of its size.
+ * The method of the blog post, and variants with other destinations. Each of them allocates five
+ * bytes for each UTF-16 unit, runs the loop, and copies the result to an array of its size.
  */
 final class SeedWays {
     private SeedWays() {}
 
-    /** The method as in the post. */
+    /** Encodes a text with the method of the blog post. */
     static byte[] post(String text) {
         ByteArrayOutputStream out = new ByteArrayOutputStream(5 * text.length());
         Loops.into(out, text);
