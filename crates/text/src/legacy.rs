@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 use encoding_rs::{DecoderResult, EncoderResult};
 
-use crate::arch::validity;
+use crate::arch::rust_str;
 use crate::encoding::Legacy;
 use crate::transcode::error::{MalformedBytes, Reason, TranscodeError, put_malformed};
 use crate::transcode::naive;
@@ -202,7 +202,7 @@ impl Legacy {
     ///
     /// Returns an error if memory is exhausted.
     pub fn encode_whole(self, utf8: &[u8]) -> Result<Option<Vec<u8>>, TryReserveError> {
-        let Some(text) = validity::as_str(utf8) else {
+        let Some(text) = rust_str::as_str(utf8) else {
             return Ok(None);
         };
         let mut encoder = self.0.new_encoder();

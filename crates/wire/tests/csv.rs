@@ -127,8 +127,8 @@ proptest! {
         let special = |c: char| c == char::from(delimiter) || matches!(c, '"' | '\r' | '\n');
         let naive = !s.is_empty() && !s.contains(special) && !s.starts_with([' ', '\t']) && !s.ends_with([' ', '\t']);
         let utf16: Vec<u16> = s.encode_utf16().collect();
-        prop_assert_eq!(csv::scan::is_bare(Units::Utf8(s.as_bytes()), delimiter), naive);
-        prop_assert_eq!(csv::scan::is_bare(Units::Utf16(&utf16), delimiter), naive);
+        prop_assert_eq!(csv::quoting::is_bare(Units::Utf8(s.as_bytes()), delimiter), naive);
+        prop_assert_eq!(csv::quoting::is_bare(Units::Utf16(&utf16), delimiter), naive);
     }
 }
 

@@ -251,7 +251,7 @@ kernels! {
 
     /// Returns `true` if the units are well-formed UTF-16: each surrogate is part of a pair.
     pub(crate) fn is_utf16(src: &[u16]) -> bool, of 2 * src.len(), {
-        avx512 => avx512::measure::is_utf16,
+        avx512 => avx512::utf8_len::is_utf16,
         avx2 => avx2::utf16::is_valid,
         simdutf => by_simdutf::is_utf16,
         _ => scalar::is_utf16,
@@ -297,24 +297,24 @@ kernels! {
 
     /// Returns the length in bytes of Latin-1 text converted to UTF-8.
     pub(crate) fn utf8_len_from_latin1(src: &[u8]) -> usize, of src.len(), {
-        avx512 => avx512::measure::latin1,
-        avx2 => avx2::measure::latin1,
+        avx512 => avx512::utf8_len::latin1,
+        avx2 => avx2::utf8_len::latin1,
         _ => scalar::utf8_len_of_latin1,
     }
 
     /// Returns the length in bytes of 16-bit units converted to UTF-8. Each half of a surrogate
     /// pair counts 2. Also returns `true` if any of the units is a surrogate.
     pub(crate) fn utf8_len_from_units(src: &[u16]) -> (usize, bool), of 2 * src.len(), {
-        avx512 => avx512::measure::wide,
-        avx2 => avx2::measure::wide,
+        avx512 => avx512::utf8_len::wide,
+        avx2 => avx2::utf8_len::wide,
         _ => scalar::utf8_len_of_wide,
     }
 
     /// Returns the length in bytes of 32-bit units converted to UTF-8; `None` if one is a surrogate
     /// or past U+10FFFF.
     pub(crate) fn utf8_len_from_ucs4(src: &[u32]) -> Option<usize>, of 4 * src.len(), {
-        avx512 => avx512::measure::ucs4,
-        avx2 => avx2::measure::ucs4,
+        avx512 => avx512::utf8_len::ucs4,
+        avx2 => avx2::utf8_len::ucs4,
         _ => scalar::utf8_len_of_ucs4,
     }
 

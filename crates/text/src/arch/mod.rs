@@ -18,7 +18,7 @@
 //! | `by_simdutf` | simdutf's kernels |
 //! | `bulk` | operations that are composed of other operations of the table |
 //! | `dispatch` | the table of kernels: for each operation, families, lengths and functions |
-//! | `validity` | converts validated bytes to a Rust `&str` |
+//! | `rust_str` | converts validated bytes to a Rust `&str` |
 //! | `decode` | converts UTF-8 to UTF-16 and Latin-1, into a destination of any size |
 //! | `encode` | computes the lengths of text in UTF-8 and UTF-16 |
 //! | `float` | writes floats as their shortest decimals |
@@ -62,11 +62,11 @@ pub(crate) mod memory;
 pub(crate) mod new_cell;
 mod private;
 pub(crate) mod put;
+pub(crate) mod rust_str;
 pub(crate) mod scalar;
 #[cfg(target_arch = "x86_64")]
 mod sse2;
 pub(crate) mod utf8;
-pub(crate) mod validity;
 
 #[cfg(test)]
 mod changing_tests;

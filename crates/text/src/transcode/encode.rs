@@ -2,7 +2,7 @@
 //! a [`Transcoder`](super::Transcoder). Parts end at character boundaries.
 
 use crate::arch::bytes::{append_latin1, append_utf16, as_bytes};
-use crate::arch::validity;
+use crate::arch::rust_str;
 use crate::encoding::{Encoding, Order};
 use crate::legacy::LegacyEncoder;
 use crate::transcode::error::TranscodeError;
@@ -84,7 +84,7 @@ impl StreamEncoder {
                 end += 1;
             }
             let piece = &text[at..end];
-            let good = match validity::as_str(piece) {
+            let good = match rust_str::as_str(piece) {
                 Some(piece) => piece,
                 None => longest_str(piece),
             };

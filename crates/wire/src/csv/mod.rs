@@ -17,7 +17,7 @@
 //! - A value that arrives in parts is always quoted, because its later parts are not known when the
 //!   first is written.
 
-pub mod scan;
+pub mod quoting;
 
 use onecopy_text::{ByteSink, Carry, Policy, Put, Units, Window, convert};
 
@@ -125,7 +125,7 @@ pub fn write_text<S: ByteSink>(
     dialect: &Dialect,
     sink: &mut S,
 ) -> Result<(), WriteError> {
-    if scan::is_bare(units, dialect.delimiter) {
+    if quoting::is_bare(units, dialect.delimiter) {
         convert::to_utf8(units, policy, sink)?;
         return Ok(());
     }
@@ -150,7 +150,7 @@ pub fn write_quoted_part<S: ByteSink>(
     sink: &mut S,
 ) -> Result<(), WriteError> {
     let mut rest = units;
-    while let Some((upto_quote, after)) = scan::split_after_quote(rest) {
+    while let Some((upto_quote, after)) = quoting::split_after_quote(rest) {
         carry.to_utf8(upto_quote, policy, sink)?;
         sink.put_byte(b'"')?;
         rest = after;

@@ -32,12 +32,12 @@ pub(super) mod float;
 pub(super) mod json;
 pub(super) mod json_read;
 mod lanes;
-pub(super) mod measure;
 mod out;
 mod short_loads;
 pub(super) mod utf16;
 pub(super) mod utf8;
 mod utf8_check;
+pub(super) mod utf8_len;
 
 #[cfg(test)]
 mod tests;

@@ -208,7 +208,7 @@ fn check_utf16(src: &[u16]) {
         assert_eq!(utf16::is_valid(src), text.is_some(), "{src:x?}");
         let n = src.iter().filter(|&&u| u & 0xFC00 != 0xDC00).count();
         assert_eq!(utf16::count(src), n);
-        let (len, found) = measure::wide(src);
+        let (len, found) = utf8_len::wide(src);
         assert_eq!(found, src.iter().any(|&u| scalar::is_surrogate(u)));
         let expected = naive::to_utf8(Units::Utf16(src), Policy::Strict).ok();
         if let (Some(text), Some(expected)) = (&text, &expected) {
@@ -256,14 +256,14 @@ fn other_units_are_encoded_whatever_their_length_and_mix() {
             let narrow: Vec<u8> = chars.iter().map(|&c| c as u8).collect();
             // SAFETY: AVX2 is available. The buffers have space for the results.
             unsafe {
-                assert_eq!(measure::ucs4(&chars), Some(text.len()));
+                assert_eq!(utf8_len::ucs4(&chars), Some(text.len()));
                 check_encoder(Some(text.into_bytes()), 0, |p, capacity| {
                     encode::ucs4(&chars, destination(p, capacity))
                 });
                 for at in (0..n).filter(|at| at % 15 < 3) {
                     for c in [0xD800, 0xDFFF, 0x11_0000, u32::MAX] {
                         let kept = std::mem::replace(&mut chars[at], c);
-                        assert_eq!(measure::ucs4(&chars), None);
+                        assert_eq!(utf8_len::ucs4(&chars), None);
                         check_encoder(None, 4 * n, |p, capacity| {
                             encode::ucs4(&chars, destination(p, capacity))
                         });
@@ -272,7 +272,7 @@ fn other_units_are_encoded_whatever_their_length_and_mix() {
                 }
                 let expected = naive::to_utf8(Units::Latin1(&narrow), Policy::Strict);
                 let expected = expected.expect("Latin-1 has no malformed text");
-                assert_eq!(measure::latin1(&narrow), expected.len());
+                assert_eq!(utf8_len::latin1(&narrow), expected.len());
                 check_encoder(Some(expected), 0, |p, capacity| {
                     encode::latin1(&narrow, destination(p, capacity))
                 });

@@ -6,7 +6,7 @@ use std::mem::MaybeUninit;
 
 use super::cell::{load_two, store_two, tops};
 use super::swap_u16;
-use super::{BYTES, Out, encode, first, load, load_first, measure, splat16, splat32, store_first};
+use super::{BYTES, Out, encode, first, load, load_first, splat16, splat32, store_first, utf8_len};
 use crate::arch::memory::destination;
 use crate::arch::new_cell::encoded;
 use crate::new_object::NewBytes;
@@ -213,7 +213,7 @@ fn put_pairs<const SWAPPED: bool>(out: &mut Out, chars: __m512i, n: usize) {
 pub(in crate::arch) unsafe fn latin1_to_utf8<B: NewBytes>(u: &[u8], new: &mut B) -> Encoded<B> {
     // SAFETY: AVX-512 is available; `out` has as many bytes as the text needs.
     unsafe {
-        let len = measure::latin1(u);
+        let len = utf8_len::latin1(u);
         Some(encoded(new, len, |out| {
             all(encode::latin1(u, destination(out, len)), len);
         }))
@@ -259,7 +259,7 @@ pub(in crate::arch) unsafe fn ucs4_to_utf8<B: NewBytes>(u: &[u32], new: &mut B) 
     // SAFETY: AVX-512 is available. `out` has as many bytes as the text needs in UTF-8; the text is
     // well-formed.
     unsafe {
-        let len = measure::ucs4(u)?;
+        let len = utf8_len::ucs4(u)?;
         Some(encoded(new, len, |out| {
             all(encode::ucs4(u, destination(out, len)), len);
         }))

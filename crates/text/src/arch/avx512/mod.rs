@@ -31,12 +31,12 @@ pub(super) mod encode;
 pub(super) mod float;
 pub(super) mod json;
 pub(super) mod json_read;
-pub(super) mod measure;
 pub(super) mod scan;
 mod three_byte_runs;
 mod three_byte_units;
 pub(super) mod utf16;
 pub(super) mod utf8;
+pub(super) mod utf8_len;
 mod utf8_second_bytes;
 pub(super) mod widen;
 

@@ -200,10 +200,10 @@ fn check_utf16(src: &[u16]) {
         assert_eq!(made, None);
     }
     // SAFETY: AVX-512 is available.
-    assert_eq!(unsafe { measure::is_utf16(src) }, text.is_ok());
+    assert_eq!(unsafe { utf8_len::is_utf16(src) }, text.is_ok());
     let expected = naive::to_utf8(Units::Utf16(src), Policy::Strict).ok();
     // SAFETY: AVX-512 is available.
-    let (len, found) = unsafe { measure::wide(src) };
+    let (len, found) = unsafe { utf8_len::wide(src) };
     assert_eq!(found, src.iter().any(|&u| scalar::is_surrogate(u)));
     if let Some(expected) = &expected {
         assert_eq!(len, expected.len());
@@ -264,7 +264,7 @@ fn other_units_are_encoded_whatever_their_length_and_mix() {
             let utf8 = text.as_bytes().to_vec();
             let mut chars: Vec<u32> = text.chars().map(u32::from).collect();
             // SAFETY: AVX-512 is available. The buffers have space for the results.
-            assert_eq!(unsafe { measure::ucs4(&chars) }, Some(utf8.len()));
+            assert_eq!(unsafe { utf8_len::ucs4(&chars) }, Some(utf8.len()));
             let capacity = utf8.len();
             let (got, bytes) = into_buffer(capacity, |p| {
                 // SAFETY: AVX-512 is available. The buffer has space for the result.
@@ -280,7 +280,7 @@ fn other_units_are_encoded_whatever_their_length_and_mix() {
                     });
                     assert_eq!(got, None);
                     // SAFETY: AVX-512 is available.
-                    assert_eq!(unsafe { measure::ucs4(&chars) }, None);
+                    assert_eq!(unsafe { utf8_len::ucs4(&chars) }, None);
                     chars[at] = kept;
                 }
             }
