@@ -31,8 +31,8 @@ pub(crate) fn meaning(dialect: Dialect, sqlstate: &str, native: i32) -> Option<M
     of_native(dialect, native).or_else(|| of_sqlstate(sqlstate))
 }
 
-/// Returns the entry of an SQLSTATE in [`STATES`]. If it has none, returns the entry of its class
-/// in [`CLASSES`], or `None` if the class has none either.
+/// Returns the entry of an SQLSTATE in [`STATES`]. If the SQLSTATE has none, returns the entry of
+/// its class in [`CLASSES`], or `None` if the class has none either.
 fn of_sqlstate(sqlstate: &str) -> Option<Meaning> {
     let class = sqlstate.get(..2)?;
     row(STATES, sqlstate).or_else(|| row(CLASSES, class))
@@ -237,8 +237,8 @@ const MARIADB: &[(&[i32], Meaning)] = &[
     (&[1969, 3024], permanent(Timeout)),
 ];
 
-/// Error codes of SQL Server that are more specific than the SQLSTATE of the error: Microsoft's
-/// drivers report truncation (2628) as 42000, FreeTDS reports an overflow as HY019.
+/// Error codes of SQL Server that are more specific than the SQLSTATE of the error. For example,
+/// Microsoft's drivers report truncation (2628) as 42000, and FreeTDS reports an overflow as HY019.
 ///
 /// Source: "Database Engine events and errors" of Microsoft's documentation; its list of transient
 /// errors of Azure SQL; the errors that Microsoft.Data.SqlClient retries by default.

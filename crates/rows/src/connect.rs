@@ -152,7 +152,7 @@ impl Connection {
         Dialect::Generic
     }
 
-    /// Returns `true` if calls of a connection to `target` suspend within a task instead of
+    /// Returns `true` if calls to a connection to `target` suspend within a task instead of
     /// blocking: see [`Connection::suspends`].
     #[must_use]
     pub fn suspends_at(target: &str) -> bool {

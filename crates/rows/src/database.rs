@@ -108,8 +108,8 @@ impl Default for ConnectOptions {
     }
 }
 
-/// The means to cancel, from another thread, the opening of a connection. The code that opens the
-/// connection registers a [`CancelHandle`] in this object, and a cancel uses that handle.
+/// Lets another thread cancel the opening of a connection. The code that opens the connection
+/// registers a [`CancelHandle`] in this object. To cancel, the other thread uses that handle.
 #[derive(Clone, Default)]
 pub struct ConnectCancel(Arc<Mutex<CancelState>>);
 
@@ -181,8 +181,8 @@ pub struct Prepared {
 /// A connection to one kind of database.
 ///
 /// A connection is `Send`. If it is dropped, it stays open until its last statement is dropped. A
-/// lock inside it excludes concurrent calls. A caller that holds the GIL must release the GIL
-/// before a call, so that no thread waits for this lock while it holds the GIL.
+/// lock inside the connection prevents concurrent calls. A caller that holds the GIL must release
+/// the GIL before a call, so that no thread waits for this lock while it holds the GIL.
 pub trait DatabaseConnection: Debug + Send + Sync + Sized {
     /// The type of the statements that the connection executes.
     type Statement: DatabaseStatement;

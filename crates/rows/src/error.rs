@@ -23,7 +23,7 @@ pub enum ErrorKind {
     /// A value is invalid or out of range: overflow, division by zero, invalid date. PEP 249
     /// `DataError`.
     Data,
-    /// A constraint was broken. PEP 249 `IntegrityError`.
+    /// A constraint was violated. PEP 249 `IntegrityError`.
     Integrity,
     /// The state of the driver, or of this library, is inconsistent. PEP 249 `InternalError`.
     Internal,
@@ -103,8 +103,8 @@ pub struct Error {
     /// exhausted resource, and a transaction that was aborted to resolve a deadlock. `false` if
     /// this is not known. The HTTP server responds to a transient error with status 503.
     pub is_transient: bool,
-    /// The whole message: the driver's text, if the driver reported the error, otherwise a text of
-    /// this library. If a remedy is known, it follows on a separate line.
+    /// The whole message: the driver's text, if the driver reported the error, otherwise this
+    /// library's text. If a remedy is known, it follows on a separate line.
     pub message: String,
     /// The SQLSTATE (five characters), if the driver or this library set one; otherwise empty.
     /// SQLite sets none.

@@ -16,7 +16,7 @@ pub(crate) fn cell(text: &[u8]) -> Cell<'_> {
 
 const SECOND: i64 = 1_000_000;
 
-/// The largest length in bytes of a text that is parsed as an exact duration (days and a time).
+/// The largest length in bytes of text that is parsed as an exact duration (days and a time).
 const MOST_BYTES: usize = 64;
 
 /// Parses a duration `[n day[s]] [[+-]h:mm:ss[.ffffff]]`. Returns it in microseconds; `None` for

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::cell::ElementType;
 use crate::error::{Error, ErrorKind};
 
-/// The type of a column's values, from which the driver's buffer and the Python type follow
+/// The type of a column's values. It determines the driver's buffer and the Python type
 /// (`docs/reference/values.md`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -14,7 +14,7 @@ pub enum ColumnType {
     Any,
     /// A boolean or a single bit.
     Bool,
-    /// An integer of `bits` 8, 16, 32 or 64.
+    /// An integer of 8, 16, 32 or 64 bits.
     Integer {
         /// The width of a value in bits.
         bits: u8,
@@ -186,7 +186,8 @@ impl Schema {
     }
 
     /// Returns the first column name that is empty or equals an earlier column name, with the
-    /// column's index (from 0). Formats that write a row as an object refuse such names.
+    /// column's index (from 0). Formats that write a row as an object (JSON, BSON) refuse such
+    /// names.
     #[must_use]
     pub fn unfit_name(&self) -> Option<(usize, &str)> {
         let mut seen = std::collections::HashSet::new();

@@ -1,7 +1,7 @@
 //! The central traits: a `Source` fetches a `Block` of rows, and the block emits each `Cell` to a
 //! `RowSink`.
 //!
-//! **Fetching** a block may block the thread, uses no sink, does not need the GIL, and can be
+//! **Fetching** a block may block the thread, uses no sink, does not require the GIL, and can be
 //! cancelled from another thread. **Emitting** a block's cells never blocks and can stop after any
 //! row. Sources are `Send`, so another thread can fetch. All calls are dispatched statically: the
 //! output format is chosen once per stream, not once per cell.
@@ -23,7 +23,8 @@ pub struct Budget {
 }
 
 impl Default for Budget {
-    /// 512 KiB and 4,096 rows: a block stays in the L2 cache while its cells are converted.
+    /// Returns limits of 512 KiB and 4,096 rows. With these limits, a block stays in the L2 cache
+    /// while its cells are converted.
     fn default() -> Self {
         Budget {
             block_bytes: 512 << 10,
@@ -38,15 +39,15 @@ pub enum LongValues {
     /// The value is emitted as one cell, for sinks that need the complete value (to create a Python
     /// `str`).
     Whole,
-    /// The value is emitted in parts, by `long_begin`, `long_part` and `long_end`, for sinks that
-    /// write the beginning of a value before its end was read.
+    /// The value is emitted in parts, through `long_begin`, `long_part` and `long_end`, for sinks
+    /// that write the beginning of a value before its end was read.
     Parts {
         /// The largest size of one part, in bytes.
         part_bytes: usize,
     },
 }
 
-/// The encoding of the bytes of a deferred value, which the caller reads by
+/// The encoding of the bytes of a deferred value, which the caller reads with
 /// `DatabaseStatement::read_part`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LongForm {
@@ -73,8 +74,8 @@ pub struct LongPart {
     pub is_copied: bool,
 }
 
-/// A caller of [`Source::pump_attached`]: it holds an interpreter lock (the GIL) while rows are
-/// read.
+/// The host program that calls [`Source::pump_attached`], and that holds an interpreter lock (the
+/// GIL) while rows are read.
 pub trait AttachedHost {
     /// Called every few milliseconds, so that the host can let its other threads run and handle
     /// signals. During this call the host must not use the connection whose rows are read; it may
@@ -92,8 +93,8 @@ pub trait AttachedHost {
 pub enum Fetched {
     /// The block contains this number of rows, at least 1. A row whose long value was read only in
     /// part counts as one row. A block ends after each part of a long value except the last part,
-    /// so that the stream can send a chunk between two parts. The output of one emit is therefore
-    /// bounded, however long the value is.
+    /// so that the stream can send a chunk between two parts. The output of one call to
+    /// [`Block::emit`] is therefore bounded, however long the value is.
     Rows(usize),
     /// The result has no further rows, and the block is empty.
     End,
@@ -160,7 +161,7 @@ pub trait Source: Send {
 
     /// `true` if a fetch reads a block of rows that can be emitted repeatedly, by row or by column.
     /// If `false` (SQLite), rows are read one by one, and a caller that holds an interpreter lock
-    /// reads them by `pump_attached`.
+    /// reads them with `pump_attached`.
     const HAS_BLOCKS: bool = true;
 
     /// Returns the columns of the current result.
@@ -216,9 +217,9 @@ pub trait Source: Send {
         Ok(Pumped::More)
     }
 
-    /// Pumps as [`Source::pump`] does, except for a source with blocks. The remaining rows of its
-    /// current block, but at most `most_rows`, are emitted column by column, even if the sink is
-    /// full.
+    /// Fetches and emits rows as [`Source::pump`] does. However, a source with blocks emits the
+    /// remaining rows of its current block, but at most `most_rows`, column by column, even if the
+    /// sink is full.
     ///
     /// # Errors
     /// The errors of [`Source::pump`]; `position` is then the first row that was not emitted.
@@ -239,10 +240,10 @@ pub trait Source: Send {
         Ok(Pumped::More)
     }
 
-    /// Pumps as [`Source::pump`] does, for a caller that holds an interpreter lock. A source
-    /// without blocks keeps the interpreter lock while it reads rows one by one, and calls
-    /// [`AttachedHost::turn`] every few milliseconds. If it has to wait, it releases the lock by
-    /// [`AttachedHost::released`].
+    /// Fetches and emits rows as [`Source::pump`] does, for a caller that holds an interpreter
+    /// lock. A source without blocks keeps the interpreter lock while it reads rows one by one, and
+    /// calls [`AttachedHost::turn`] every few milliseconds. If it has to wait, it releases the lock
+    /// with [`AttachedHost::released`].
     ///
     /// # Errors
     /// The errors of [`Source::pump`].
@@ -316,17 +317,17 @@ pub trait Block {
 
 /// Receives cells and writes each cell directly to its destination.
 ///
-/// In row order the calls are `begin_row`, then for each column `cell` or (`long_begin`,
+/// In row order, the calls are `begin_row`, then for each column `cell` or (`long_begin`,
 /// `long_part`…, `long_end`), then `end_row`. Between any two calls the stream may pause and
 /// continue with another block, because the parts of a long value are in different blocks.
 ///
-/// In column order (a sink with `COLUMNS`) the calls are `begin_columns`, then `column_cell` for
-/// every row of column 0, then of column 1, …, then `end_columns`.
+/// In column order (for a sink with `COLUMNS`), the calls are `begin_columns`, then `column_cell`
+/// for every row of column 0, then of column 1, …, then `end_columns`.
 pub trait RowSink {
-    /// The error type of the sink: the reason for which it cannot write a value.
+    /// The error type of the sink: the reason why it cannot write a value.
     type Error;
 
-    /// `true` if the sink prefers column order.
+    /// `true` if the sink prefers to receive cells column by column.
     const COLUMNS: bool = false;
 
     /// Begins a row.

@@ -44,7 +44,7 @@ pub struct Wait {
     pub deadline: Option<Instant>,
 }
 
-/// The reason for which a task is resumed.
+/// The reason why a task is resumed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Resumed {
     /// The event loop has resumed the task: the event has occurred, or may have occurred.
@@ -62,7 +62,7 @@ pub enum Progress<T> {
     Done(T),
 }
 
-/// The reason for which a task suspends itself.
+/// The reason why a task suspends itself.
 enum Suspension {
     /// The task waits for this event.
     Wait(Wait),
@@ -84,8 +84,8 @@ pub(crate) fn is_running() -> bool {
     CURRENT.get().is_some()
 }
 
-/// Suspends the task that runs on this thread, and returns the reason for which it was resumed.
-/// Returns `None` at once outside a task.
+/// Suspends the task that runs on this thread, and returns the reason why it was resumed. Outside a
+/// task, returns `None` immediately.
 fn suspend(reason: Suspension) -> Option<Resumed> {
     let suspender = CURRENT.take()?;
     // SAFETY: `CURRENT` is set only while the closure of `Task::new` runs, which borrows the
@@ -97,7 +97,7 @@ fn suspend(reason: Suspension) -> Option<Resumed> {
 }
 
 /// Suspends the task that runs on this thread until `event`, and returns `true`. The event may not
-/// have occurred when this function returns. Outside a task, returns `false` at once.
+/// have occurred when this function returns. Outside a task, returns `false` immediately.
 ///
 /// # Errors
 /// [`io::ErrorKind::ConnectionAborted`] if the task was dropped.
@@ -169,7 +169,7 @@ impl TimeSlice {
 }
 
 /// Waits for the duration `time`: suspends the task that runs on this thread, or blocks outside a
-/// task. It serves to wait for a state of which no file descriptor signals the change.
+/// task. It is used to wait for a change that no file descriptor signals.
 ///
 /// # Errors
 /// [`io::ErrorKind::ConnectionAborted`] if the task was dropped.
@@ -202,7 +202,7 @@ impl<T: 'static> Task<T> {
     /// must also make all further resumes.
     ///
     /// # Errors
-    /// The system has no memory for a stack.
+    /// The system cannot provide memory for a stack.
     pub fn new(call: impl FnOnce() -> T + Send + 'static) -> io::Result<Task<T>> {
         fork::watch_forks();
         let stack = match STACKS.with_borrow_mut(Vec::pop) {
@@ -222,8 +222,8 @@ impl<T: 'static> Task<T> {
         })
     }
 
-    /// Runs the call until it has to wait, or to its end. Resumes a panic of the call in the
-    /// caller.
+    /// Runs the call until it has to wait, or to its end. If the call panics, the panic continues
+    /// in the caller.
     ///
     /// # Panics
     /// If the call has returned before.

@@ -3,7 +3,7 @@
 use crate::cell::{Date, Time, Timestamp};
 use crate::error::{Error, ErrorKind};
 
-/// A parameter value. It owns its data, so that it outlives the call that binds it.
+/// A parameter value. It owns its data, so it can outlive the call that binds it.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Value {
@@ -29,11 +29,11 @@ pub enum Value {
     Timestamp(Timestamp),
     /// A UUID, in the byte order of RFC 9562.
     Uuid([u8; 16]),
-    /// A text, and the name of the SQL type to which the statement casts it. Without the cast the
+    /// Text, and the name of the SQL type to which the statement casts it. Without the cast, the
     /// database would infer another type.
     Cast(String, &'static str),
-    /// A value, and the type that the caller declared for it instead of the value's own type. It
-    /// serves databases whose parameters have types.
+    /// A value, and the type that the caller declared for it instead of the value's own type. It is
+    /// used for databases whose parameters have types, such as PostgreSQL.
     Declared(Box<Value>, Declared),
 }
 
@@ -87,9 +87,9 @@ const BATCH_ROWS: usize = 1024;
 /// The number of bytes of text and binary values after which a batch of rows of parameters ends.
 const BATCH_BYTES: usize = 1 << 20;
 
-/// An iterator over batches of rows of parameters. A batch is not empty; it is limited to a number
-/// of rows and to `BATCH_BYTES`. If the caller's iterator returns an error, the last batch has the
-/// rows before it, and [`Batches::end`] returns the error.
+/// An iterator over batches of rows of parameters. A batch is never empty, and it is limited to a
+/// number of rows and to `BATCH_BYTES`. If the caller's iterator returns an error, the last batch
+/// has the rows before the error, and [`Batches::end`] returns the error.
 pub(crate) struct Batches<'r> {
     rows: &'r mut dyn Iterator<Item = Result<Vec<Value>, Error>>,
     most_rows: usize,
@@ -158,8 +158,8 @@ impl Value {
 }
 
 impl Value {
-    /// Replaces a decimal by the number that SQLite would parse from its digits: a 64-bit integer,
-    /// or the nearest double.
+    /// Replaces a decimal value by the number that SQLite would parse from its digits: a 64-bit
+    /// integer, or the nearest double.
     pub fn round_for_sqlite(&mut self) {
         if let Value::Decimal(digits) = self
             && let Some(number) =

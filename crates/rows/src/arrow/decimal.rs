@@ -5,7 +5,7 @@ use super::error::ValueError;
 /// An integer of 256 bits in two's complement, as four 64-bit words, the least significant first.
 pub(crate) type Int256 = [u64; 4];
 
-/// A decimal's text, split at its sign and its point.
+/// The text of a decimal, split into its sign, the digits before the point and the digits after it.
 struct DecimalParts<'a> {
     is_negative: bool,
     whole: &'a [u8],

@@ -8,8 +8,8 @@ use onecopy_text::Malformed;
 /// The reason why a value cannot be stored in an Arrow column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ValueError {
-    /// The value is of a kind that the column's type cannot store, for example a text in a column
-    /// of numbers.
+    /// The value is of a kind that the column's type cannot store, for example text in a column of
+    /// numbers.
     Kind,
     /// The value is of the right kind but not valid, for example malformed digits or month 13.
     Invalid,

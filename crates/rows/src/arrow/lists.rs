@@ -85,8 +85,8 @@ impl Lists {
     }
 
     /// Returns the elements of all lists so far, and removes them from the builder. The caller must
-    /// call this function before [`Lists::take_ends`], because an error contains the index of a
-    /// list.
+    /// call this function before [`Lists::take_ends`], because the offsets are needed to compute
+    /// the index of the list that an error contains.
     pub(super) fn take_items(&mut self) -> Result<Array, (usize, ValueError)> {
         let items = self.items.take();
         items.map_err(|(at, why)| (self.list_of(at), why))

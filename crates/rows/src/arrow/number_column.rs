@@ -94,7 +94,7 @@ impl NumberColumn {
     /// Appends a value.
     ///
     /// # Errors
-    /// [`NumberMisfit`], the reason for which the column cannot store the value.
+    /// [`NumberMisfit`], the reason why the column cannot store the value.
     #[inline]
     pub fn put(&mut self, cell: Cell<'_>) -> Result<(), NumberMisfit> {
         match self.0.put(cell, &mut Tally::default()) {

@@ -45,7 +45,7 @@ impl ColumnPlan {
 /// the database reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArrowOptions {
-    /// The approximate size of a batch in bytes. A batch has at least one row, even if it is
+    /// The approximate size of a batch in bytes. A batch has at least one row, even if that row is
     /// larger.
     pub batch_bytes: usize,
     /// The Arrow types that the caller requests for columns, each with the column's name.
@@ -53,8 +53,8 @@ pub struct ArrowOptions {
 }
 
 impl Default for ArrowOptions {
-    /// 4 MiB: large enough that the fixed cost of a batch is small compared to the cost of its
-    /// rows, and small enough to bound the memory.
+    /// Returns options with batches of 4 MiB. This size is large enough that the fixed cost of a
+    /// batch is small compared to the cost of its rows, and small enough to bound the memory.
     fn default() -> ArrowOptions {
         ArrowOptions {
             batch_bytes: 4 << 20,

@@ -24,7 +24,7 @@ pub struct Misfit {
     row: usize,
     column: usize,
     why: ValueError,
-    /// The kind of the cell, as a word for the error message, such as `an integer`.
+    /// The name of the cell's type for the error message, such as `an integer`.
     is: &'static str,
 }
 
@@ -153,8 +153,8 @@ impl ArrowRows {
     /// Returns the rows of the current batch, and begins the next batch.
     ///
     /// # Errors
-    /// A text is malformed, or a value cannot be stored in the type that the values of the batch
-    /// have decided.
+    /// A text value is malformed, or a value cannot be stored in the type that the values of the
+    /// batch have decided.
     pub(crate) fn take(&mut self) -> Result<Batch, Error> {
         let mut columns = Vec::with_capacity(self.columns.len());
         for column in 0..self.columns.len() {

@@ -112,13 +112,13 @@ impl<'a> Call<'a> {
         self.state.free_statements();
     }
 
-    /// Returns `true` if the result of the SQL text is likely to be short, because its last results
-    /// were short.
+    /// Returns `true` if the result of `sql` is likely to be short, because its last results were
+    /// short.
     pub(super) fn is_short(&self, sql: &str) -> bool {
         self.state.cache.is_short(sql)
     }
 
-    /// Records that the SQL text must be executed only with a server-side cursor from now on.
+    /// Records that `sql` must be executed only with a server-side cursor from now on.
     pub(super) fn note_never(&mut self, sql: &str) {
         self.state.cache.note_never(sql.to_owned());
     }

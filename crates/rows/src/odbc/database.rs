@@ -17,8 +17,8 @@ use crate::sql::dialect::Dialect;
 use crate::value::Value;
 
 impl Connection {
-    /// Opens a target with the given text width instead of the driver's preferred width. The
-    /// command `doctor` uses this function to show the effect of the width.
+    /// Opens a target with the given text width (UTF-8 or UTF-16) instead of the driver's preferred
+    /// width. The command `doctor` uses this function to show the effect of the width.
     ///
     /// # Errors
     /// The errors of [`DatabaseConnection::open`].

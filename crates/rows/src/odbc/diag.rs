@@ -13,7 +13,7 @@ use crate::error::{Error, ErrorKind};
 use crate::sql::dialect::Dialect;
 
 /// The largest number of diagnostic records that are read. The limit is necessary because some
-/// drivers return records without an end on a lost connection.
+/// drivers return records endlessly on a lost connection.
 const MAX_RECORDS: i16 = 64;
 /// The capacity of the buffer for a message in characters, the largest that ODBC allows. Every call
 /// passes this capacity, even a call that reads only the SQLSTATE. The reason is that psqlodbc
@@ -71,7 +71,7 @@ pub(crate) fn first_state(
     .map(|r| r.sqlstate)
 }
 
-/// The extent to which [`record`] reads a diagnostic record.
+/// How much of a diagnostic record [`record`] reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum MessageDetail {
     Whole,

@@ -32,7 +32,7 @@ pub(crate) struct Driver<'a> {
 const MOST_MESSAGES: usize = 1000;
 
 /// The largest number of consecutive results without rows that are skipped. A faulty driver may
-/// report such results without an end.
+/// report such results endlessly.
 const MOST_COUNTS: u32 = 1 << 22;
 
 /// A result with rows that follows the current result. The first field is the number of rows that
@@ -40,8 +40,8 @@ const MOST_COUNTS: u32 = 1 << 22;
 /// the columns of the result.
 pub(crate) type Further = (Option<u64>, Vec<Planned>);
 
-/// The type of an ODBC function whose parameters are a statement handle, a SQL text, and the length
-/// of the text.
+/// The type of an ODBC function whose parameters are a statement handle, a SQL string, and the
+/// length of the text.
 type OfText<U> = unsafe extern "system" fn(Handle, *const U, i32) -> ffi::Return;
 
 impl<'a> Driver<'a> {
@@ -152,7 +152,7 @@ impl<'a> Driver<'a> {
             .map(drop)
     }
 
-    /// Passes the SQL text to one of two ODBC functions, as the connection's text width requires:
+    /// Passes the SQL string to one of two ODBC functions, as the connection's text width requires:
     /// in UTF-8 to the function for 8-bit text, or in UTF-16 to the function for 16-bit text.
     /// Returns `true` if the driver reports that no row was changed.
     fn with_text(
@@ -278,9 +278,9 @@ impl<'a> Driver<'a> {
         })
     }
 
-    /// Moves to the next result; returns `true` if there is one. If the driver has not executed all
-    /// statements of the SQL text at once, this call executes the next statement. The unread rows
-    /// of the current result are lost.
+    /// Moves to the next result; returns `true` if there is one. If the driver executes the
+    /// statements of a SQL string one after another, this call executes the next one. The unread
+    /// rows of the current result are lost.
     fn next_result(&self) -> Result<bool, Error> {
         self.check_cancelled()?;
         // SAFETY: a live, executed statement.
@@ -338,8 +338,8 @@ impl<'a> Driver<'a> {
         ))
     }
 
-    /// Returns the total number of rows that all statements of the SQL text changed; `None` if the
-    /// driver reports no number. Rows that the statements return (INSERT … RETURNING) are
+    /// Returns the total number of rows that all statements of the SQL string changed; `None` if
+    /// the driver reports no number. Rows that the statements return (INSERT … RETURNING) are
     /// discarded.
     pub(super) fn changed(&self) -> Result<Option<u64>, Error> {
         let mut changed = None;

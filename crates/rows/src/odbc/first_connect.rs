@@ -1,5 +1,6 @@
-//! Probes a driver at its first connect. A round trip determines the text width for this driver and
-//! locale. For SQL Server, a second probe checks that each result belongs to its statement.
+//! Probes a driver at its first connect. A round trip determines the text width (UTF-8 or UTF-16)
+//! for this driver and locale. For SQL Server, a second probe checks that each result belongs to
+//! its statement.
 //!
 //! In the first probe, the server creates a non-ASCII text from code points, compares it with a
 //! literal of the same text in the SQL, and returns it. This tests the text to the server and the
@@ -53,9 +54,9 @@ fn statement(dialect: Dialect) -> String {
     format!("SELECT {made}, CASE WHEN {made_to_compare} = {sent} THEN 1 ELSE 0 END")
 }
 
-/// Probes the driver's preferred text width. Returns the other width if text arrives changed in the
-/// preferred width and the driver supports the other width. Returns `None` if the current width is
-/// to be kept.
+/// Probes the driver's preferred text width (UTF-8 or UTF-16). Returns the other width if text
+/// arrives changed in the preferred width and the driver supports the other width. Returns `None`
+/// if the current width is to be kept.
 pub(crate) fn better_width(connection: &Connection) -> Option<Width> {
     let shared = &connection.shared;
     if !shared.quirks.other_width || shared.width != shared.quirks.width {
@@ -97,8 +98,8 @@ fn check(connection: &Connection) -> Option<bool> {
     }
 }
 
-/// Numbers that no server returns by chance. Each statement of [`answers_belong`] selects a
-/// different one.
+/// Numbers that no server returns by chance. Each statement of [`answers_belong`] selects another
+/// of these numbers.
 const MARKS: [&str; 4] = ["730921", "730922", "730923", "730924"];
 
 /// The results of [`answers_belong`], keyed by driver name, version and server. A result is `true`

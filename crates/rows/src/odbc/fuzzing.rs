@@ -61,7 +61,7 @@ pub fn database_url(url: &str, driver: &str) -> Result<ConnectionString, Error> 
     Ok(ConnectionString(url.connection_string(driver, quirks)))
 }
 
-/// Returns `true` if the SQL text contains a second statement.
+/// Returns `true` if the SQL string contains a second statement.
 #[must_use]
 pub fn has_second(sql: &str, dialect: Dialect) -> bool {
     statements::has_second(sql, dialect)

@@ -1,4 +1,4 @@
-//! Opens an ODBC connection: chooses the driver, its keywords and the text width.
+//! Opens an ODBC connection: chooses the driver, its keywords and the text width (UTF-8 or UTF-16).
 
 use std::ffi::c_void;
 use std::path::PathBuf;

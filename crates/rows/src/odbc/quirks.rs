@@ -126,7 +126,7 @@ pub(crate) struct Quirks {
     pub(crate) guid_parameters: bool,
     /// The first year whose dates the driver passes correctly; earlier dates are passed as text.
     pub(crate) first_right_year: i32,
-    /// `true` to pass the length of a SQL text as `SQL_NTS`. The driver keeps only 16 bits of a
+    /// `true` to pass the length of a SQL string as `SQL_NTS`. The driver keeps only 16 bits of a
     /// length: of a text above 32,767 units it would execute only the beginning, without an error.
     pub(crate) statement_by_terminator: bool,
     /// `true` if the driver truncates text parameters at a NUL; such a parameter is an error.

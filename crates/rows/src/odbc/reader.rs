@@ -117,8 +117,8 @@ impl BlockReader {
         Ok(())
     }
 
-    /// Reads the next part of the deferred value in `column` of the current row into `buffer`;
-    /// returns `None` if the value is NULL.
+    /// Reads the next part of the value in the deferred column `column` of the current row into
+    /// `buffer`; returns `None` if the value is NULL.
     pub(crate) fn read_part(
         &mut self,
         driver: &Driver<'_>,

@@ -26,19 +26,18 @@ const MOST_STATEMENTS: usize = 16;
 
 /// The largest number of SQL texts whose result sizes are recorded.
 const MOST_TEXTS: usize = 64;
-/// The largest length in bytes of a SQL text whose result sizes are recorded.
+/// The largest length in bytes of a SQL string whose result sizes are recorded.
 const MOST_TEXT_BYTES: usize = 16 << 10;
 
-/// The number of consecutive short results of a SQL text after which its next result is expected to
+/// If a SQL string has had this number of consecutive short results, its next result is expected to
 /// be short.
 const ENOUGH: u8 = 3;
 /// The largest number of rows of a result that counts as short.
 pub(super) const MOST_SHORT_ROWS: u64 = 31;
-/// If a result that was read without a cursor has more rows than this, its SQL text is executed
+/// If a result that was read without a cursor has more rows than this, its SQL string is executed
 /// only with cursors from then on.
 const MOST_WHOLE_ROWS: u64 = 1000;
-/// The value of a SQL text's counter of short results that marks the text as one that is executed
-/// only with cursors.
+/// The value of the counter of short results for a SQL string that is executed only with cursors.
 const NEVER: u8 = u8::MAX;
 
 /// Selects the statements that a connection caches.
@@ -48,8 +47,8 @@ pub(super) enum CachePolicy {
     Nothing,
     /// The connection caches all statements that can be executed again.
     All,
-    /// The connection caches statements without rows, and queries with short results, which it
-    /// executes without a cursor.
+    /// The connection caches statements that return no rows, and queries with short results, which
+    /// it executes without a cursor.
     Short,
 }
 
@@ -209,7 +208,7 @@ pub(super) struct CachedStatement {
 #[derive(Default)]
 pub(super) struct StatementCache {
     statements: Vec<(Key, CachedStatement)>,
-    /// The SQL texts whose results were observed, each with the number of its consecutive short
+    /// The SQL strings whose results were observed, each with the number of its consecutive short
     /// results.
     texts: Vec<(String, u8)>,
 }
@@ -227,13 +226,13 @@ impl StatementCache {
         self.statements.drain(..).map(|(_, waiting)| waiting.handle)
     }
 
-    /// Returns `true` if the next result of the SQL text is expected to be short.
+    /// Returns `true` if the next result of `sql` is expected to be short.
     pub(super) fn is_short(&self, sql: &str) -> bool {
         let known = self.texts.iter().rev().find(|(text, _)| text == sql);
         known.is_some_and(|&(_, n)| n >= ENOUGH && n != NEVER)
     }
 
-    /// Records that the SQL text is executed only with a server-side cursor from now on.
+    /// Records that `sql` is executed only with a server-side cursor from now on.
     pub(super) fn note_never(&mut self, sql: String) {
         self.note(sql, |_| NEVER);
     }
@@ -296,10 +295,11 @@ impl StatementCache {
 /// after the result has ended.
 #[derive(Debug)]
 pub(super) enum SizeObservation {
-    /// With a cursor. Contains the SQL text, whose number of consecutive short results is updated.
+    /// With a cursor. Contains the SQL string, whose number of consecutive short results is
+    /// updated.
     Cursor(String),
-    /// Without a cursor, so the driver read the whole result. If the result was long, the SQL text
-    /// is executed only with cursors from then on.
+    /// Without a cursor, so the driver read the whole result. If the result was long, the SQL
+    /// string is executed only with cursors from then on.
     Whole,
 }
 

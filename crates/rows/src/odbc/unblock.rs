@@ -137,9 +137,9 @@ pub(super) fn block_signals() {
 }
 
 thread_local! {
-    /// A cache of this thread's id in the operating system (the second number). The first number is
-    /// the value of [`fork::generation`](crate::fork::generation) when the id was read: the id is
-    /// no longer valid after a fork.
+    /// The second number caches this thread's operating-system id. The first number is the value of
+    /// [`fork::generation`](crate::fork::generation) when the id was read, because the id is no
+    /// longer valid after a fork.
     static NUMBER: std::cell::Cell<(u32, i32)> = const { std::cell::Cell::new((0, 0)) };
 }
 

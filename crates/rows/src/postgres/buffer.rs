@@ -1,7 +1,7 @@
-//! `Buffer`: memory for received bytes. A buffer is first the inbox of the connection, into which
-//! bytes are received. It then becomes the block of the statement to which the received rows
-//! belong, while the connection receives into a second buffer. Rows are therefore never copied;
-//! only an incomplete message at the end of a buffer is moved to the next buffer.
+//! `Buffer`: memory for received bytes. A buffer is first the inbox (receive buffer) of the
+//! connection. It then becomes the block of the statement to which the received rows belong, while
+//! the connection receives into a second buffer. Rows are therefore never copied; only an
+//! incomplete message at the end of a buffer is moved to the next buffer.
 
 use std::io;
 

@@ -162,12 +162,13 @@ fn start(
     }
 }
 
-/// Returns the message at the start of the inbox; `None` if it is incomplete.
+/// Returns the message at the start of the received bytes; `None` if it is incomplete.
 fn received_frame(wire: &mut Wire) -> Result<Option<Frame>, Error> {
     wire.inbox.frame().inspect_err(|_| wire.is_lost = true)
 }
 
-/// Returns the message at the start of the inbox if it is complete and contains data of a COPY.
+/// Returns the message at the start of the received bytes if it is complete and contains data of a
+/// COPY.
 fn data_frame(wire: &mut Wire) -> Result<Option<Frame>, Error> {
     Ok(received_frame(wire)?.filter(|frame| frame.tag == b'd'))
 }

@@ -152,9 +152,9 @@ fn is_stale(error: &Error, sql: &str) -> bool {
     }
 }
 
-/// Returns an error for a SQL text that `execute` does not accept: a text with a NUL character,
-/// which the protocol cannot represent, or a COPY between a table and the client, for which there
-/// are separate functions.
+/// Returns an error if `execute` does not accept `sql`. This is the case for SQL with a NUL
+/// character, which the protocol cannot represent, and for a COPY between a table and the client,
+/// for which there are separate functions.
 pub(super) fn check_text(sql: &str) -> Result<(), Error> {
     if sql.contains('\0') {
         return Err(unfit("the statement contains a NUL character"));
@@ -165,10 +165,10 @@ pub(super) fn check_text(sql: &str) -> Result<(), Error> {
     }
 }
 
-/// One execution of a statement: its SQL text, its parameter values, and their types.
+/// One execution of a statement: its SQL string, its parameter values, and their types.
 struct Execution<'a> {
     shared: &'a Arc<Shared>,
-    /// The SQL text that the caller passed. It is the key in the statement cache.
+    /// The SQL string that the caller passed. It is the key in the statement cache.
     sql: &'a str,
     translated: &'a Translated,
     n_uses: u32,
@@ -178,7 +178,7 @@ struct Execution<'a> {
     id: u64,
 }
 
-/// Executes the first statement of a SQL text until its first rows arrive, or until it ends. If
+/// Executes the first statement in a SQL string until its first rows arrive, or until it ends. If
 /// that statement returns no rows, the following statements are executed too, up to the first one
 /// that returns rows.
 pub(super) fn execute(
@@ -210,9 +210,9 @@ pub(super) fn execute(
     })
 }
 
-/// Executes one statement. Uses the prepared statement for its SQL text and parameter types if the
-/// statement cache contains one. `n_uses` is the number of executions of the text, including this
-/// one.
+/// Executes one statement. Uses the prepared statement for its SQL string and parameter types if
+/// the statement cache contains one. `n_uses` is the number of executions of the text, including
+/// this one.
 pub(super) fn execute_one(
     shared: &Arc<Shared>,
     wire: &mut Wire,

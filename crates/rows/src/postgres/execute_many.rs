@@ -11,8 +11,9 @@ use super::shared::Shared;
 use crate::error::Error;
 use crate::value::{Batches, Value};
 
-/// Calls `f`. In autocommit mode, begins a transaction before the call and commits it afterwards,
-/// or rolls it back if `f` fails. A transaction that is already open is used unchanged.
+/// Calls `f` within a transaction. In autocommit mode, begins a transaction before the call and
+/// commits it afterwards, or rolls it back if `f` fails. A transaction that is already open is
+/// neither committed nor rolled back.
 pub(super) fn in_transaction<T>(
     shared: &Arc<Shared>,
     f: impl FnOnce() -> Result<T, Error>,

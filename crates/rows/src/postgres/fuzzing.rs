@@ -1,5 +1,5 @@
-//! Entry points of the fuzz target `postgres_messages`: parse bytes of a server as messages and as
-//! rows, without a socket.
+//! Entry points of the fuzz target `postgres_messages`. They parse arbitrary bytes as a server's
+//! messages and rows, without a socket.
 
 use onecopy_wire::CancelHandle;
 

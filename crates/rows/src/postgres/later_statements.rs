@@ -1,6 +1,6 @@
-//! `Further`: the second and later statements of a SQL text. Each statement is executed when the
-//! caller requests its result. If the connection has to execute another SQL text earlier, the
-//! remaining statements are executed before that text, and their results are stored in memory.
+//! `Further`: the second and later statements of a SQL string. Each statement is executed when the
+//! caller requests its result. If the connection has to execute another SQL string before that, the
+//! remaining statements are executed first, and their results are stored in memory.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -17,7 +17,7 @@ use crate::error::Error;
 use crate::source::Source;
 use crate::value::Value;
 
-/// The remaining work of a SQL text with several statements, after its first statement: the
+/// The remaining work of a SQL string with several statements, after its first statement: the
 /// statements that were not executed yet, and the results that were not read yet.
 #[derive(Debug)]
 pub(super) struct Further {
@@ -25,7 +25,7 @@ pub(super) struct Further {
     results: Mutex<VecDeque<Result<Statement, Error>>>,
 }
 
-/// Executes the next statement of the SQL text and returns its result; `None` if no statement is
+/// Executes the next statement of the SQL string and returns its result; `None` if no statement is
 /// left. If the statement fails, the statements after it are discarded.
 fn run(
     pieces: &Mutex<Pieces>,
@@ -45,8 +45,8 @@ fn run(
     Some(result)
 }
 
-/// Executes all remaining statements of the SQL text. It is called before the connection executes
-/// another SQL text. The results are stored, unless the `Statement` that would read them was
+/// Executes all remaining statements of the SQL string. It is called before the connection executes
+/// another SQL string. The results are stored, unless the `Statement` that would read them was
 /// dropped.
 ///
 /// # Errors
@@ -83,7 +83,7 @@ impl Waiting {
 }
 
 impl Further {
-    /// Creates the remaining work of a SQL text that consists of the statements `texts`, none of
+    /// Creates the remaining work of a SQL string that consists of the statements `texts`, none of
     /// which was executed. `values` are the parameter values of all these statements, in order.
     pub(super) fn new(texts: &[String], values: &[Value]) -> Arc<Further> {
         Arc::new(Further {
@@ -105,7 +105,7 @@ impl Further {
         }
     }
 
-    /// Returns `true` if a statement of the SQL text was not executed yet, or a result was not
+    /// Returns `true` if a statement of the SQL string was not executed yet, or a result was not
     /// read.
     pub(super) fn has_more(&self) -> bool {
         !lock(&self.results).is_empty() || !lock(&self.pieces).texts.is_empty()
@@ -140,7 +140,7 @@ impl Further {
 }
 
 impl Statement {
-    /// Moves to the next result of the SQL text that has rows; returns `false` if no result is
+    /// Moves to the next result of the SQL string that has rows; returns `false` if no result is
     /// left.
     pub(super) fn go_on(&mut self, further: &Further, wire: &mut Wire) -> Result<bool, Error> {
         let shared = Arc::clone(self.shared());

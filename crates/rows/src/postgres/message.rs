@@ -28,7 +28,8 @@ pub(super) fn violation(what: impl std::fmt::Display) -> Error {
     error
 }
 
-/// Returns `true` for an error of [`violation`], and for an error of the server with its SQLSTATE.
+/// Returns `true` for an error that [`violation`] created, and for an error of the server with the
+/// same SQLSTATE.
 pub(super) fn is_violation(error: &Error) -> bool {
     error.sqlstate == "08P01"
 }
@@ -69,7 +70,7 @@ pub(super) enum Framed {
     Partial(usize),
 }
 
-/// Reads the header of the message at the start of `bytes`, and checks if `bytes` contains the
+/// Reads the header of the message at the start of `bytes`, and checks whether `bytes` contains the
 /// whole message.
 ///
 /// # Errors

@@ -35,11 +35,11 @@ pub(super) struct RepeatedInsert {
     n_rows: usize,
 }
 
-/// Returns a query that checks if an INSERT of several rows into the table has the same effect as
-/// several INSERTs of one row. Its result has a row if the table is not a view, and neither it nor
-/// one of its partitions has rules or triggers: an AFTER ROW trigger is executed after the last row
-/// of the INSERT, so it sees all rows. The internal triggers of foreign keys are permitted, unless
-/// a foreign key references the table itself.
+/// Returns a query that checks whether an INSERT of several rows into the table has the same effect
+/// as several INSERTs of one row. Its result has a row if the table is not a view, and neither the
+/// table nor one of its partitions has rules or triggers. (An AFTER ROW trigger is executed after
+/// the last row of the INSERT, so it sees all rows.) The internal triggers of foreign keys are
+/// permitted, unless a foreign key references the table itself.
 fn is_plain_table(table: &str) -> String {
     let literal = table.replace('\'', "''");
     format!(

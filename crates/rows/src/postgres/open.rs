@@ -103,8 +103,8 @@ fn shuffle<T>(items: &mut [T]) {
     }
 }
 
-/// Returns the TLS modes to try, in order: as in libpq, `allow` begins without TLS, `prefer` with
-/// TLS.
+/// Returns the TLS modes to try, in order. As in libpq, `allow` first tries a connection without
+/// TLS, and `prefer` first tries one with TLS.
 fn modes(mode: SslMode) -> &'static [SslMode] {
     match mode {
         SslMode::Disable => &[SslMode::Disable],

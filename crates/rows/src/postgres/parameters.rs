@@ -16,17 +16,17 @@ use crate::value::{DeclaredKind, Value};
 /// The largest number of parameters of a statement: the protocol counts them in 16 bits.
 const MOST: usize = 65_535;
 
-/// A SQL text in which the parameters are `$1`, `$2`, … instead of `?`, as the server requires.
+/// A SQL string in which the parameters are `$1`, `$2`, … instead of `?`, as the server requires.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Translated {
     pub(super) sql: String,
     pub(super) n_parameters: usize,
-    /// The statements of the SQL text, as the caller wrote them; empty if the text has only one
+    /// The statements of the SQL string, as the caller wrote them; empty if the text has only one
     /// statement.
     pub(super) pieces: Vec<String>,
 }
 
-/// Replaces the parameters of a SQL text by `$1`, `$2`, …. Each `?` outside strings, quoted names
+/// Replaces the parameters of a SQL string by `$1`, `$2`, …. Each `?` outside strings, quoted names
 /// and comments is a parameter. `??` is replaced by `?`, for operators that contain this character.
 pub(super) fn translate(sql: &str) -> Translated {
     let mut translated = Translated {
@@ -65,10 +65,10 @@ pub(super) fn translate(sql: &str) -> Translated {
 }
 
 /// Returns an error if the number of values is not `n_parameters` or exceeds [`MOST`], or if a text
-/// contains a NUL, which PostgreSQL cannot store.
+/// value contains a NUL, which PostgreSQL cannot store.
 ///
 /// # Errors
-/// [`ErrorKind::Programming`] for a wrong number; [`ErrorKind::Data`] for a text with NUL.
+/// [`ErrorKind::Programming`] for a wrong number; [`ErrorKind::Data`] for text with a NUL.
 pub(super) fn check(n_parameters: usize, values: &[Value]) -> Result<(), Error> {
     if values.len() != n_parameters {
         return Err(Error::wrong_count(n_parameters, values.len()));
@@ -147,8 +147,8 @@ pub(super) fn type_of(value: &Value) -> u32 {
     }
 }
 
-/// Returns `true` if the value is a NULL without a declared type. It can have the parameter type of
-/// any other value.
+/// Returns `true` if the value is a NULL without a declared type. Such a NULL may be sent with the
+/// parameter type of any other value.
 fn is_untyped_null(value: &Value) -> bool {
     match value {
         Value::Null => true,
@@ -173,8 +173,8 @@ pub(super) struct UniformRows<'r> {
 
 impl UniformRows<'_> {
     /// Returns the longest sequence of rows from the beginning of `rows` whose values have the same
-    /// types. `merge` returns the common type of two different types if they are treated as the
-    /// same type, otherwise `None`.
+    /// types. `merge` returns the common type of two different types that may be mixed in one
+    /// parameter, and `None` for types that may not be mixed.
     pub(super) fn first(
         rows: &[Vec<Value>],
         merge: impl Fn(u32, u32) -> Option<u32>,

@@ -21,7 +21,7 @@ pub(super) struct Preamble {
 impl Wire {
     /// Writes BEGIN to the output buffer if `begins` is `true`, otherwise nothing. Before the
     /// session's first BEGIN, also writes the query that detects a pooler. That query precedes
-    /// BEGIN, because an error of it would abort the transaction.
+    /// BEGIN, because an error of that query would abort the transaction.
     pub(super) fn write_preamble(&mut self, begins: bool) -> Result<Preamble, Error> {
         let checks_pooler = begins && self.cache.is_unchecked();
         let mut write = |sql| {

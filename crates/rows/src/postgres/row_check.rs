@@ -25,8 +25,8 @@ pub(super) fn eight(value: &[u8]) -> [u8; 8] {
     eight
 }
 
-/// The fault of a row that violates the protocol: the text that follows "a row" in the error
-/// message. Unlike an [`Error`] it fits into registers, so the checks of values can be inlined.
+/// The reason why a row violates the protocol, as the text that follows "a row" in the error
+/// message. Unlike an [`Error`], it fits into registers, so the checks of values can be inlined.
 pub(super) type Fault = &'static str;
 
 /// Creates the error of a row with a fault.
@@ -71,8 +71,9 @@ pub(super) fn value_len(
     Ok(Some(len))
 }
 
-/// Returns an error for a time of day that is not within a day. Rewrites an amount of money to its
-/// digits, in place. Values of other kinds need no check besides that of their length.
+/// Checks the contents of a value. Returns an error for a time of day that is not within a day.
+/// Rewrites an amount of money to its digits, in place. For values of other kinds, the check of
+/// their length is sufficient.
 #[inline(always)]
 pub(super) fn check_value(kind: Kind, value: &mut [u8]) -> Result<(), Fault> {
     match kind {

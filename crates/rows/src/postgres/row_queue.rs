@@ -26,7 +26,8 @@ pub(super) struct RowQueue {
     failure: Option<Error>,
 }
 
-/// Buffers of rows in an unnamed temporary file, which the system deletes with this value.
+/// Buffers of rows in an unnamed temporary file. The system deletes the file when this value is
+/// dropped.
 #[derive(Debug)]
 struct BufferFile {
     file: File,

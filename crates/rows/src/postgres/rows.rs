@@ -18,7 +18,8 @@ use crate::cell::Cell;
 use crate::error::Error;
 use crate::source::{Block, Emitted, RowSink};
 
-/// The largest size in bytes of the parts in which a deferred value of a long row is read.
+/// The largest size in bytes of the parts in which a deferred value (read only on request) of a
+/// long row is read.
 const DEFERRED_PART_BYTES: usize = 64 << 10;
 
 /// The result of [`Rows::deferred_value`]: the received bytes of a value that was left out of its
@@ -59,7 +60,8 @@ pub struct Rows {
     part_bytes: Option<usize>,
     /// Defines which values of a long row are read in parts; `None` if every row is read whole.
     parts: Option<Parts>,
-    /// `true` for each deferred column; empty if no column is deferred.
+    /// `true` for each deferred column, whose values are read only on request; empty if no column
+    /// is deferred.
     deferred: Vec<bool>,
     far_dates_as_text: bool,
 }
@@ -236,7 +238,7 @@ impl Rows {
 
     /// Returns the received bytes of the deferred value in `column` of the row that was emitted
     /// last, from byte `offset` of the value on. In a long row, this call skips the values to the
-    /// left of `column`. Returns `None` if the value was itself skipped by an earlier call.
+    /// left of `column`. Returns `None` if an earlier call has skipped the requested value.
     ///
     /// # Errors
     /// The lengths of the row's values do not add up to the length of the row.

@@ -60,7 +60,7 @@ pub(super) struct ServerState {
     is_encoding_changed: bool,
 }
 
-/// Returns `true` if `name` is one of PostgreSQL's names of UTF-8.
+/// Returns `true` if `name` is one of PostgreSQL's names for UTF-8.
 fn is_utf8(name: &str) -> bool {
     let letters = name.chars().filter(char::is_ascii_alphanumeric);
     let name: String = letters.map(|c| c.to_ascii_uppercase()).collect();
@@ -89,8 +89,8 @@ impl ServerState {
         self.notifications.drain(..).collect()
     }
 
-    /// Returns `true` if the server expects and sends text in another encoding than UTF-8, because a
-    /// statement has changed `client_encoding`.
+    /// Returns `true` if the server expects and sends text in an encoding other than UTF-8, because
+    /// a statement has changed `client_encoding`.
     pub(super) fn is_encoding_changed(&self) -> bool {
         self.is_encoding_changed
     }

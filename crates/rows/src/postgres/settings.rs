@@ -14,7 +14,7 @@ use crate::error::{Error, ErrorKind};
 /// yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Address {
-    /// A host name or IP address, which is resolved at the connect, and a port.
+    /// A host name or IP address, which is resolved when the connection is opened, and a port.
     Tcp(String, u16),
     /// The path of a unix socket; a name that begins with `@` is in the abstract namespace.
     Unix(PathBuf),
@@ -29,8 +29,8 @@ pub(super) struct Host {
     pub(super) password: Option<Vec<u8>>,
 }
 
-/// The value of the keyword `channel_binding`: if SCRAM authentication is bound to the TLS
-/// connection.
+/// The value of the keyword `channel_binding`, which determines whether SCRAM authentication is
+/// bound to the TLS connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ChannelBinding {
     Disable,
@@ -49,7 +49,7 @@ pub(super) enum SessionAttributes {
     PreferStandby,
 }
 
-/// The settings of TCP by which a lost network connection is detected.
+/// The TCP settings (keepalives and time limits) that detect a lost network connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Keepalives {
     pub(super) is_on: bool,
@@ -76,10 +76,10 @@ pub(super) struct Settings {
     pub(super) tls: TlsSettings,
     pub(super) channel_binding: ChannelBinding,
     pub(super) accepted: Methods,
-    /// The system user as which the server of a unix socket must run (keyword `requirepeer`);
-    /// `None` for any user.
+    /// The name of the system user that must run the server of a unix socket (keyword
+    /// `requirepeer`); `None` for any user.
     pub(super) required_peer: Option<String>,
-    /// The reason for which the password file was ignored, for error messages; empty if it was not
+    /// The reason why the password file was ignored, for error messages; empty if it was not
     /// ignored.
     pub(super) password_hint: String,
     pub(super) session: SessionAttributes,
@@ -240,8 +240,8 @@ impl Settings {
     }
 }
 
-/// Returns the host and the port by which a unix socket is found in the password file. The host is
-/// the socket's directory, or `localhost` for a default directory.
+/// Returns the host and the port under which a unix socket is listed in the password file. The host
+/// is the socket's directory, or `localhost` for a default directory.
 fn password_host(socket: &Path) -> (&str, u16) {
     let name = socket.file_name().and_then(|name| name.to_str());
     let port = name.and_then(|name| name.rsplit('.').next()?.parse().ok());

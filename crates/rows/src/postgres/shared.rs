@@ -26,9 +26,9 @@ use crate::task;
 #[derive(Debug)]
 pub(super) struct Shared {
     wire: Mutex<Wire>,
-    /// The number of the thread on which the task runs that holds the session's lock; 0 if no task
-    /// holds it. Other code on that thread must not wait for the lock, because the suspended task
-    /// could then not continue and release it.
+    /// The number of the thread whose task holds the session's lock; 0 if no task holds the lock.
+    /// Other code on that thread must not wait for the lock, because the suspended task could then
+    /// not continue and release it.
     task_thread: AtomicU64,
     pub(super) activity: Arc<Activity>,
     pub(super) health: ConnectionHealth,
@@ -83,7 +83,7 @@ impl Shared {
         }
     }
 
-    /// Ends the session; an active call of another thread returns an error. A second close is not
+    /// Ends the session; an active call on another thread returns an error. A second close is not
     /// an error. A forked child only drops the connection: the session of the parent continues.
     pub(super) fn close(&self) {
         let is_usable = self.health.is_usable();
@@ -126,7 +126,7 @@ impl Shared {
     }
 
     /// Calls `f` with exclusive access to the session. Before the call, receives the remaining rows
-    /// of the current result, and executes the remaining statements of that result's SQL text.
+    /// of the current result, and executes the remaining statements of that result's SQL string.
     /// Returns an error while a COPY is in progress.
     pub(super) fn call<T>(
         self: &Arc<Self>,

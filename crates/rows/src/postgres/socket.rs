@@ -22,15 +22,15 @@ const TLS_PART: usize = 64 << 10;
 /// connection fails after this time instead of after about 15 minutes, the default of TCP in Linux.
 pub(super) const USER_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The number of bytes that fit into the receive buffer of any server.
+/// A number of bytes that fits into the TCP receive buffer of every server.
 const RECEIVE_BUFFER_BYTES: usize = 16 << 10;
 
-/// The smallest number of bytes in a read that shows that the server sends faster than this client
-/// is woken: two of the parts of 8 KiB that PostgreSQL sends.
+/// If a read receives at least this number of bytes, the server sends faster than this client is
+/// woken. The number is twice the 8 KiB that PostgreSQL sends at a time.
 const FAST_BYTES: usize = 16 << 10;
 
-/// The number of bytes of a response that are received without pauses. In a short response, a pause
-/// at its end would cost more time than the pauses save.
+/// The number of bytes at the start of a response that are received without pauses between the
+/// reads. In a short response, a pause at its end would cost more time than the pauses save.
 const UNPACED_BYTES: usize = 512 << 10;
 
 /// The pause before the next read if the server is fast. Linux lengthens it by about 60 µs, because
@@ -154,14 +154,13 @@ pub(super) struct Socket {
     /// The time after which reads and writes fail; `None` for no limit. It is set while a session
     /// is opened or closed, and during a wait for notifications.
     deadline: Option<Instant>,
-    /// The number of bytes that were sent since the time at which the server had last responded to
-    /// all messages.
+    /// The number of bytes that were sent since the server had last responded to all messages.
     unanswered_bytes: usize,
     /// `true` while the limit [`USER_TIMEOUT`] is removed from the socket (see
     /// [`Socket::count_sent`]).
     is_unlimited: bool,
-    /// The number of bytes that were received without TLS since the server had last responded to
-    /// all messages.
+    /// The number of bytes that were received since the server had last responded to all messages.
+    /// With TLS, bytes are not counted.
     received_bytes: usize,
     /// `true` if the last read received everything that had arrived, and at least [`FAST_BYTES`].
     is_fast: bool,
@@ -270,8 +269,8 @@ impl Socket {
         Ok(byte[0])
     }
 
-    /// Reads the available bytes, decrypted; waits for at least one byte. Returns 0 at the end of
-    /// the stream.
+    /// Reads the available bytes, and decrypts them if the connection uses TLS; waits for at least
+    /// one byte. Returns 0 at the end of the stream.
     pub(super) fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             let read = match &mut self.tls {
@@ -294,8 +293,8 @@ impl Socket {
         }
     }
 
-    /// Reads the available bytes of a connection that does not use TLS. If the last read found much
-    /// data, pauses first, so that more bytes arrive.
+    /// Reads the available bytes of a connection that does not use TLS. If the server sends fast
+    /// (`is_fast`) and the response is long, pauses first, so that more bytes arrive.
     ///
     /// PostgreSQL sends rows in parts of 8 KiB. A client that waits for each part has to be woken
     /// by the server, which costs the server more time than sending the part. A client that only
@@ -316,8 +315,8 @@ impl Socket {
     }
 
     /// Sends all of `bytes`. The server may stop reading until this client has received the
-    /// server's bytes. Such bytes are therefore received into `inbox` meanwhile, so that the two
-    /// sides do not wait for each other.
+    /// server's bytes. While this function waits, it therefore receives such bytes into `inbox`.
+    /// Otherwise the two sides could wait for each other.
     pub(super) fn write_all(&mut self, bytes: &[u8], inbox: &mut Buffer) -> io::Result<()> {
         self.count_sent(bytes.len())?;
         let Some(mut tls) = self.tls.take() else {

@@ -16,9 +16,9 @@ use super::types::Kind;
 use crate::cell::LongKind;
 use crate::error::Error;
 
-/// The smallest length in bytes of a DataRow message that is read in pieces. Only the lengths of
-/// a value and of its row determine if the value is written in parts. The output therefore does not
-/// depend on how many bytes arrive at a time, although CSV quotes each value that is written in
+/// The smallest length in bytes of a DataRow message that is read in pieces. Only the lengths of a
+/// value and of its row determine whether the value is written in parts. The output therefore does
+/// not depend on how many bytes arrive at a time, although CSV quotes each value that is written in
 /// parts.
 pub(super) const LONG_ROW_BYTES: usize = 512 << 10;
 
@@ -100,7 +100,8 @@ pub(super) enum Piece {
 }
 
 impl SplitRow {
-    /// Creates the position directly after the header of a DataRow message of `len` bytes.
+    /// Creates a position at the start of a row: directly after the header of a DataRow message of
+    /// `len` bytes.
     pub(super) fn new(len: usize, parts: Parts) -> SplitRow {
         SplitRow {
             parts,

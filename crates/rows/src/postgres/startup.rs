@@ -20,8 +20,7 @@ const SCRAM_PLUS: &[u8] = b"SCRAM-SHA-256-PLUS";
 pub(super) struct Login {
     pub(super) user: String,
     pub(super) password: Option<Vec<u8>>,
-    /// The reason for which the password file was ignored, for an error message; otherwise
-    /// empty.
+    /// The reason why the password file was ignored, for an error message; otherwise empty.
     pub(super) password_hint: String,
     /// The parameters of the startup message other than the user: `database`, `application_name`
     /// and session settings.

@@ -46,11 +46,11 @@ pub struct Statement {
     row_count: Option<u64>,
     messages: Vec<Message>,
     is_cancelled: Arc<AtomicBool>,
-    /// The statements of the SQL text that follow this one; `None` if no statement follows.
+    /// The statements of the SQL string that follow this one; `None` if no statement follows.
     further: Option<Arc<Further>>,
     takes_more: bool,
     /// The index (from 0) of the deferred column that was read last in the current row; `None` if
-    /// no column was read.
+    /// no deferred column was read.
     last_read: Option<usize>,
     /// The number of bytes that were moved in memory since the last call to `take_moved_bytes`.
     moved_bytes: usize,
@@ -75,7 +75,7 @@ impl Statement {
     }
 
     /// Replaces this statement's result by the result of `next`, a later statement of the same SQL
-    /// text.
+    /// string.
     pub(super) fn replace_result(&mut self, mut next: Statement) {
         self.id.store(next.id.load(SeqCst), SeqCst);
         std::mem::swap(&mut self.schema, &mut next.schema);
@@ -86,7 +86,7 @@ impl Statement {
         self.row_count = next.row_count;
     }
 
-    /// Executes the remaining statements of the SQL text, for a caller that does not use
+    /// Executes the remaining statements of the SQL string, for a caller that does not use
     /// `next_set`. Returns an error if one of these statements returns rows.
     fn run_rest(&mut self) -> Result<(), Error> {
         let Some(further) = self.further.take() else {
@@ -162,7 +162,7 @@ impl Statement {
     }
 
     /// Reads the first rows, or the end of the result, from the session. If the first row is long,
-    /// only waits until it begins to arrive: the caller will decide later, by `set_long_values`,
+    /// only waits until it begins to arrive: the caller will decide later, with `set_long_values`,
     /// how the row is read.
     pub(super) fn pull_first(&mut self, wire: &mut Wire) -> Result<(), Error> {
         let pulled = wire.pull(self.shared.take_spare(), LongRows::Wait);
@@ -195,8 +195,9 @@ impl Statement {
         Ok(())
     }
 
-    /// Makes rows, or the end of the result, available to `fetch` if they were received early
-    /// because of another statement. Returns `true` if there were any.
+    /// Makes rows, or the end of the result, available to `fetch` if they were received before they
+    /// were requested, because another statement was executed. Returns `true` if there were such
+    /// rows or the end.
     fn take_delivered(&mut self) -> Result<bool, Error> {
         let Some(delivery) = self.delivery.clone() else {
             return Ok(false);

@@ -1,9 +1,9 @@
-//! `StatementCache`: the statements of a connection, keyed by SQL text, each with the translated
-//! text and the prepared statements on the server.
+//! `StatementCache`: the statements of a connection, keyed by SQL text, each with its translation
+//! (`$1` instead of `?`) and the prepared statements on the server.
 //!
-//! A SQL text is prepared under a name at its second execution, unless the option `prepare` changes
-//! that. A command that changes the schema or the session's settings may make prepared statements
-//! stale; all prepared statements are then dropped.
+//! A SQL string is prepared under a name at its second execution, unless the option `prepare`
+//! changes that. A command that changes the schema or the session's settings may make prepared
+//! statements stale; all prepared statements are then dropped.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,12 +16,12 @@ use crate::sql::statements::first_word;
 
 /// The largest number of SQL texts in the cache.
 const MOST_TEXTS: usize = 100;
-/// The largest number of prepared statements of one SQL text, which differ in their parameter
+/// The largest number of prepared statements of one SQL string, which differ in their parameter
 /// types.
 const MOST_SIGNATURES: usize = 4;
 /// The beginning of the names of prepared statements on the server.
 pub(super) const NAME_PREFIX: &str = "onecopy_";
-/// The largest size in bytes of a SQL text in the cache.
+/// The largest size in bytes of a SQL string in the cache.
 const LONGEST_TEXT: usize = 64 << 10;
 
 /// A statement that the server has prepared and described.
@@ -66,7 +66,7 @@ pub(super) struct StatementCache {
     clock: u64,
     n_names: u64,
     use_of_names: UseOfNames,
-    /// A SQL text is prepared under a name from its `first_named`-th execution on; see
+    /// A SQL string is prepared under a name from its `first_named`-th execution on; see
     /// [`PrepareMode`].
     first_named: u32,
     /// The names of prepared statements that will be closed on the server together with the next
@@ -91,7 +91,7 @@ impl StatementCache {
         }
     }
 
-    /// Returns the translation of a SQL text, and the number of executions of the text, including
+    /// Returns the translation of a SQL string, and the number of executions of the text, including
     /// the one that begins.
     pub(super) fn translated(&mut self, sql: &str) -> (Arc<Translated>, u32) {
         self.clock += 1;
@@ -127,14 +127,14 @@ impl StatementCache {
         }
     }
 
-    /// Returns the prepared statement of a SQL text for the parameter types `types` (object
+    /// Returns the prepared statement of a SQL string for the parameter types `types` (object
     /// identifiers); `None` if the cache does not contain it.
     pub(super) fn prepared(&self, sql: &str, types: &[u32]) -> Option<Arc<PreparedStatement>> {
         let entry = self.entries.get(sql)?;
         entry.prepared.iter().find(|p| p.declared == types).cloned()
     }
 
-    /// Returns a new name for the statement of the SQL text `sql`, which is executed for the
+    /// Returns a new name for the statement of the SQL string `sql`, which is executed for the
     /// `n_uses`-th time; an empty name if the statement is to be prepared without a name.
     pub(super) fn new_name(&mut self, sql: &str, n_uses: u32) -> String {
         let is_named = n_uses >= self.first_named && self.use_of_names == UseOfNames::On;
@@ -195,8 +195,9 @@ impl StatementCache {
     }
 }
 
-/// Returns `true` if the columns of a statement are those of a cursor or of a prepared statement of
-/// the caller. Another one can have the same name later, and the server reports no error then.
+/// Returns `true` for FETCH and EXECUTE, whose columns are those of a cursor or prepared statement
+/// that the caller has named. Later, another cursor or statement with other columns can have the
+/// same name, and the server reports no error then.
 fn has_changing_columns(sql: &str) -> bool {
     matches!(
         first_word(sql, Dialect::Postgres).as_str(),

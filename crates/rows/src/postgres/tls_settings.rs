@@ -7,8 +7,8 @@ use super::settings::{choice, wrong};
 use super::target::Keywords;
 use crate::error::Error;
 
-/// The value of the keyword `sslmode`: if TLS is used, and how the server's certificate is
-/// verified. The variants are ordered by the protection that they give.
+/// The value of the keyword `sslmode`, which determines whether TLS is used, and how the server's
+/// certificate is verified. The variants are ordered by the protection that they give.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum SslMode {
     Disable,

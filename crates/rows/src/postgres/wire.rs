@@ -30,7 +30,7 @@ pub(super) enum Event {
     Closed,
     Parameters(Vec<u32>),
     Described(Option<Vec<FieldDescription>>),
-    /// The next message in the inbox is a DataRow.
+    /// The next message in the inbox (the received bytes) is a DataRow.
     Row,
     Completed(Completion),
     Failed(Box<Fields>),
@@ -52,15 +52,15 @@ pub(super) struct Wire {
     pub(super) cache: StatementCache,
     /// The delivery to the statement whose result is being received; `None` between results.
     pub(super) reader: Option<Arc<Delivery>>,
-    /// The completion of the current result's command. Every response without an error has one.
+    /// The CommandComplete of the current result. Every response without an error has one.
     completion: Option<Completion>,
     failure: Option<Error>,
     pub(super) activity: Arc<Activity>,
-    /// The remaining statements of a SQL text, which must be executed before any other statement.
+    /// The remaining statements of a SQL string, which must be executed before any other statement.
     pub(super) further: Option<Waiting>,
-    /// The position in a long row of which a part was already passed to the reader.
+    /// The position in a long row whose beginning was already passed to the reader.
     split: Option<SplitRow>,
-    /// The number of moved bytes of incomplete rows that no statement has counted yet.
+    /// The number of bytes of incomplete rows that were moved, but not yet counted by a statement.
     pub(super) moved_bytes: usize,
     /// `true` while the data of a COPY is transferred, so that nothing else can run.
     pub(super) is_copying: bool,
@@ -104,7 +104,7 @@ impl Wire {
         sent.map_err(|e| self.lost(&e))
     }
 
-    /// Reads once from the socket into the inbox.
+    /// Reads once from the socket into the inbox; waits for at least one byte.
     fn receive(&mut self) -> Result<(), Error> {
         match self.try_receive()? {
             true => Ok(()),
@@ -112,7 +112,7 @@ impl Wire {
         }
     }
 
-    /// Reads once from the socket into the inbox; returns `false` if nothing has arrived until the
+    /// Reads once from the socket into the inbox; returns `false` if nothing arrives before the
     /// socket's deadline.
     fn try_receive(&mut self) -> Result<bool, Error> {
         let free = self.inbox.free()?;
@@ -204,8 +204,8 @@ impl Wire {
         Ok(self.read_answer(sql)?.unwrap_or_default())
     }
 
-    /// Reads the response as [`Wire::read_to_ready`] does; returns `None` if it completes no
-    /// command.
+    /// Reads the response as [`Wire::read_to_ready`] does; returns `None` if the response contains
+    /// no CommandComplete.
     fn read_answer(&mut self, sql: &str) -> Result<Option<Completion>, Error> {
         let (mut completion, mut failure) = (None, None);
         loop {
@@ -247,8 +247,8 @@ impl Wire {
         Ok(())
     }
 
-    /// Aborts a COPY for which the server requests data. The server ignores a Sync that was sent
-    /// during the COPY, so another Sync is sent.
+    /// Aborts a COPY FROM STDIN for which the server requests data. The server has ignored the Sync
+    /// that was sent with the statement, so another Sync is sent.
     pub(super) fn refuse_copy(&mut self) -> Result<(), Error> {
         self.fail_copy("COPY FROM STDIN is not supported here")?;
         frontend::sync(&mut self.out);
@@ -287,7 +287,7 @@ impl Wire {
         Ok(())
     }
 
-    /// Reads once from the socket into the inbox; returns `false` if nothing has arrived until
+    /// Reads once from the socket into the inbox; returns `false` if nothing arrives before
     /// `deadline`.
     pub(super) fn receive_before(&mut self, deadline: Instant) -> Result<bool, Error> {
         self.socket.set_deadline(Some(deadline));
@@ -424,7 +424,8 @@ impl Wire {
         Ok(is_row && matches!(frame(bytes)?, Framed::Partial(len) if len >= LONG_ROW_BYTES))
     }
 
-    /// Handles the complete messages in the inbox, up to the end of the response.
+    /// Handles the complete messages in the inbox, up to the end of the response. Returns the end
+    /// of the result; `None` if it was not received yet, or if a row precedes it.
     fn end_if_received(&mut self) -> Result<Option<ResultEnd>, Error> {
         if self.split.is_some() {
             return Ok(None);

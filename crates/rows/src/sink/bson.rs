@@ -56,9 +56,9 @@ impl Default for BsonOptions {
     }
 }
 
-/// The capacity in bytes that is reserved in a chunk if a part of a long value does not fit. It is
-/// so large because a chunk of this capacity grows by remapping its pages instead of copying its
-/// bytes. Unwritten capacity uses only address space.
+/// The capacity in bytes that is reserved in a chunk if a part of a long value does not fit. The
+/// reservation is large, because a chunk of this capacity grows by remapping its pages instead of
+/// copying its bytes. Unwritten capacity uses only address space.
 const LONG_ROOM_BYTES: usize = 2 * MOVED_BY_PAGES_BYTES;
 
 /// Writes one document for each row, as mongodump does. The output of a result without rows is
@@ -78,7 +78,7 @@ pub struct BsonRows {
     long: Option<OpenBsonValue>,
 }
 
-/// A long value that was begun and not ended, in the BSON format.
+/// A long value in BSON that has begun, and whose last part was not written yet.
 #[derive(Debug)]
 enum OpenBsonValue {
     Text(Frame, Carry),
@@ -133,7 +133,7 @@ impl BsonRows {
         Ok(())
     }
 
-    /// Writes the key and the value of a cell of a common kind, such as an integer or a text.
+    /// Writes the key and the value of a cell of a common kind, such as an integer or text.
     #[inline]
     fn element<S: ByteSink>(
         &mut self,
@@ -457,8 +457,8 @@ fn decimal_text<S: ByteSink>(digits: &[u8], out: &mut S) -> Result<(), WriteErro
     frame.end_text(out)
 }
 
-/// Returns the largest number of UTF-8 bytes that the conversion of a part of a text can write. The
-/// number includes the bytes of a character that the previous part left incomplete.
+/// Returns the largest number of UTF-8 bytes that the conversion of one part of a long text can
+/// write. The number includes the bytes of a character that the previous part left incomplete.
 fn widest(units: Units<'_>) -> usize {
     let per_unit = match units {
         Units::Latin1(_) => 2,
@@ -469,8 +469,8 @@ fn widest(units: Units<'_>) -> usize {
     per_unit * (units.len_units() + 4)
 }
 
-/// Ensures that `out` has capacity for `n_bytes` more bytes. If it has not, reserves
-/// [`LONG_ROOM_BYTES`], so that the bytes of a long row are moved only once.
+/// Ensures that `out` has capacity for `n_bytes` more bytes. If the capacity is insufficient,
+/// reserves [`LONG_ROOM_BYTES`], so that the bytes of a long row are moved only once.
 fn make_room<S: ByteSink>(n_bytes: usize, out: &mut S) -> Result<(), WriteError> {
     if out.spare(0)?.len() >= n_bytes {
         return Ok(());

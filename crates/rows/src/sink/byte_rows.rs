@@ -22,7 +22,7 @@ const SLOW: Duration = Duration::from_millis(1);
 /// The error of a value that cannot be written, and the column of the value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SinkError {
-    /// The reason for which the value cannot be written.
+    /// The reason why the value cannot be written.
     pub error: WriteError,
     /// The column (from 0) of the value. `None` for an error between two cells, where the only
     /// possible reason is a lack of capacity.
@@ -60,11 +60,10 @@ impl SinkError {
     }
 }
 
-/// The limits of filling a chunk: the size to which it is filled, and the time at which it is
-/// passed on.
+/// The limits at which a chunk is passed on: its size and a time.
 #[derive(Clone, Copy, Debug)]
 pub struct Turn {
-    /// The number of bytes to which the chunk is filled.
+    /// The size in bytes at which the chunk counts as full.
     pub enough_bytes: usize,
     /// The time at which the chunk is passed on, even if it contains few bytes; `None` for no
     /// limit.
@@ -126,7 +125,8 @@ impl<'a, F: RowFormat, S: ByteSink> ByteRows<'a, F, S> {
         }
     }
 
-    /// Returns `true` if another row, or another part of the current long value, may not fit.
+    /// Returns `true` if another row, or another part of the current long value, may not fit in the
+    /// chunk.
     #[inline]
     #[must_use]
     pub fn is_full(&self) -> bool {

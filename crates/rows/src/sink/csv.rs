@@ -25,7 +25,8 @@ pub struct CsvRows {
 }
 
 impl CsvRows {
-    /// Creates the format for rows of this schema; column names may be empty or equal.
+    /// Creates the format for rows of this schema. Unlike in other formats, column names may be
+    /// empty or equal.
     #[must_use]
     pub fn new(schema: &Schema, dialect: Dialect, options: ValueOptions) -> CsvRows {
         CsvRows {

@@ -1,5 +1,5 @@
-//! `OpenLongValue`: the state of a long value between two parts, for formats that write the value
-//! between quotes.
+//! `OpenLongValue`: the state of a long value of which only some parts were written, for formats
+//! that write the value between quotes.
 
 use onecopy_text::{ByteSink, Carry, Units, planted};
 use onecopy_wire::{WriteError, base64};
@@ -9,7 +9,7 @@ use crate::cell::{Cell, LongKind};
 /// A long value whose last part was not written yet.
 #[derive(Debug)]
 pub(super) enum OpenLongValue {
-    /// A text; the field stores the incomplete character at the end of the last part.
+    /// Text; the field stores the incomplete character at the end of the last part.
     Text(Carry),
     /// Binary data that is written as base64. Base64 encodes groups of three bytes, so up to two
     /// bytes of a part are stored until the next part arrives.
@@ -31,7 +31,8 @@ impl OpenLongValue {
         }
     }
 
-    /// Writes the next part of the value. A part of a text is written by calling `text`.
+    /// Writes the next part of the value. If the value is text, the part is written by calling
+    /// `text`.
     pub(super) fn part<S: ByteSink>(
         &mut self,
         part: Cell<'_>,
@@ -49,7 +50,7 @@ impl OpenLongValue {
     }
 
     /// Writes the incomplete bytes at the end of the last part, and the closing quote. If the value
-    /// is a text, `text` is called to write these bytes.
+    /// is text, `text` is called to write these bytes.
     pub(super) fn end<S: ByteSink>(
         &mut self,
         out: &mut S,

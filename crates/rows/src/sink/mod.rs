@@ -11,7 +11,7 @@
 //! | [`csv`] | [`CsvRows`]: RFC 4180 with a header line |
 //! | [`bson`] | [`BsonRows`]: one BSON document per row |
 //!
-//! A new format is a file in this directory, an arm in `row_stream::chunks` and a variant of
+//! To add a format, add a file to this directory, an arm to `row_stream::chunks` and a variant to
 //! [`crate::row_stream::Format`].
 
 pub mod bson;

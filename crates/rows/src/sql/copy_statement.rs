@@ -12,8 +12,9 @@ pub(crate) enum CopyDirection {
     FromClient,
 }
 
-/// Returns the direction of the COPY with which a SQL text of PostgreSQL begins. Returns `None` for
-/// another statement, and for a COPY to or from a file or program of the server.
+/// If `sql` (of PostgreSQL) begins with a COPY between a table and the client, returns its
+/// direction. Returns `None` for any other statement, and for a COPY to or from a file or program
+/// of the server.
 fn direction(sql: &str) -> Option<CopyDirection> {
     if first_word(sql, Dialect::Postgres) != "COPY" {
         return None;
@@ -38,23 +39,23 @@ fn direction(sql: &str) -> Option<CopyDirection> {
     None
 }
 
-/// Returns `true` if a SQL text of PostgreSQL begins with a `COPY` between a table and the client.
+/// Returns `true` if `sql` (of PostgreSQL) begins with a `COPY` between a table and the client.
 pub(crate) fn copies_through_client(sql: &str) -> bool {
     direction(skip_blank(sql, Dialect::Postgres)).is_some()
 }
 
-/// The result of [`classify`]: the parts of a SQL text that decide if it can be executed as a COPY.
+/// The result of [`classify`], which decides whether a SQL string can be executed as a COPY.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CopyText {
-    /// The text is one `COPY` between a table and the client.
+    /// The SQL string is one `COPY` between a table and the client.
     One(CopyDirection),
-    /// The text has several statements.
+    /// The SQL string contains several statements.
     Several,
-    /// The text is one statement of another kind, or has no statement.
+    /// The SQL string contains one statement of another kind, or no statement.
     Other,
 }
 
-/// Classifies a SQL text of PostgreSQL that the caller wants to execute as a COPY.
+/// Classifies a SQL string of PostgreSQL that is to be executed as a COPY.
 pub(crate) fn classify(sql: &str) -> CopyText {
     match split(sql)[..] {
         [one] => direction(one).map_or(CopyText::Other, CopyText::One),

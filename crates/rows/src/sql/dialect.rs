@@ -5,7 +5,7 @@
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Dialect {
-    /// An unknown database. Text that it executes is split by the rules of standard SQL only. The
+    /// An unknown database. SQL that it executes is split by the rules of standard SQL only. The
     /// search for named parameters also recognises the quotes of the other dialects.
     #[default]
     Generic,

@@ -49,8 +49,9 @@ pub(crate) struct RowInsert<'a> {
 
 impl<'a> RowInsert<'a> {
     /// Parses an INSERT of one row in PostgreSQL's dialect, so that several executions can be
-    /// combined to one INSERT of several rows. Returns `None` for any other statement. Also returns
-    /// `None` for a computed value: it may be a query that depends on the rows inserted before.
+    /// combined into one INSERT of several rows. Returns `None` for any other statement. Also
+    /// returns `None` if a value is computed, because it may be a query that depends on the rows
+    /// inserted before.
     pub(crate) fn read(sql: &'a str) -> Option<RowInsert<'a>> {
         let mut tokens = Lexer::of_statement(sql, Dialect::Postgres)
             .filter(|token| !token.is_blank())

@@ -9,8 +9,8 @@ pub(crate) struct Token<'a> {
     pub(crate) text: &'a str,
     /// The offset of the token's first byte in the text.
     pub(crate) start: usize,
-    /// For a string, comment or quoted name without its end: which of them it is, for an error
-    /// message. `None` for a complete token.
+    /// For an unterminated string, comment or quoted name: its description for an error message.
+    /// `None` for a complete token.
     pub(crate) unclosed: Option<&'static str>,
 }
 
@@ -26,8 +26,8 @@ pub(crate) enum TokenKind {
     Parameter,
     /// A parameter of the form `%(name)s`.
     Pyformat,
-    /// A name, keyword or number. In a text that may have `:name` parameters, names joined by
-    /// colons (`lo:hi`) are one token.
+    /// A name, keyword or number. If `:name` parameters are recognised, names joined by colons
+    /// (`lo:hi`) are one token.
     Word,
     /// A string in single quotes or dollar quotes, or a quoted name.
     Quoted,
@@ -47,7 +47,7 @@ impl Token<'_> {
     }
 }
 
-/// Splits a text into tokens. The concatenation of all tokens is the text.
+/// Splits SQL string into tokens. The concatenation of all tokens is the original text.
 #[derive(Clone, Debug)]
 pub(crate) struct Lexer<'a> {
     sql: &'a str,
@@ -75,9 +75,8 @@ struct Rules {
 }
 
 impl<'a> Lexer<'a> {
-    /// Creates a lexer for a text as an application writes it, in which `:name` is a parameter. For
-    /// an unknown database, the quoted names and dollar-quoted strings of all dialects are
-    /// recognised.
+    /// Creates a lexer for SQL as an application writes it, in which `:name` is a parameter. For an
+    /// unknown database, the quoted names and dollar-quoted strings of all dialects are recognised.
     pub(crate) fn new(sql: &'a str, dialect: Dialect) -> Lexer<'a> {
         let is_generic = dialect == Dialect::Generic;
         let is = |one: Dialect| dialect == one;
@@ -97,9 +96,9 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Creates a lexer for a text as a database receives it, in which `:name` is not a parameter.
-    /// For an unknown database, only the quotes of standard SQL are recognised. Otherwise a
-    /// statement could be hidden in quotes that the database does not have.
+    /// Creates a lexer for SQL as a database receives it, in which `:name` is not a parameter. For
+    /// an unknown database, only the quotes of standard SQL are recognised. Otherwise a statement
+    /// could be hidden between characters that this database does not treat as quotes.
     pub(crate) fn of_statement(sql: &'a str, dialect: Dialect) -> Lexer<'a> {
         let mut lexer = Lexer::new(sql, dialect);
         lexer.rules.colons = false;
@@ -222,8 +221,8 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Returns `true` if `--` begins a comment. MySQL requires white space after the dashes: in
-    /// MySQL, `5--1` is 6.
+    /// Returns `true` if `--` begins a comment. MySQL requires white space after the dashes;
+    /// without it, as in `5--1`, they are two minus signs.
     fn is_dash_comment(&self) -> bool {
         let after = self.sql.as_bytes().get(self.at + 2);
         self.dialect != Dialect::MySql

@@ -8,7 +8,7 @@ use crate::error::{Error, ErrorKind};
 /// A statement whose named parameters were replaced by `?`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Named {
-    /// The SQL text with a `?` for each parameter.
+    /// The SQL string with a `?` for each parameter.
     pub sql: String,
     /// The name of the parameter that each `?` replaces, in order. A name that is used twice in the
     /// text occurs twice.
@@ -25,8 +25,8 @@ pub struct Named {
 ///
 /// # Errors
 /// [`ErrorKind::Programming`], with line and column, for an unterminated string, comment or quoted
-/// name. Also for a `?` together with named parameters, because the driver would count that `?` as
-/// one more parameter.
+/// name. The same error for a `?` together with named parameters, because the driver would count
+/// that `?` as one more parameter.
 pub fn positional(sql: &str, dialect: Dialect) -> Result<Named, Error> {
     translate(sql, dialect, false)
 }
@@ -42,8 +42,8 @@ pub fn by_name(sql: &str, dialect: Dialect) -> Result<Named, Error> {
     translate(sql, dialect, true)
 }
 
-/// Returns the number of `?` parameters in a SQL text, without those in strings, comments and
-/// operators; `None` for an unterminated string or comment.
+/// Returns the number of `?` parameters in `sql`, without those in strings, comments and operators;
+/// `None` for an unterminated string or comment.
 #[must_use]
 pub fn count_marks(sql: &str, dialect: Dialect) -> Option<usize> {
     let mut n = 0;
@@ -56,16 +56,17 @@ pub fn count_marks(sql: &str, dialect: Dialect) -> Option<usize> {
     Some(n)
 }
 
-/// Replaces the `?` of a statement by `texts`, in order, to show the statement to people. A `?`
-/// without a text is unchanged, as is a statement with an unterminated string or comment.
+/// Replaces each `?` in a statement by the next item of `texts`, to display the statement. A `?`
+/// for which no item is left is unchanged, as is a statement with an unterminated string or
+/// comment.
 #[must_use]
 pub fn fill_marks(sql: &str, dialect: Dialect, texts: &[String]) -> String {
     let filled = replace_marks(sql, dialect, |index| texts.get(index).cloned());
     filled.unwrap_or_else(|| sql.to_owned())
 }
 
-/// Calls `of` with the index (from 0) of each `?`. If `of` returns a text, the text replaces that
-/// `?`. Returns `None` for an unterminated string or comment.
+/// Calls `of` with the index (from 0) of each `?`. If `of` returns a string, the string replaces
+/// that `?`. Returns `None` for an unterminated string or comment.
 pub(crate) fn replace_marks(
     sql: &str,
     dialect: Dialect,

@@ -1,4 +1,4 @@
-//! Tests of named parameters in every dialect, and of texts that are refused with an error.
+//! Tests of named parameters in every dialect, and of SQL that is refused with an error.
 
 use super::*;
 use proptest::prelude::*;
@@ -136,8 +136,8 @@ fn statements_are_counted_without_literals_and_empty_ones() {
     assert_eq!(positional(run, Dialect::MySql).unwrap().n_statements, 2);
 }
 
-/// Generates a part of a SQL text. If the part is a named parameter, the second value is its name;
-/// if it is a literal, a comment or other text, the second value is `None`. Literals contain
+/// Generates a part of a SQL string. If the part is a named parameter, the second value is its
+/// name; if it is a literal, a comment or other text, the second value is `None`. Literals contain
 /// arbitrary characters within the quoting rules of the dialect.
 fn piece(dialect: Dialect) -> BoxedStrategy<(String, Option<String>)> {
     let any = "[a-z:?;'\"`\\[\\]$/*é漢 #\\n-]{0,12}";

@@ -1,5 +1,6 @@
-//! [`QueryShape`]: the table, clauses and placeholder of a query, found in its tokens. They decide
-//! whether and how the query can be divided into several queries that each read a part of the rows.
+//! [`QueryShape`]: the table, clauses and placeholder of a query, found in its tokens. They
+//! determine whether and how the query can be divided into several queries that each read a part of
+//! the rows.
 
 use std::ops::Range;
 
@@ -10,7 +11,8 @@ use crate::error::{Error, ErrorKind};
 /// The text in a query that is replaced by the predicate that selects one part of the rows.
 pub const PLACEHOLDER: &str = "{part}";
 
-/// The table, clauses and placeholder of one query. All positions are byte offsets in its SQL text.
+/// The table, clauses and placeholder of one query. All positions are byte offsets in its SQL
+/// string.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueryShape {
     /// The position of the query, without the semicolons and comments after it.
@@ -43,8 +45,8 @@ pub struct TableShape {
     pub names: Vec<String>,
     /// The position of the table's name, with its schema.
     pub name: Range<usize>,
-    /// The position of the name by which the query's columns are qualified: the alias, or the last
-    /// name of the table.
+    /// The position of the name with which the query's columns are qualified: the alias, or the
+    /// last name of the table.
     pub alias: Range<usize>,
     /// The position of `FROM`.
     pub from: usize,
@@ -143,8 +145,8 @@ impl QueryShape {
     }
 }
 
-/// Returns `true` if `token`, the token after `OFFSET`, can be a number of rows. Otherwise `offset`
-/// is not a keyword but the name of a column.
+/// Returns `true` if `token`, the token after `OFFSET`, can be a number of rows. Otherwise `OFFSET`
+/// is the name of a column, not a keyword.
 fn counts(token: Option<&Token<'_>>) -> bool {
     token.is_some_and(|t| {
         t.kind == TokenKind::QuestionMark

@@ -1,12 +1,12 @@
 //! Classifies a statement by its tokens (query, INSERT of literals, …), and detects a second
-//! statement in a SQL text.
+//! statement in a SQL string.
 
 use std::borrow::Cow;
 
 use super::dialect::Dialect;
 use super::lexer::{Lexer, Token, TokenKind};
 
-/// Iterates over the tokens of a SQL text that are neither white space nor comments.
+/// Iterates over the tokens of a SQL string that are neither white space nor comments.
 pub(super) fn tokens(sql: &str, dialect: Dialect) -> impl Iterator<Item = Token<'_>> {
     Lexer::of_statement(sql, dialect).filter(|token| !token.is_blank())
 }
@@ -19,8 +19,8 @@ pub(crate) fn has_second(sql: &str, dialect: Dialect) -> bool {
         .any(|token| token.kind != TokenKind::Semicolon)
 }
 
-/// Returns `true` if a SQL text is one query that changes no rows, so that a cursor can be declared
-/// for it.
+/// Returns `true` if a SQL string is one query that changes no rows, so that a cursor can be
+/// declared for it.
 ///
 /// Returns `false` for a query that contains a keyword of a writing statement, even as a column
 /// name: such a query is executed without a cursor, which is always correct. Also returns `false`
@@ -81,8 +81,8 @@ pub(crate) fn stores_only(sql: &str, dialect: Dialect) -> bool {
     in_values
 }
 
-/// Replaces each operator in which `??` is the escape for `?` by a text that PostgreSQL reads as
-/// the operator with `?`, and that psqlodbc does not change.
+/// Rewrites each operator in which `??` is the escape for `?`, so that PostgreSQL reads it as the
+/// operator with `?`, and psqlodbc does not change it.
 ///
 /// psqlodbc treats each `?` outside strings and comments as a parameter. For psqlodbc a `--`
 /// comment ends only at LF, for PostgreSQL also at CR. The operator is therefore written after `--`
@@ -123,7 +123,7 @@ pub(crate) fn skip_blank(sql: &str, dialect: Dialect) -> &str {
     first.map_or("", |token| &sql[token.start..])
 }
 
-/// Returns the first word of a SQL text in upper case, for example `INSERT`. Returns an empty
+/// Returns the first word of a SQL string in upper case, for example `INSERT`. Returns an empty
 /// string if the text does not begin with a word.
 pub(crate) fn first_word(sql: &str, dialect: Dialect) -> String {
     let first = tokens(sql, dialect).next();
@@ -147,7 +147,7 @@ pub fn returns_rows(sql: &str, dialect: Dialect) -> bool {
         && tokens(sql, dialect).any(|token| token.is(word))
 }
 
-/// Returns `true` if a SQL text contains `DROP TABLE` or `ALTER TABLE`, in any of its statements.
+/// Returns `true` if a SQL string contains `DROP TABLE` or `ALTER TABLE`, in any of its statements.
 pub(crate) fn drops_or_alters_table(sql: &str, dialect: Dialect) -> bool {
     let words = Lexer::new(sql, dialect).filter(|token| !token.is_blank());
     words
@@ -159,7 +159,7 @@ pub(crate) fn drops_or_alters_table(sql: &str, dialect: Dialect) -> bool {
         .any(|found| found)
 }
 
-/// Splits a SQL text of PostgreSQL into its statements, and omits empty statements. Semicolons
+/// Splits a SQL string of PostgreSQL into its statements, and omits empty statements. Semicolons
 /// within parentheses (in `CREATE RULE`) and within `BEGIN ATOMIC … END` (in a function body) do
 /// not separate statements.
 pub(crate) fn split(sql: &str) -> Vec<&str> {
@@ -194,8 +194,8 @@ pub(crate) fn split(sql: &str) -> Vec<&str> {
     pieces
 }
 
-/// Returns `true` if a SQL text of MariaDB or MySQL contains `LOAD`, `LOCAL` and `INFILE`, and may
-/// therefore send a file of the client to the server (`LOAD DATA LOCAL INFILE`).
+/// Returns `true` if a SQL string of MariaDB or MySQL contains `LOAD`, `LOCAL` and `INFILE`, and
+/// may therefore send a file of the client to the server (`LOAD DATA LOCAL INFILE`).
 pub(crate) fn loads_local_file(sql: &str) -> bool {
     // This search is faster than the lexer; texts may be long, and few contain the word.
     let mut sixes = sql.as_bytes().windows(6);
@@ -206,7 +206,7 @@ pub(crate) fn loads_local_file(sql: &str) -> bool {
     has("LOAD") && has("LOCAL") && has("INFILE")
 }
 
-/// Returns `true` if a SQL text of MariaDB has a parameter in a `VALUES` list that is a query or
+/// Returns `true` if a SQL string of MariaDB has a parameter in a `VALUES` list that is a query or
 /// subquery, not part of an INSERT. The server prepares such a statement, but treats the parameters
 /// in the list as empty.
 pub(crate) fn binds_values_list(sql: &str) -> bool {

@@ -18,10 +18,10 @@ use crate::error::{Error, ErrorKind};
 static ONE_AT_A_TIME: CallLock = CallLock::new();
 
 /// The number of pages that one step copies if the caller does not set a number (`n_pages` below
-/// 1). Between two steps the caller may end the backup.
+/// 1). The caller may end the backup between two steps.
 const STEP_PAGES: i32 = 1024;
 
-/// The guard of [`ONE_AT_A_TIME`]. The backup that holds it is the only one in the process.
+/// The guard of the lock [`ONE_AT_A_TIME`]. The backup that owns it is the only one in the process.
 struct Turn;
 
 impl Turn {
@@ -130,8 +130,8 @@ impl Connection {
     ///
     /// One step copies `n_pages` pages, or 1024 if `n_pages` is below 1. After each step, the
     /// function calls `goes_on`, and aborts the backup if `goes_on` returns an error. After
-    /// `SQLITE_BUSY` or `SQLITE_LOCKED`, `goes_on` should wait, because the next step follows at
-    /// once.
+    /// `SQLITE_BUSY` or `SQLITE_LOCKED`, `goes_on` should wait, because the next step follows
+    /// immediately.
     ///
     /// # Errors
     /// The error of SQLite; [`ErrorKind::Programming`] if source and target are the same

@@ -1,11 +1,11 @@
 //! Binds parameter values to a SQLite statement, by position.
 //!
-//! SQLite has no decimals. A decimal is bound as the integer or float that is exactly equal;
-//! without such a number, the decimal is refused. SQLite has no dates, times or UUIDs, so these
-//! values are bound as text, dates and times in ISO 8601. The fraction of a second has 0 or 6
-//! digits as in Python's `sqlite3`, or 9 digits if the value needs them. A space separates date and
-//! time, as in the output of SQLite's `datetime()`, and an offset is written as `+02:00`. Booleans
-//! are bound as 0 and 1.
+//! SQLite has no decimals. A decimal is bound as the integer or float that equals it exactly; if no
+//! such number exists, the decimal is refused. SQLite has no dates, times or UUIDs, so these values
+//! are bound as text, dates and times in ISO 8601. The fraction of a second has 0 or 6 digits as in
+//! Python's `sqlite3`, or 9 digits if the value needs them. A space separates date and time, as in
+//! the output of SQLite's `datetime()`, and an offset is written as `+02:00`. Booleans are bound as
+//! 0 and 1.
 
 use std::ffi::c_int;
 

@@ -94,7 +94,7 @@ impl Blob {
         self.len_bytes
     }
 
-    /// Calls `call` with the blob's handle, and with the connection's lock held.
+    /// Calls `call` with the blob's handle, while the connection's lock is held.
     fn call(
         &self,
         call: impl FnOnce(&mut CallGuard<'_>, *mut ffi::sqlite3_blob) -> c_int,
@@ -142,7 +142,7 @@ impl Blob {
         })
     }
 
-    /// Overwrites the bytes of the value from offset `to` on by `bytes`.
+    /// Overwrites the bytes of the value with `bytes`, from offset `to` on.
     ///
     /// # Errors
     /// The errors of [`Blob::read`]; an error if the blob was opened for reading.

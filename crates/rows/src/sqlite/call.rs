@@ -1,4 +1,5 @@
-//! `CallGuard`: the functions of SQLite that require the call lock: prepare, bind, reset, close.
+//! `CallGuard`: the guard of the call lock, with the SQLite functions that require this lock:
+//! prepare, bind, reset, close.
 
 use std::collections::HashMap;
 use std::ffi::c_int;

@@ -9,7 +9,7 @@ use crate::deadlock::{self, Deadlock, thread_number};
 use crate::error::{Error, ErrorKind};
 
 /// A lock that records the thread that holds it. A thread gets an error, instead of blocking
-/// forever, if it already holds the lock (in a callback), or if the wait would be a deadlock.
+/// forever, if it already holds the lock (in a callback), or if the wait would cause a deadlock.
 /// Without contention, locking costs two atomic operations. Waiting threads acquire the lock in the
 /// order of their arrival.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ struct Queue {
     serving: u64,
 }
 
-/// The reason for which a [`CallLock`] was not acquired.
+/// The reason why a [`CallLock`] was not acquired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refused {
     /// Another thread holds the lock, or waits for it.

@@ -1,9 +1,10 @@
-//! Cancellation, waits for locks of other connections, and calls to [`AttachedHost`] (Python),
-//! while SQLite steps.
+//! Handles cancellation, waits for locks of other connections, and calls to [`AttachedHost`]
+//! (Python) while SQLite steps a statement.
 //!
 //! SQLite calls two handlers: the progress handler every [`N_OPS`] instructions of its virtual
 //! machine, and the busy handler while another connection holds a lock. Both are called on the
-//! thread that steps and holds the call lock. A panic in a handler does not reach C.
+//! thread that steps the statement and holds the call lock. A panic in a handler is caught before
+//! it reaches C.
 
 use std::cell::UnsafeCell;
 use std::ffi::{c_int, c_void};
@@ -16,8 +17,8 @@ use onecopy_wire::lock::{lock, unpoisoned};
 
 use crate::source::AttachedHost;
 
-/// The number of SQLite's virtual-machine instructions between two calls of the progress handler.
-/// These instructions take ten to a hundred microseconds; a call of the handler takes less than a
+/// The number of SQLite's virtual-machine instructions between two calls to the progress handler.
+/// These instructions take ten to a hundred microseconds; a call to the handler takes less than a
 /// thousandth of that time.
 pub(super) const N_OPS: c_int = 2000;
 
@@ -122,8 +123,8 @@ impl CancelSignals {
 pub(super) struct CallbackState {
     shared: Arc<CancelSignals>,
     busy_timeout: Duration,
-    /// The current call of SQLite. Only the thread that makes this call, and so holds the call
-    /// lock, accesses the field.
+    /// The current call into SQLite. Only the thread that makes this call, and therefore holds the
+    /// call lock, accesses the field.
     current: UnsafeCell<Current>,
 }
 
@@ -158,7 +159,7 @@ impl CallbackState {
         &self.shared
     }
 
-    /// Records that this thread makes a call of SQLite, until the returned guard is dropped.
+    /// Records that this thread makes a call into SQLite, until the returned guard is dropped.
     /// `cancel` is the cancel flag of this call. `host` is the host program if this thread holds
     /// its interpreter lock, otherwise `None`.
     ///
@@ -249,7 +250,8 @@ fn busy_delay(n_tries: c_int, limit: Duration) -> Option<Duration> {
     (!left.is_zero()).then(|| next.min(left))
 }
 
-/// The guard of the current call of a connection, which clears the record of the call when dropped.
+/// The guard of a connection's current call into SQLite. It clears the record of the call when
+/// dropped.
 pub(super) struct Running<'a>(&'a CallbackState);
 
 impl Drop for Running<'_> {

@@ -25,7 +25,7 @@ use crate::value::Value;
 
 /// A connection to a SQLite database.
 ///
-/// One lock excludes concurrent calls. With autocommit off (PEP 249), a transaction begins as in
+/// A lock prevents concurrent calls. With autocommit off (PEP 249), a transaction begins as in
 /// Python's `sqlite3`: before the first INSERT, UPDATE, DELETE, REPLACE or writing WITH. It lasts
 /// until commit or rollback. Queries and DDL begin no transaction (docs/decisions/0012-sqlite.md).
 #[derive(Debug)]
@@ -287,7 +287,7 @@ impl DatabaseConnection for Connection {
     }
 
     /// Rolls the transaction back; has no effect if none is open. Active cursors end: their next
-    /// fetch is an error.
+    /// fetch returns an error.
     ///
     /// # Errors
     /// The error of SQLite.

@@ -46,7 +46,7 @@ pub(super) enum Dropped {
     Backup(UnfinishedBackup),
 }
 
-/// A failed backup that could not be finished at once, because another thread used its source.
+/// A failed backup that could not be finished immediately, because another thread used its source.
 pub(super) struct UnfinishedBackup {
     pub(super) handle: *mut ffi::sqlite3_backup,
     pub(super) target: Arc<Database>,
@@ -112,7 +112,7 @@ impl Database {
         ))
     }
 
-    /// Acquires the call lock; waits until a call of another thread has ended.
+    /// Acquires the call lock; waits until an active call of another thread has ended.
     ///
     /// # Errors
     /// [`ErrorKind::Interface`] in each of these cases:

@@ -1,4 +1,4 @@
-//! Maps each result code of SQLite to a kind of error, and to whether a retry can succeed.
+//! Maps each result code of SQLite to a kind of error, and determines whether a retry can succeed.
 
 use std::ffi::{CStr, c_int};
 
@@ -17,7 +17,7 @@ use ErrorKind::{
 pub(super) enum During {
     /// The database was being opened.
     Open,
-    /// A statement was being prepared: the generic error code 1 is then an error of the SQL text.
+    /// A statement was being prepared. The generic error code 1 then means an error in the SQL.
     Prepare,
     /// A statement was being bound or stepped, or a transaction was being committed.
     Step,
@@ -43,7 +43,7 @@ fn meaning(code: c_int, during: During) -> Meaning {
 }
 
 /// Returns the kind of error for a result code that an ODBC driver of SQLite reports, and whether
-/// it is transient. The operation is unknown; code 1 is treated as an error of the SQL text.
+/// it is transient. The operation is unknown, so code 1 is treated as an error in the SQL.
 pub(crate) fn meaning_of_code(code: c_int) -> Meaning {
     meaning(code, During::Prepare)
 }

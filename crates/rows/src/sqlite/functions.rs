@@ -39,7 +39,7 @@ pub trait Aggregate {
 /// A function that creates the state of an aggregate for a new group of rows.
 pub type NewAggregate = dyn Fn() -> Result<Box<dyn Aggregate>, String> + Send + Sync;
 
-/// A function that compares two texts for a collation.
+/// A function that compares two strings for a collation.
 pub type Collation = dyn Fn(&str, &str) -> Ordering + Send + Sync;
 
 /// A function that can be used in SQL.
@@ -183,7 +183,7 @@ impl CallGuard<'_> {
 mod ffi_compare {
     use std::ffi::{c_int, c_void};
 
-    /// The C type of the function by which a collation compares two texts.
+    /// The C type of the function with which a collation compares two strings.
     pub(super) type Compare = Option<
         unsafe extern "C" fn(*mut c_void, c_int, *const c_void, c_int, *const c_void) -> c_int,
     >;
@@ -200,7 +200,7 @@ unsafe extern "C" fn on_drop<T>(context: *mut c_void) {
     })));
 }
 
-/// Returns the arguments of a call of an SQL function as values.
+/// Returns the arguments of a call to an SQL function as values.
 ///
 /// # Safety
 /// The caller must pass `n` values of SQLite that do not change during the call.
@@ -358,7 +358,7 @@ unsafe extern "C" fn on_finish(context: *mut ffi::sqlite3_context) {
     }
 }
 
-/// Compares two texts by a collation; SQLite calls this function.
+/// Compares two strings with a collation; SQLite calls this function.
 ///
 /// # Safety
 /// The caller must be SQLite, for a collation whose context is a [`Collation`].

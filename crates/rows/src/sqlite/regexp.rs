@@ -14,8 +14,8 @@ use crate::value::Value;
 /// The largest number of compiled patterns that are kept for later calls.
 const KEPT: usize = 16;
 
-/// The largest size of a pattern in bytes. Parsing a pattern needs some hundred times its size in
-/// memory.
+/// The largest size of a pattern in bytes. Parsing a pattern uses memory of some hundred times its
+/// size.
 const MAX_PATTERN_BYTES: usize = 1 << 20;
 
 /// The largest size in bytes of a pattern that an error message quotes.

@@ -54,9 +54,9 @@ pub(super) fn part_bytes(long_values: LongValues) -> usize {
 
 /// Emits the current row of `stmt` from the position `at` on, and advances `at`.
 ///
-/// Values are read by `sqlite3_value_*`. On a connection without mutexes an unprotected value may
-/// be used as a protected one (<https://sqlite.org/c3ref/value.html>); the column functions would
-/// check and lock at every call.
+/// Values are read with `sqlite3_value_*` instead of the column functions, which would check and
+/// lock at every call. On a connection without mutexes, an unprotected value may be used as a
+/// protected one (<https://sqlite.org/c3ref/value.html>).
 ///
 /// # Safety
 /// `stmt` must be on a row with `n_columns` columns, on a connection opened without mutexes, and
@@ -296,8 +296,8 @@ impl Block for LiveRow {
     }
 }
 
-/// A row sink for SQLite's rows, which are emitted one by one. It passes the cells of a row to a
-/// sink with [`RowSink::COLUMNS`], as a batch of one row.
+/// A row sink that passes each row as a batch of one row to a sink with [`RowSink::COLUMNS`],
+/// because SQLite's rows are emitted one by one.
 struct AsColumns<'a, S>(&'a mut S);
 
 impl<S: RowSink> RowSink for AsColumns<'_, S> {

@@ -36,8 +36,8 @@ pub struct Statement {
     row_count: Option<u64>,
     last_row_id: Option<i64>,
     row: LiveRow,
-    /// For each column, `true` if it is deferred: the caller reads its values by `read_part`. Empty
-    /// if no column is deferred.
+    /// For each column, `true` if it is deferred: the caller reads its values with `read_part`.
+    /// Empty if no column is deferred.
     deferred: Vec<bool>,
 }
 
@@ -369,7 +369,7 @@ impl Source for Statement {
         self.pump_in(&database, &guard, None, budget, sink)
     }
 
-    /// Emits rows as `pump` does, in row order until the sink is full, because there are no blocks.
+    /// Emits rows as `pump` does: row by row until the sink is full, because SQLite has no blocks.
     fn pump_columns<S: RowSink>(
         &mut self,
         position: &mut BlockPosition,
@@ -405,7 +405,8 @@ impl Source for Statement {
     }
 }
 
-/// Creates the error of a step: the cancel or close that ended the step, otherwise SQLite's error.
+/// Creates the error for a failed step: that of the cancel or close that ended it, otherwise
+/// SQLite's.
 fn step_error(database: &Database, guard: &CallGuard<'_>, cancel: &Cancel, code: c_int) -> Error {
     if let Some(error) = stop_error(database, cancel) {
         return error;
@@ -418,7 +419,7 @@ fn step_error(database: &Database, guard: &CallGuard<'_>, cancel: &Cancel, code:
 }
 
 /// Returns an error if the statement must stop, because it was cancelled or its connection is being
-/// closed; `None` if it may continue.
+/// closed. Returns `None` if the statement may continue.
 pub(super) fn stop_error(database: &Database, cancel: &Cancel) -> Option<Error> {
     let shared = database.watch.shared();
     if shared.is_closing() {

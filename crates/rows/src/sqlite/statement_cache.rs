@@ -33,7 +33,7 @@ pub(super) struct Prepared {
 unsafe impl Send for Prepared {}
 
 /// The cached statements, which were reset and have no bindings. A statement in use is not in the
-/// cache, so a SQL text that is used twice at the same time has two statements.
+/// cache, so a SQL string that is used twice at the same time has two statements.
 #[derive(Debug, Default)]
 pub(super) struct Cache {
     resting: HashMap<Arc<str>, (u64, Prepared)>,
@@ -41,15 +41,15 @@ pub(super) struct Cache {
 }
 
 impl Cache {
-    /// Removes the statement with this SQL text and returns it; `None` if the cache has no such
-    /// statement.
+    /// Removes the statement with this SQL from the cache and returns it; `None` if the cache has
+    /// no such statement.
     pub(super) fn take(&mut self, sql: &str) -> Option<Prepared> {
         self.resting.remove(sql).map(|(_, prepared)| prepared)
     }
 
-    /// Adds a statement that was reset. If the cache already had a statement with this text, or
-    /// becomes too large, it removes a statement and returns it. The caller must finalise the
-    /// returned statement.
+    /// Adds a statement that was reset. If the cache already has a statement with the same SQL, or
+    /// becomes too large, removes a statement and returns it. The caller must finalise the returned
+    /// statement.
     #[must_use]
     pub(super) fn put(&mut self, prepared: Prepared) -> Option<Prepared> {
         self.clock += 1;

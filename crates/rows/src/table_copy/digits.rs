@@ -1,4 +1,4 @@
-//! `DecimalDigits`: a decimal number in a normal form, by which numbers in different notations can
+//! `DecimalDigits`: a decimal number in a normal form, so that numbers in different notations can
 //! be compared.
 
 /// A finite number as its significant digits and a power of ten. Equal numbers have equal fields.
@@ -13,8 +13,8 @@ pub(super) struct DecimalDigits {
 
 impl DecimalDigits {
     /// Parses a number as databases write it, such as `-12.50` or `1.5e-07`. Returns `None` for any
-    /// other text. A plus sign and leading zeros are not accepted, because `007` may be a code
-    /// instead of a number.
+    /// other text. Text with a plus sign or leading zeros is not accepted, because `007` may be a
+    /// code instead of a number.
     pub(super) fn parse(text: &str) -> Option<DecimalDigits> {
         let (is_negative, unsigned) = match text.strip_prefix('-') {
             Some(rest) => (true, rest),

@@ -1,5 +1,5 @@
-//! Copies the rows of Arrow batches into a table of another database. A value that would change
-//! when its column stores it is an error.
+//! Copies the rows of Arrow batches into a table of another database. If a column cannot store a
+//! value unchanged, the copy fails with an error.
 //!
 //! | module | contents |
 //! |---|---|

@@ -1,6 +1,6 @@
 //! `ColumnStorage`: the values that a column of a table stores unchanged. Databases silently
 //! convert some values of other types: PostgreSQL rounds a float for an integer column, and SQLite
-//! stores NaN as NULL. In a copy, such a value is an error.
+//! stores NaN as NULL. In a copy, such a value causes an error instead.
 
 use super::digits::DecimalDigits;
 use crate::arrow::{DataType, parse_date, parse_time, parse_timestamp, type_of};
@@ -11,16 +11,16 @@ use crate::schema::{Column, ColumnType};
 use crate::sql::dialect::Dialect;
 use crate::value::Value;
 
-/// The reason for which a value is refused.
+/// The reason why a value is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
     /// The column's type stores values of another kind, for example integers instead of dates.
     Kind,
     /// The column would store a changed value: a rounded number or a shorter text.
     Change,
-    /// The value is a text with a NUL, which PostgreSQL cannot store.
+    /// The value is text with a NUL, which PostgreSQL cannot store.
     Nul,
-    /// The value has an offset from UTC and the column's type has none, or the reverse.
+    /// The value has an offset from UTC and the column's type has none, or vice versa.
     Offset,
 }
 
@@ -181,7 +181,7 @@ impl ColumnStorage {
         }
     }
 
-    /// Converts a value for a column of dates, times, timestamps or UUIDs. A text is parsed.
+    /// Converts a value for a column of dates, times, timestamps or UUIDs. Text is parsed.
     fn temporal_or_uuid(self, value: Value) -> Result<Value, Refusal> {
         let value = match value {
             // Infinite dates are passed on as text: PostgreSQL accepts them, and other databases
@@ -240,7 +240,7 @@ impl ColumnStorage {
 }
 
 /// Converts a value for a column of SQLite with a numeric affinity. SQLite stores the text of a
-/// number in such a column as a number, so a text that would change is refused.
+/// number in such a column as a number, so text that would change is refused.
 fn sqlite_number(value: Value, is_real: bool) -> Result<Value, Refusal> {
     let number = match &value {
         Value::F64(f) if f.is_nan() => return Err(Refusal::Change),

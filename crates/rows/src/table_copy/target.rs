@@ -33,8 +33,8 @@ pub struct TargetTable<'c> {
 }
 
 /// Returns the Arrow types to request for the columns of a result, so that no value changes in a
-/// copy: text for decimals and arrays. Each item contains a column name and its type. The types in
-/// `given` have precedence.
+/// copy: decimals and arrays are requested as text. Each item contains a column name and its type.
+/// The types in `given` have precedence.
 #[must_use]
 pub fn exact_types(schema: &Schema, given: &[(String, DataType)]) -> Vec<(String, DataType)> {
     let open = schema.columns.iter().filter(|column| {
@@ -50,7 +50,7 @@ pub fn exact_types(schema: &Schema, given: &[(String, DataType)]) -> Vec<(String
 
 impl<'c> TargetTable<'c> {
     /// Reads the names and types of the columns of a table. A dot in `name` separates the schema
-    /// from the table. Both names are quoted in the SQL text.
+    /// from the table. Both names are quoted in the SQL string.
     ///
     /// # Errors
     /// The error of the database, with a remedy if the table does not exist.

@@ -34,15 +34,15 @@ pub(crate) struct ArenaPart {
     pub(crate) last: bool,
 }
 
-/// The rows that may be emitted after a fetch, as a range of slots.
+/// The rows that may be emitted after one call to [`RowsetReader::advance`], as a range of slots.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RowsetSlice {
     /// The number of the slot that contains the first row of the range.
     pub(crate) first_slot: usize,
     /// The number of rows, including rows of which only a part was read.
     pub(crate) n_rows: usize,
-    /// The part of a long value with which the first row continues, if the row was begun in an
-    /// earlier slice.
+    /// The part of a long value with which the first row continues, if an earlier slice contains
+    /// the row's beginning.
     pub(crate) resume: Option<ArenaPart>,
     /// The part of a long value with which the last row ends, if the row will continue in the next
     /// slice.
@@ -52,7 +52,8 @@ pub(crate) struct RowsetSlice {
 /// Reads rows and their long values, and stores which rows and parts of values were read.
 #[derive(Debug)]
 pub(crate) struct RowsetReader {
-    /// The slots `next..end` contain the rows that were fetched, but not yet returned in a slice.
+    /// The slots `next..end` contain the rows that were fetched, but not yet returned in a
+    /// [`RowsetSlice`].
     next: usize,
     end: usize,
     /// The column of row `next` whose value was read only in part, and how much of the value was
@@ -88,13 +89,13 @@ impl RowsetReader {
         }
     }
 
-    /// Returns `true` if all fetched rows were returned, so that the next slice begins with a new
-    /// fetch.
+    /// Returns `true` if all fetched rows were returned, so that the next call to `advance` must
+    /// fetch rows.
     pub(crate) fn is_between_blocks(&self) -> bool {
         self.next == self.end && self.under_way.is_none() && self.failure.is_none()
     }
 
-    /// Returns the next slice of rows; an empty slice after the last row.
+    /// Returns the next rows, as a slice (a range of slots); the slice is empty after the last row.
     pub(crate) fn advance<C: FetchCalls>(
         &mut self,
         rowset: &mut Rowset,
@@ -244,7 +245,7 @@ impl RowsetReader {
         Ok(view)
     }
 
-    /// Reads a row from the first column on, by [`RowsetReader::row`]. Then rewrites its
+    /// Reads a row from the first column on with [`RowsetReader::row`]. Then rewrites its
     /// driver-specific texts, and checks its dates. (In the layout by column, this is done for all
     /// rows after the fetch.) Returns `true` if the row is complete.
     fn whole_row<C: FetchCalls>(

@@ -20,7 +20,7 @@ const LARGEST_WINDOW: usize = 4 << 20;
 /// reports, so a wrong length cannot cause a larger allocation.
 const LARGEST_UNSEEN: usize = 64 << 20;
 /// The largest length of a value in bytes. No server sends a value of this length. The limit ends
-/// the reading if a driver returns data without an end.
+/// the reading if a driver returns data endlessly.
 pub(crate) const LARGEST_VALUE: usize = 1 << 31;
 
 /// The largest number of consecutive calls that may return no bytes of a value before its end.
@@ -97,7 +97,7 @@ pub(crate) struct ValueProgress {
 }
 
 impl ValueProgress {
-    /// Creates the progress of a value of which nothing was read. `reported` is the length in bytes
+    /// Creates the progress of a value that was not read yet. `reported` is the length in bytes
     /// that the driver reports; `None` if it is unknown.
     fn of(reported: Option<usize>) -> ValueProgress {
         ValueProgress {
@@ -109,7 +109,7 @@ impl ValueProgress {
     /// Adds the bytes that one call has read to the progress.
     ///
     /// # Errors
-    /// The driver returns data without an end, or the data ends long before the length that the
+    /// The driver returns data endlessly, or the data ends long before the length that the
     /// driver reported.
     pub(crate) fn add(&mut self, piece: &Piece) -> Result<(), Error> {
         self.n_bytes = self.n_bytes.saturating_add(piece.len);
