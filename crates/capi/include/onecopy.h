@@ -124,7 +124,7 @@ int64_t onecopy_utf8_to_latin1(const uint8_t *src,
                                size_t capacity_bytes);
 
 /**
- * Converts Latin-1 to UTF-8, without a terminating NUL. No Latin-1 text is malformed.
+ * Converts Latin-1 to UTF-8, without a terminating NUL. Every sequence of bytes is valid Latin-1.
  *
  * A capacity of 2 * n_bytes is always sufficient. Returns the number of bytes written, or
  * ONECOPY_NO_ROOM.

@@ -116,7 +116,7 @@ pub unsafe extern "C" fn onecopy_utf8_to_latin1(
     unsafe { onecopy_utf8_to_latin1_at(src, 0, n_bytes, dst, 0, capacity_bytes) }
 }
 
-/// Converts Latin-1 to UTF-8, without a terminating NUL. No Latin-1 text is malformed.
+/// Converts Latin-1 to UTF-8, without a terminating NUL. Every sequence of bytes is valid Latin-1.
 ///
 /// A capacity of 2 * n_bytes is always sufficient. Returns the number of bytes written, or
 /// ONECOPY_NO_ROOM.

@@ -123,7 +123,7 @@ impl Chunk {
     }
 
     /// Returns the number of bytes that were moved because the chunk outgrew its allocation, since
-    /// the last call of this function. The copy counters (`Ledger`) count them as copied. The
+    /// the last call to this function. The copy counters (`Ledger`) count them as copied. The
     /// number is an upper bound: a block of some hundred KiB may have been moved by remapping its
     /// pages.
     pub fn take_moved_bytes(&mut self) -> usize {

@@ -59,8 +59,9 @@ pub enum Stage {
     Parameters,
     /// The conversion of the header fields of an HTTP response to output bytes.
     Head,
-    /// Bytes of files that are sent to a socket or copied to another file, whatever their content.
-    /// Bytes that the operating system's kernel moves are counted as taken, but not as copied.
+    /// Bytes of files that are sent to a socket or copied to another file, regardless of their
+    /// content. Bytes that the operating system's kernel moves are counted as taken, but not as
+    /// copied.
     Move,
 }
 

@@ -14,11 +14,11 @@
 //! |---|---|
 //! | `none`, or not set | no fault |
 //! | `copy` | the text is copied to the heap unchanged |
-//! | `conversion` | the text is converted to UTF-8 on the heap, by kernels that call nothing of the C library |
+//! | `conversion` | the text is converted to UTF-8 on the heap, by kernels that do not call the C library |
 //! | `send` | a finished chunk is copied before it is sent |
 
 /// In a build with the feature `planted-copy`, copies or converts `units` once more if
-/// `ONECOPY_PLANTED` names this fault. In any other build, does nothing.
+/// `ONECOPY_PLANTED` is `copy` or `conversion`. In any other build, does nothing.
 ///
 /// The copy or converted text is allocated on the heap.
 #[inline(always)]
@@ -30,7 +30,7 @@ pub fn extra_work_on_text(units: crate::Units<'_>) {
 }
 
 /// In a build with the feature `planted-copy`, copies a chunk once more before it is sent if
-/// `ONECOPY_PLANTED` names this fault. In any other build, does nothing.
+/// `ONECOPY_PLANTED` is `send`. In any other build, does nothing.
 ///
 /// The copy is allocated on the heap.
 #[inline(always)]

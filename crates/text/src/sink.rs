@@ -174,8 +174,7 @@ unsafe impl ByteSink for Vec<u8> {
 /// Reserved space in a sink. Each write is checked against the end of the space. The written bytes
 /// are committed when the window is dropped.
 ///
-/// It stores pointers instead of offsets, so that the compiler can hold them in registers in a
-/// loop.
+/// A window stores pointers instead of offsets, so that the compiler can keep them in registers.
 #[derive(Debug)]
 pub struct Window<'a, S: ByteSink> {
     sink: &'a mut S,

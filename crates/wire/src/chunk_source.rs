@@ -92,7 +92,7 @@ pub trait ChunkSource: Send {
     /// them and abort the output, so that it does not look complete.
     fn fill(&mut self, chunk: &mut Chunk) -> Result<Filled, ChunkError>;
 
-    /// Returns a handle by which another thread can stop the source.
+    /// Returns a handle with which another thread can stop the source.
     fn cancel_handle(&self) -> CancelHandle;
 
     /// Returns the number of rows written so far, or 0 if the source does not count rows. The

@@ -170,7 +170,7 @@ impl Date {
         first_of_month(self.year.into(), self.month.into()) + i64::from(self.day) - 1
     }
 
-    /// Returns `true` if the calendar contains the date. Any year is accepted.
+    /// Returns `true` if the calendar contains the date. Its year is not limited.
     #[inline(always)]
     #[must_use]
     pub fn is_in_calendar(self) -> bool {
@@ -439,9 +439,9 @@ impl Timestamp {
         out.put_short(&text.to_le_bytes(), 6);
     }
 
-    /// Returns the timestamp with this offset from UTC in microseconds. If the offset is not whole
-    /// minutes, the timestamp is converted to UTC. Returns `None` if a timestamp to convert has an
-    /// invalid date or time.
+    /// Returns the timestamp of `date` and `time`, which have the offset `offset_us` from UTC, in
+    /// microseconds. If the offset is not whole minutes, the timestamp is converted to UTC. Returns
+    /// `None` if a timestamp to convert has an invalid date or time.
     #[must_use]
     pub fn with_offset(date: Date, time: Time, offset_us: i64) -> Option<Timestamp> {
         let mut at = date.midnight(Some(i16::try_from(offset_us / 60_000_000).ok()?));

@@ -6,9 +6,9 @@ use crate::datetime::{Date, Time, Timestamp};
 /// A unit of time. Times are counted in multiples of a unit since the start of 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// A calendar year. A count of years means the start of a year.
+    /// A calendar year. A count of years denotes the start of a year.
     Year,
-    /// A calendar month. A count of months means the start of a month.
+    /// A calendar month. A count of months denotes the start of a month.
     Month,
     /// A week. Weeks are counted from Thursday, 1970-01-01.
     Week,

@@ -1,4 +1,4 @@
-//! [`WriteError`]: the reason for which a value cannot be written in an output format.
+//! [`WriteError`]: the reason why a value cannot be written in an output format.
 
 use std::fmt;
 

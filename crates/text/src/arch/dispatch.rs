@@ -10,11 +10,11 @@
 //! function composed of other operations. A test compares the table with that of
 //! `docs/architecture/kernels.md`.
 //!
-//! No function writes past its destination or reads past its text, whatever the text contains,
-//! because the text can have changed since it was measured. A conversion returns the number of
-//! units written, or `None` if the destination is too short. A function with the prefix `valid_`
-//! receives text that was valid when it was measured; the other functions also return `None` for
-//! malformed text. After `None`, the contents of the destination are unspecified.
+//! No function writes past its destination or reads past its text, regardless of the contents of
+//! the text, because the text can have changed since it was measured. A conversion returns the
+//! number of units written, or `None` if the destination is too short. A function with the prefix
+//! `valid_` receives text that was valid when it was measured; the other functions also return
+//! `None` for malformed text. After `None`, the contents of the destination are unspecified.
 #![allow(unused_unsafe)] // Some of the functions are safe.
 
 use std::mem::MaybeUninit;

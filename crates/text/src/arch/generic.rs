@@ -13,42 +13,42 @@ use crate::Kind;
 pub(super) unsafe trait Vector: Copy {
     /// The size of the vector in bytes, at most 32.
     const BYTES: usize;
-    /// # Safety
-    /// `p` must be readable for `BYTES`; the processor must support the feature of the vector type.
+    /// Loads a vector from an address of any alignment.
+    /// # Safety: `p` must be readable for `BYTES`; the processor must support the vector type.
     unsafe fn load(p: *const u8) -> Self;
-    /// # Safety
-    /// `p` must be writable for `BYTES`.
+    /// Stores the vector at an address of any alignment.
+    /// # Safety: `p` must be writable for `BYTES`; the processor must support the vector type.
     unsafe fn store(self, p: *mut u8);
-    /// # Safety
-    /// The processor must support the feature of the vector type.
+    /// Returns a vector in which each byte is `b`.
+    /// # Safety: the processor must support the vector type.
     unsafe fn splat8(b: u8) -> Self;
-    /// # Safety
-    /// The processor must support the feature of the vector type.
+    /// Returns a vector in which each 16-bit unit is `u`.
+    /// # Safety: the processor must support the vector type.
     unsafe fn splat16(u: u16) -> Self;
-    /// # Safety
-    /// The processor must support the feature of the vector type.
+    /// Returns the bitwise OR of the two vectors.
+    /// # Safety: the processor must support the vector type.
     unsafe fn or(self, o: Self) -> Self;
-    /// # Safety
-    /// The processor must support the feature of the vector type.
+    /// Returns the bitwise AND of the two vectors.
+    /// # Safety: the processor must support the vector type.
     unsafe fn and(self, o: Self) -> Self;
-    /// # Safety
-    /// The processor must support the feature of the vector type.
+    /// Compares bytes: all ones if the two bytes are equal, otherwise zero.
+    /// # Safety: the processor must support the vector type.
     unsafe fn eq8(self, o: Self) -> Self;
-    /// # Safety
-    /// The processor must support the feature of the vector type.
+    /// Compares 16-bit units: all ones if the two units are equal, otherwise zero.
+    /// # Safety: the processor must support the vector type.
     unsafe fn eq16(self, o: Self) -> Self;
     /// Compares bytes as signed numbers: all ones if the byte of `self` is greater, otherwise zero.
     /// # Safety
     /// The processor must support the feature of the vector type.
     unsafe fn gt8(self, o: Self) -> Self;
-    /// # Safety
-    /// The processor must support the feature of the vector type.
+    /// Returns, for each byte, the smaller of the two unsigned values.
+    /// # Safety: the processor must support the vector type.
     unsafe fn min8(self, o: Self) -> Self;
-    /// # Safety
-    /// The processor must support the feature of the vector type.
+    /// Returns, for each byte, the larger of the two unsigned values.
+    /// # Safety: the processor must support the vector type.
     unsafe fn max8(self, o: Self) -> Self;
-    /// # Safety
-    /// The processor must support the feature of the vector type.
+    /// Subtracts the bytes, wrapping around.
+    /// # Safety: the processor must support the vector type.
     unsafe fn sub8(self, o: Self) -> Self;
     /// Subtracts the units as unsigned numbers, saturating at 0.
     /// # Safety

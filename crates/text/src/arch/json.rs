@@ -1,5 +1,5 @@
 //! Writes text as the body of a JSON string into a [`Pen`], with the `JsonKernels` of each kernel
-//! family. The caller is an encoder of objects, which writes thousands of short texts.
+//! family. The callers are encoders of objects, which write thousands of short texts.
 //!
 //! [`convert::to_json_body`](crate::convert::to_json_body) writes the same bytes for a single text
 //! of any [`Units`](crate::Units) variant into any sink.

@@ -16,8 +16,8 @@ pub(super) type MaybeBytes<B> = Option<Result<<B as NewBytes>::Bytes, <B as NewB
 /// text.
 pub(super) type MaybeStr<N> = Option<Result<MadeStr<<N as NewStr>::Str>, <N as NewStr>::Error>>;
 
-/// Makes a `bytes` object of length `len` with `new`. `write` receives the address of its data and
-/// must write all of it.
+/// Makes a `bytes` object of length `len` with `new`. `write` receives the address of the object's
+/// data and must write all of it.
 #[inline(always)]
 pub(super) fn encoded<B: NewBytes>(
     new: &mut B,
@@ -33,8 +33,8 @@ pub(super) fn encoded<B: NewBytes>(
 
 macro_rules! writers {
     ($($name:ident: $unit:ty, $variant:ident;)*) => {$(
-        /// Makes a `str` of this kind and length with `new`. `write` receives the address of its
-        /// units and must write all of them.
+        /// Makes a `str` of this kind and length with `new`. `write` receives the address of the
+        /// units of the `str` and must write all of them.
         #[inline(always)]
         pub(super) fn $name<N: NewStr>(
             new: &mut N,

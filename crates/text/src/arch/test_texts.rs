@@ -1,6 +1,7 @@
-//! Helpers of the kernel tests. They make texts with characters of one UTF-8 length and with mixed
-//! lengths. The texts have all lengths around one to four vectors. The helpers also make buffers of
-//! exactly the size that is written; the canaries before and after a buffer must stay unchanged.
+//! Helpers of the kernel tests. They make texts whose characters all have the same length in UTF-8,
+//! and texts with characters of mixed lengths. The texts have all lengths around one to four
+//! vectors. The helpers also make buffers of exactly the size that is written; the canaries before
+//! and after a buffer must stay unchanged.
 
 const CANARY: u8 = 0xA5;
 

@@ -1,6 +1,6 @@
 //! Compares each vector kernel with the scalar implementation. The texts have all lengths around
-//! the vector sizes, all alignments, and at every position a unit at which a kernel stops. Canaries
-//! after the output must stay unchanged.
+//! the vector sizes and all alignments. At each position in turn, they have a unit at which a
+//! kernel stops. Canaries after the output must stay unchanged.
 
 use std::sync::OnceLock;
 

@@ -1,5 +1,5 @@
-//! Writes text as UTF-8 into a [`Pen`], with the `Utf8Kernels` of each kernel family. The caller is
-//! an encoder of a binary format such as BSON, in which no character is escaped.
+//! Writes text as UTF-8 into a [`Pen`], with the `Utf8Kernels` of each kernel family. The callers
+//! are encoders of binary formats such as BSON, in which no character is escaped.
 //!
 //! The kernels are those of [`super::json`], compiled without the search for escapes.
 

@@ -134,8 +134,8 @@ fn fitted(whole: &[u8], fraction: &[u8], exponent: i64) -> Result<(u128, i64), W
 }
 
 /// Returns the value of the text `e[+-]digits`, or 0 if the text is empty. The absolute value is
-/// limited, which leads to the same decimal or the same error. The caller must have validated the
-/// syntax.
+/// capped at `i64::MAX / 4`, which does not change the resulting decimal or error. The caller must
+/// have validated the syntax.
 fn exponent_of(text: &[u8]) -> i64 {
     let (negative, digits) = match text {
         [_, b'-', digits @ ..] => (true, digits),

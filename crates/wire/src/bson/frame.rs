@@ -42,8 +42,8 @@ impl Frame {
         Ok(Frame(mark))
     }
 
-    /// Creates a frame that starts at `mark`, the current end of the sink. It must be replaced by
-    /// the result of [`Frame::begin`] before it is ended.
+    /// Creates a frame that starts at `mark`, the current end of the sink. The frame must be
+    /// replaced by the result of [`Frame::begin`] before it is ended.
     #[inline]
     pub(super) fn at(mark: Mark) -> Frame {
         Frame(mark)
@@ -115,7 +115,7 @@ impl Frame {
         sink.rewind(self.0);
     }
 
-    /// Ends a value of the type code with scope. It has no terminator of its own, and its length
+    /// Ends a value of the type "code with scope". It has no terminator of its own, and its length
     /// prefix counts its own four bytes.
     ///
     /// # Errors

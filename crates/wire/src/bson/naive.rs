@@ -38,7 +38,8 @@ pub enum Value {
     MaxKey,
 }
 
-/// The keys and values of a document, in their order. The same key may occur several times.
+/// The keys and values of a document, in the order of the document. The same key may occur several
+/// times.
 pub type Document = Vec<(String, Value)>;
 
 /// Parses `bytes` as a sequence of documents without gaps; returns `None` if the bytes are invalid.

@@ -1,4 +1,4 @@
-//! Functions each of which writes a BSON value. All numbers are written little-endian.
+//! Functions that each write one BSON value. All numbers are written little-endian.
 
 use onecopy_text::{ByteSink, Policy, Put, Units, convert};
 

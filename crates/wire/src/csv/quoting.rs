@@ -4,7 +4,8 @@
 //! Every character that requires quotes is ASCII. In any encoding, no unit of a surrogate pair and
 //! no byte of a multi-byte UTF-8 sequence is below 0x80. Therefore each unit can be examined
 //! separately. The scan costs one pass over units that are in the L1 cache. If the text were
-//! scanned after it was written, it would have to be moved to insert an opening quote.
+//! scanned after it was written, the written text would have to be moved to insert an opening
+//! quote.
 
 use onecopy_text::Units;
 

@@ -1,5 +1,5 @@
-//! Comparisons of dates and times with a calendar that is counted day by day, and tests that
-//! invalid fields are rejected.
+//! Compares dates and times with a calendar that is advanced day by day, and checks that invalid
+//! fields are rejected.
 
 use super::*;
 

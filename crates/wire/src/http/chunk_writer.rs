@@ -7,7 +7,7 @@ use super::error::ResponseError;
 use super::field;
 
 /// The line with the size of a chunk. The caller sends it before the data of the chunk and the CR
-/// LF that ends the chunk, for example all three by one vectored write.
+/// LF that ends the chunk, for example all three with one vectored write.
 #[derive(Clone, Copy, Debug)]
 pub struct ChunkHead {
     bytes: [u8; 18],

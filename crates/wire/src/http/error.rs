@@ -1,4 +1,4 @@
-//! [`HeadError`], [`ChunkedError`] and [`ResponseError`]: the reasons for which an HTTP message is
+//! [`HeadError`], [`ChunkedError`] and [`ResponseError`]: the reasons why an HTTP message is
 //! rejected. For errors of a request, the status of the error response is part of the type.
 
 use std::fmt;
@@ -44,8 +44,8 @@ pub enum HeadError {
     ContentLength,
     /// `Transfer-Encoding` has another coding after `chunked`, or is malformed.
     TransferEncoding,
-    /// `Transfer-Encoding` occurs together with `Content-Length`. Two servers may use different
-    /// ones of them, which permits request smuggling (RFC 9112, section 6.1).
+    /// `Transfer-Encoding` occurs together with `Content-Length`. Two servers may differ in which
+    /// of the two fields they use, which permits request smuggling (RFC 9112, section 6.1).
     CodingAndLength,
     /// `Transfer-Encoding` occurs in an HTTP/1.0 request. A server of that version ignores the
     /// field and determines a different end of the body (RFC 9112, section 6.1).

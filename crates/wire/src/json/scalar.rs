@@ -1,4 +1,4 @@
-//! Functions each of which writes one JSON value that is not an array or object.
+//! Functions that each write one JSON value that is not an array or object.
 
 use onecopy_text::{ByteSink, Policy, Put, Units, convert};
 

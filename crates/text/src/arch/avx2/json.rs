@@ -147,8 +147,8 @@ unsafe fn put_pairs(
 }
 
 /// Returns two vectors: the first and the second byte of the UTF-8 form of each Latin-1 byte. For
-/// an ASCII byte, the first vector has the byte itself, and the byte of the second vector is not
-/// used.
+/// an ASCII byte, the first vector has the byte itself, and the position in the second vector is
+/// not used.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn latin1_pairs(v: __m256i) -> (__m256i, __m256i) {

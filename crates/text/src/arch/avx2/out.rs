@@ -26,8 +26,8 @@ pub(super) static SQUEEZE_U16: [[u8; 16]; 256] = {
     all
 };
 
-/// The permutations of [`SQUEEZE_U16`] for lanes of any size, as lane numbers instead of byte
-/// numbers.
+/// The same permutations as in [`SQUEEZE_U16`], but given as lane numbers instead of byte numbers,
+/// so that they apply to lanes of any size.
 pub(super) static SQUEEZE: [[u8; 8]; 256] = {
     let mut all = [[0; 8]; 256];
     let mut mask = 0;

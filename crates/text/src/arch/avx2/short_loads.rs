@@ -108,8 +108,8 @@ pub(super) fn load_most(text: &[u8]) -> (__m256i, __m128i) {
     }
 }
 
-/// The number of bytes that [`with_more`] makes loadable: 64 of the text, and 16 for loads that
-/// start one or two bytes later.
+/// The number of bytes that may be loaded from the address that [`with_more`] passes to its
+/// closure: 64 bytes of the text, and 16 for loads that start one or two bytes later.
 const MOST: usize = 80;
 
 /// Calls `work` with an address from which 80 bytes may be loaded by [`load_quarter`]: the address

@@ -1,4 +1,4 @@
-//! UTF-16 with surrogate pairs: counts its characters, validates it, and decodes it to 32-bit
+//! Counts the characters of UTF-16 with surrogate pairs, validates it, and decodes it to 32-bit
 //! units.
 
 #![allow(unused_unsafe)] // Newer compilers treat these intrinsics as safe.

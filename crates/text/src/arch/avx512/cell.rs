@@ -63,8 +63,8 @@ pub(super) unsafe fn store_two(p: *mut u8, (lo, hi): (__m512i, __m512i), n_bytes
     }
 }
 
-/// Returns a mask of the 16-bit lanes of both vectors. The bit of a lane is set if its bits in
-/// `bits` are equal to those of `top`.
+/// Returns a mask of the 16-bit lanes of both vectors. The mask bit of a lane is set if the lane
+/// and `top` are equal in all bits that are set in `bits`.
 #[inline]
 #[target_feature(enable = "avx512bw")]
 pub(super) fn tops((lo, hi): (__m512i, __m512i), bits: u16, top: u16) -> u64 {

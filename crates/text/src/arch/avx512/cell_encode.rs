@@ -143,7 +143,7 @@ fn pairs_of(chars: __m512i) -> u16 {
     _mm512_cmpge_epu32_mask(chars, splat32(0x1_0000))
 }
 
-/// Stores at most 32 characters, which were validated before, as UTF-16.
+/// Stores at most 32 characters, which have already been validated, as UTF-16.
 ///
 /// # Safety
 /// `out` must be writable for `len` bytes.

@@ -218,7 +218,8 @@ impl<const BRIEF: bool> Bounded<BRIEF> {
         }
     }
 
-    /// Returns this destination with `BRIEF`, to write the short remainder of a text.
+    /// Converts this destination to one whose `BRIEF` is `true`, to write the short remainder of a
+    /// text.
     #[inline(always)]
     fn brief(self) -> Bounded<true> {
         let Bounded { at, end, full } = self;

@@ -1,5 +1,5 @@
-//! Compares each AVX-512 kernel with the reference implementation, also with a malformed unit at
-//! each position of a text.
+//! Compares each AVX-512 kernel with the reference implementation. The texts include texts with a
+//! malformed unit at each position.
 
 use std::mem::MaybeUninit;
 

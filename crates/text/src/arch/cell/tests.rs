@@ -127,7 +127,7 @@ impl<E: CellEncoding> Work for EncodeCell<'_, E> {
 }
 
 /// A readable page followed by an inaccessible page. A text is copied to the end of the readable
-/// page, so that a read past the text is a fault.
+/// page, so that a read past the end of the text causes a fault.
 pub(in crate::arch) struct AtEnd {
     page: *mut u8,
 }

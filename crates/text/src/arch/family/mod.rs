@@ -68,8 +68,9 @@ impl Work for LargestUnit<'_> {
     }
 }
 
-/// Runs the task with the kernels that every processor supports. The function is not inlined, like
-/// those of the other families, so that the variables of the task are not on the caller's stack.
+/// Runs the task with the kernels that every processor supports. Like the functions of the other
+/// families, this function is not inlined, so that the variables of the task are not in the
+/// caller's stack frame.
 #[inline(never)]
 pub(super) fn on_common<W: Work>(work: W) -> W::Output {
     work.run(Common)

@@ -1,5 +1,5 @@
-//! [`FromJsonError`]: the reason for which a text is not valid Extended JSON, and the position of
-//! the error.
+//! [`FromJsonError`]: the reason why a text is not valid Extended JSON, and the position of the
+//! error.
 
 use std::fmt;
 

@@ -457,7 +457,7 @@ fn wrapped<'a>(key: &str, get: &impl Fn(&str) -> Option<&'a json::Value>) -> Opt
     })
 }
 
-/// Returns the decimal that `text` represents. `text` has digits, or is a name such as `NaN`. The
+/// Returns the decimal that `text` represents. `text` is a number, or a name such as `NaN`. The
 /// decimal is calculated digit by digit.
 fn decimal_of(text: &str) -> Option<[u8; 16]> {
     let (sign, name) = match text.strip_prefix('-') {

@@ -29,7 +29,7 @@ enum WrapperPart<'a> {
     Int64(i64),
     ObjectId(&'a [u8]),
     Bool(bool),
-    /// A value of a type that occurs in no type wrapper.
+    /// A value of a type that does not occur in any type wrapper.
     Other,
 }
 
@@ -46,7 +46,8 @@ impl WrapperPart<'_> {
 }
 
 /// Iterates over the elements of a document. This crate has written the document, so its lengths
-/// are correct. The iteration ends after the first value of a type that occurs in no type wrapper.
+/// are correct. The iteration ends after the first value of a type that does not occur in any type
+/// wrapper.
 struct WrapperElements<'a> {
     rest: &'a [u8],
 }

@@ -124,8 +124,8 @@ impl StringWrapper {
         }
     }
 
-    /// Appends the BSON value that `text`, the string of the type wrapper, represents. It must not
-    /// be called for [`StringWrapper::Symbol`], whose value is a string of any length.
+    /// Appends the BSON value that `text`, the string of the type wrapper, represents. This method
+    /// must not be called for [`StringWrapper::Symbol`], whose value is a string of any length.
     pub(super) fn write<S: ByteSink>(self, text: &[u8], sink: &mut S) -> Result<(), Reason> {
         let mut window = sink.window(VALUE_BYTES)?;
         self.put(text, &mut window).ok_or_else(|| self.wrong())

@@ -108,9 +108,9 @@ impl<'s, K: Kernels, S: ByteSink> DocumentWriter<'s, K, S> {
         Rejection::OWN
     }
 
-    /// Returns the error for an event that the current state does not permit. The state requires
-    /// the string of a type wrapper, the end of a type wrapper, or an object as the outermost
-    /// value.
+    /// Returns the error for an event that the current state does not permit. Depending on the
+    /// state, the string of a type wrapper, the end of a type wrapper, or an object as the
+    /// outermost value is required.
     #[cold]
     #[inline(never)]
     pub(super) fn unfit(&mut self) -> Rejection {
@@ -159,7 +159,7 @@ impl<'s, K: Kernels, S: ByteSink> DocumentWriter<'s, K, S> {
         Ok(())
     }
 
-    /// Writes a value of a fixed size, which `put` appends, and the tag of the value.
+    /// Writes the tag of a value of a fixed size, and then the value, which `put` appends.
     #[inline(always)]
     pub(super) fn short(
         &mut self,
@@ -430,11 +430,11 @@ impl<'s, K: Kernels, S: ByteSink> DocumentWriter<'s, K, S> {
     }
 }
 
-/// The size in bytes of the buffer for text whose escapes were replaced.
+/// The size in bytes of the buffer to which a part of a text with escapes is unescaped.
 const PART_BYTES: usize = 512;
 
-/// The size of the buffer on the stack to which short texts of type wrappers are copied. A text of
-/// more units is converted to an allocated buffer.
+/// The size in bytes of the buffer on the stack to which short texts of type wrappers are copied. A
+/// text with more units than this is converted to an allocated buffer.
 const NARROW_BYTES: usize = 64;
 
 /// Returns text as ASCII or UTF-8 bytes. UTF-8 is returned unchanged. Text in another encoding is

@@ -18,7 +18,7 @@ pub struct Tree {
 struct Open {
     /// The key of this document in the document that encloses it.
     key: String,
-    /// If this document is the scope of a value of type code with scope, the code of this value;
+    /// If this document is the scope of a value of type "code with scope", the code of this value;
     /// otherwise `None`.
     code: Option<String>,
     items: Document,

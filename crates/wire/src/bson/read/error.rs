@@ -1,4 +1,4 @@
-//! [`ReadError`]: the reason for which bytes are not valid BSON, and the position of the error.
+//! [`ReadError`]: the reason why bytes are not valid BSON, and the position of the error.
 
 use std::fmt;
 
@@ -40,8 +40,8 @@ pub enum Reason {
     BinaryLength,
     /// In a binary value of subtype 2, the inner length is not equal to the outer length minus 4.
     OldBinary,
-    /// The length prefix of a value of type code with scope contradicts the lengths of its code and
-    /// its scope.
+    /// The length prefix of a value of type "code with scope" contradicts the lengths of its code
+    /// and its scope.
     ScopeLength,
     /// A key of an array is not the index of its item, and [`super::ArrayKeys::Strict`] is set.
     ArrayKey,

@@ -75,8 +75,8 @@ pub type EventResult = Result<(), Rejection>;
 /// Short methods should be `#[inline(always)]`, because the reader's loop contains them. The
 /// compiler generates this loop once for each set of CPU instructions (AVX-512, AVX2, SSE2).
 pub trait BsonEvents {
-    /// Receives the key of an element in a document, or in the scope of a value of type code with
-    /// scope.
+    /// Receives the key of an element in a document, or in the scope of a value of type "code with
+    /// scope".
     fn key(&mut self, key: &[u8]) -> EventResult;
     /// Receives the key of an array item, as the document contains it.
     #[inline(always)]
@@ -96,9 +96,10 @@ pub trait BsonEvents {
     fn begin_array(&mut self) -> EventResult;
     /// Called at the end of the innermost open array.
     fn end_array(&mut self) -> EventResult;
-    /// Receives the code of a value of type code with scope. The elements of the scope follow.
+    /// Receives the code of a value of type "code with scope". The elements of the scope follow.
     fn begin_code_with_scope(&mut self, code: &[u8]) -> EventResult;
-    /// Called at the end of the scope, which is also the end of the value of type code with scope.
+    /// Called at the end of the scope, which is also the end of the value of type "code with
+    /// scope".
     fn end_code_with_scope(&mut self) -> EventResult;
     /// Called for a document without elements, instead of the events for its start and end.
     #[inline(always)]
@@ -153,9 +154,9 @@ pub trait BsonEvents {
     /// Receives the value MaxKey, which sorts after all other values.
     fn max_key(&mut self) -> EventResult;
 
-    /// Returns `true` if the handler has received `_document`, an embedded document at offset
-    /// `_at`, as raw bytes. The reader then emits no events for its contents, and does not validate
-    /// them.
+    /// Receives `_document`, the embedded document at offset `_at`, as raw bytes. If the handler
+    /// returns `true`, the reader emits no events for the contents of the document, and does not
+    /// validate them.
     #[inline(always)]
     fn takes_raw(&mut self, _document: &[u8], _at: usize) -> Result<bool, Rejection> {
         Ok(false)

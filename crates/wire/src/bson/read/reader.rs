@@ -13,8 +13,8 @@ use crate::bson::{MOST_BYTES, SUBTYPE_OLD, SUBTYPE_OLD_UUID, SUBTYPE_UUID, UUID_
 /// The requirement that the keys of array items must meet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ArrayKeys {
-    /// Any key is accepted. The index of an item is its position, whatever its key is. All known
-    /// readers accept any keys, because some writers leave the keys empty.
+    /// Any key is accepted. The index of an item is its position in the array, regardless of its
+    /// key. All known readers accept any keys, because some writers leave the keys empty.
     #[default]
     Any,
     /// The keys must be `0`, `1`, `2`…, as the BSON specification requires.
@@ -104,7 +104,7 @@ pub fn read_all<K: Kernels, E: BsonEvents>(
     Ok(())
 }
 
-/// The open scope of a value of type code with scope.
+/// The open scope of a value of type "code with scope".
 pub(super) struct Scope {
     /// The number of open documents and arrays that enclose the scope.
     pub(super) n_outer: usize,

@@ -1,6 +1,5 @@
-//! Comparisons of the reader with its reference implementation, for documents with values of all
-//! types, and for such documents with one changed byte. Other tests check the position of each
-//! error.
+//! Compares the reader with its reference implementation, for documents with values of all types,
+//! and for such documents with one changed byte. Other tests check the position of each error.
 
 use onecopy_text::convert::{Kernels, Work, with_kernels};
 use proptest::prelude::*;

@@ -1,4 +1,4 @@
-//! [`ReadError`]: the reason for which a text is not valid JSON, and the position of the error.
+//! [`ReadError`]: the reason why a text is not valid JSON, and the position of the error.
 
 use std::fmt;
 

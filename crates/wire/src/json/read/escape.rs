@@ -164,7 +164,8 @@ impl<'a> Escaped<'a> {
     }
 }
 
-/// Replaces consecutive escapes `\uXXXX`. Returns `false` if a replacement does not fit into `out`.
+/// Replaces a sequence of consecutive `\uXXXX` escapes. Returns `false` if a replacement does not
+/// fit into `out`.
 #[inline(never)]
 fn hex_escapes(
     body: &[u8],

@@ -364,7 +364,7 @@ impl<'a, F: SourceForm, K: Kernels> Reader<'a, F, K> {
         Ok(())
     }
 
-    /// Skips `word`, such as `true`, and returns its start. Any other text here is an error.
+    /// Skips `word`, such as `true`, and returns its position. Any other text here is an error.
     #[inline(always)]
     fn word(&mut self, word: &[u8]) -> Result<usize, ReadError> {
         let start = self.at;

@@ -1,5 +1,5 @@
-//! Comparisons of the reader with its reference implementation, in each encoding of text. The texts
-//! are generated from the JSON grammar, some of them with one unit changed.
+//! Compares the reader with its reference implementation, in each encoding of text. The texts are
+//! generated from the JSON grammar, some of them with one unit changed.
 
 use onecopy_text::convert::{Kernels, Work, with_kernels};
 use onecopy_text::{Policy, Units, find_malformed};
