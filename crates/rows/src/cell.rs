@@ -39,8 +39,8 @@ pub enum ElementType {
         /// The number of digits after the decimal point.
         scale: i8,
     },
-    /// An amount of money with two decimals. An element in a format that cannot be read as a decimal
-    /// is the text that the server sent.
+    /// An amount of money with two decimals. An element in an unknown format is emitted as the text
+    /// that the server sent.
     Money,
     /// Binary data. Each element is text: `\x` and hexadecimal digits, or bytes with escapes.
     Bytes,
@@ -65,8 +65,8 @@ pub enum ElementType {
     /// A multirange: ranges in ascending order that neither overlap nor touch. The field is the
     /// type of their bounds.
     Multirange(BoundType),
-    /// Any type for which this enum has no other variant. An element is the text that the server
-    /// sent.
+    /// Any type for which this enum has no other variant. An element is emitted as the text that
+    /// the server sent.
     Text,
 }
 

@@ -84,7 +84,7 @@ macro_rules! databases {
             /// Opens a connection as [`Connection::open`] does; `cancel` can end the attempt early.
             ///
             /// # Errors
-            /// The errors of [`Connection::open`]; [`ErrorKind::Cancelled`] after a cancel.
+            /// The errors of [`Connection::open`]; [`ErrorKind::Cancelled`] after cancellation.
             pub fn open_with(
                 target: &str,
                 options: &ConnectOptions,

@@ -23,8 +23,8 @@ use crate::value::Value;
 /// How zero dates (`0000-00-00`) of MariaDB and MySQL are returned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ZeroDates {
-    /// `0000-00-00` is NULL, as in MariaDB's own clients; a date with only a zero month or day is
-    /// an error.
+    /// `0000-00-00` is NULL, as in MariaDB's own clients; a date in which only the month or the day
+    /// is zero is an error.
     #[default]
     Null,
     /// `0000-00-00`, and a date with a zero month or day, are errors.
@@ -225,7 +225,7 @@ pub trait DatabaseConnection: Debug + Send + Sync + Sized {
     /// # Errors
     /// [`crate::ErrorKind::Connect`]; its message lists the failed attempts and the software to
     /// install, and contains no password. [`crate::ErrorKind::Timeout`] after the time limit,
-    /// [`crate::ErrorKind::Cancelled`] after a cancel.
+    /// [`crate::ErrorKind::Cancelled`] if the attempt was cancelled.
     fn open(target: &str, options: &ConnectOptions, cancel: &ConnectCancel) -> Result<Self, Error>;
 
     /// Executes one statement with bound parameters. Its rows, if any, are fetched from the
@@ -291,7 +291,7 @@ pub trait DatabaseConnection: Debug + Send + Sync + Sized {
     fn prepare_check(&self, sql: &str) -> Result<Prepared, Error>;
 
     /// Returns the parameter names of a statement, in the order in which their values must be
-    /// passed. Only for a database with
+    /// passed. This function may be called only for a database with
     /// [`READS_PARAMETER_NAMES`](DatabaseConnection::READS_PARAMETER_NAMES).
     ///
     /// # Errors

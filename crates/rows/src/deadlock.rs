@@ -13,7 +13,7 @@ use std::sync::{Mutex, MutexGuard};
 
 use onecopy_wire::lock::lock;
 
-/// Returns the number of this thread. It is never 0, and never reused.
+/// Returns a number that identifies this thread. It is never 0, and never reused.
 #[inline]
 #[must_use]
 pub fn thread_number() -> u64 {

@@ -69,7 +69,7 @@ pub(crate) fn n_digits(t: Time) -> u8 {
     (0..9).find(fits).unwrap_or(9)
 }
 
-/// Returns an offset in minutes as `±HH:MM`; an empty text for a timestamp without an offset.
+/// Returns an offset in minutes as `±HH:MM`; an empty string for a timestamp without an offset.
 pub(crate) fn offset_text(offset_minutes: Option<i16>) -> String {
     offset_minutes.map_or_else(String::new, |offset| {
         let sign = if offset < 0 { '-' } else { '+' };

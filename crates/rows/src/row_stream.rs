@@ -69,7 +69,7 @@ pub struct StreamOptions {
     pub policy: Policy,
     /// The treatment of NaN and infinities.
     pub non_finite: NonFinite,
-    /// The delimiter and the line end of CSV; other formats ignore it.
+    /// The delimiter and the line end of CSV; other formats ignore them.
     pub dialect: Dialect,
 }
 
@@ -163,7 +163,7 @@ pub fn chunks_with<S: Source + 'static>(
 /// block, it passes the chunk on if a quarter of the chunk is filled or [`CHUNK_DELAY`] has passed.
 /// A small response is therefore one chunk. If the format requires that a row is in one chunk
 /// (BSON), a chunk is passed on only between two rows, and grows to the size of its longest row. If
-/// a fill fails, the chunk contains the complete rows before the failure.
+/// filling a chunk fails, the chunk contains the complete rows before the failure.
 #[derive(Debug)]
 pub struct RowStream<S, F> {
     source: S,

@@ -79,8 +79,8 @@ pub struct LongPart {
 pub trait AttachedHost {
     /// Called every few milliseconds, so that the host can let its other threads run and handle
     /// signals. During this call the host must not use the connection whose rows are read; it may
-    /// use other connections. Returns `true` to continue. If it returns `false` or panics, the
-    /// statement ends with [`crate::ErrorKind::Cancelled`]; the host stores the reason.
+    /// use other connections. Returns `true` to continue. If this method returns `false` or panics,
+    /// the statement ends with [`crate::ErrorKind::Cancelled`]; the host stores the reason.
     fn turn(&self) -> bool;
 
     /// Releases the interpreter lock, calls `wait` on this thread (the call blocks), and acquires
@@ -137,9 +137,9 @@ impl BlockPosition {
 /// The result of [`Source::pump`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pumped {
-    /// At least one cell or part was emitted, and more may follow. The pump ended because the sink
+    /// At least one cell or part was emitted, and more may follow. The call ended because the sink
     /// is full, the block is at its end, the budget is used up, or a part of a long value was
-    /// emitted. The caller should pump again when the sink has capacity.
+    /// emitted. The caller should call `pump` again when the sink has capacity.
     More,
     /// The result has no further rows.
     End,

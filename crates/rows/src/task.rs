@@ -49,7 +49,7 @@ pub struct Wait {
 enum Resumed {
     /// The event loop has resumed the task: the event has occurred, or may have occurred.
     Ready,
-    /// The task was dropped, so its result is not needed: every `wait` of the call fails.
+    /// The task was dropped, so its result is not needed: every `wait` in its call fails.
     Abandoned,
 }
 

@@ -17,7 +17,7 @@ pub enum Value {
     F64(f64),
     /// An exact decimal: ASCII digits with sign and point, without an exponent.
     Decimal(String),
-    /// A text in Unicode.
+    /// Unicode text.
     Text(String),
     /// Binary data.
     Bytes(Vec<u8>),

@@ -146,7 +146,7 @@ impl Builder {
         }
     }
 
-    /// Counts a value that is not NULL, after it was appended to `values`.
+    /// Counts the value that was just appended to `values`, and records that it is not NULL.
     #[inline(always)]
     pub(super) fn count_value(&mut self) {
         self.nulls.push_valid();

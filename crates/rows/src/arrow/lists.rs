@@ -65,8 +65,8 @@ impl Lists {
     }
 
     /// Returns the builder of the lists at a nesting depth: for `dimension` 1 this builder, for 2
-    /// the builder of its elements, and so on. Returns an error if the elements at the depth before
-    /// that are not lists.
+    /// the builder of its elements, and so on. Returns an error if the lists are not nested so
+    /// deeply.
     fn of_dimension(&mut self, dimension: usize) -> Result<&mut Lists, ValueError> {
         let mut lists = self;
         for _ in 1..dimension {

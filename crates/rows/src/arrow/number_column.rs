@@ -71,9 +71,10 @@ impl NumberColumn {
         is_number.then(|| NumberColumn(Builder::new(&plan, onecopy_text::Policy::Strict, false)))
     }
 
-    /// Creates a column that begins with `n_nulls` NULLs. The caller must append `first` next. An
-    /// integer `first` makes the column a 64-bit integer column, unless `floats` is `true`; it
-    /// becomes a float column at the first float. Returns `None` if `first` is not a number.
+    /// Creates a column that begins with `n_nulls` NULLs. `first` is the first value that is not
+    /// NULL, and the caller must append it next. An integer `first` makes the column a 64-bit
+    /// integer column, unless `floats` is `true`; it becomes a float column at the first float.
+    /// Returns `None` if `first` is not a number.
     ///
     /// # Errors
     /// [`NumberMisfit::Memory`].

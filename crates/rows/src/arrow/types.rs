@@ -20,7 +20,7 @@ pub enum TimeUnit {
 }
 
 impl TimeUnit {
-    /// Returns the coarsest unit that represents `digits` digits of a fraction of a second.
+    /// Returns the coarsest unit that can represent `digits` digits of a fraction of a second.
     #[must_use]
     pub fn of_digits(digits: u8) -> TimeUnit {
         match digits {

@@ -47,7 +47,7 @@ impl std::fmt::Debug for Memory {
 }
 
 impl Memory {
-    /// Creates a memory of no bytes.
+    /// Creates an empty `Memory`.
     #[must_use]
     pub fn empty() -> Memory {
         Memory {

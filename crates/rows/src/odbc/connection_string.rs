@@ -119,7 +119,7 @@ fn is_blank(c: char) -> bool {
     c.is_whitespace() || c == '\0'
 }
 
-/// Parses the value at the start of `text`, which follows `=`. Returns the value, and the text
+/// Parses the value at the start of `text`, the text after `=`. Returns the value, and the text
 /// after it.
 fn take_value(text: &str) -> (String, &str) {
     let trimmed = text.trim_start();

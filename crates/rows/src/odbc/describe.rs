@@ -1,4 +1,4 @@
-//! Describes the columns of a result, by `SQLDescribeCol` and `SQLColAttribute`.
+//! Describes the columns of a result, with `SQLDescribeCol` and `SQLColAttribute`.
 
 use std::sync::atomic::Ordering;
 

@@ -52,8 +52,9 @@ pub(crate) fn records(
         .collect()
 }
 
-/// Returns the SQLSTATE of the first record; `None` without a record. This function is called for
-/// each part of a long value, so it does not read the message, which some drivers format at length.
+/// Returns the SQLSTATE of the first record; `None` if there is no record. This function is called
+/// for each part of a long value, so it does not read the message, which some drivers format at
+/// length.
 pub(crate) fn first_state(
     manager: &Manager,
     handle_type: i16,

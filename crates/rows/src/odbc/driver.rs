@@ -41,7 +41,7 @@ const MOST_COUNTS: u32 = 1 << 22;
 pub(crate) type Further = (Option<u64>, Vec<Planned>);
 
 /// The type of an ODBC function whose parameters are a statement handle, a SQL string, and the
-/// length of the text.
+/// length of the string.
 type OfText<U> = unsafe extern "system" fn(Handle, *const U, i32) -> ffi::Return;
 
 impl<'a> Driver<'a> {

@@ -129,7 +129,7 @@ pub(crate) fn list(manager: &Manager) -> String {
     out
 }
 
-/// Returns the drivers that are registered in `odbcinst.ini`, by `SQLDrivers`.
+/// Returns the drivers that are registered in `odbcinst.ini`, as `SQLDrivers` lists them.
 pub(crate) fn registered(manager: &Manager) -> Vec<Found> {
     let _one_at_a_time = lock(&manager.enumeration);
     let mut all = Vec::new();
@@ -293,8 +293,8 @@ fn is_driver_file(path: &Path) -> bool {
             .any(|d| d.files.iter().any(|f| name.contains(f)))
 }
 
-/// Returns `true` if the path of a driver file, from a wheel with files for several platforms,
-/// names the platform of this machine.
+/// Returns `true` if the path of a driver file names the platform of this machine. (A wheel may
+/// contain driver files for several platforms.)
 fn fits_this_machine(path: &Path) -> bool {
     let path = path.to_string_lossy();
     let os = if cfg!(target_os = "macos") {

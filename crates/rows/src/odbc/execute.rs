@@ -284,8 +284,8 @@ fn counts_rows(shared: &SharedConnection, sql: &str) -> bool {
 }
 
 /// Returns `true` if `sql` is a query (SELECT or WITH) that changes nothing. A statement that
-/// writes and returns rows (`INSERT … RETURNING`) is not cached: a change of its columns would be
-/// reported only after the write.
+/// writes and returns rows (`INSERT … RETURNING`) is not cached, because a change of its columns
+/// would be reported only after the write.
 fn reads(shared: &SharedConnection, sql: &str) -> bool {
     let dialect = shared.quirks.dialect;
     let word = statements::first_word(sql, dialect);
@@ -293,8 +293,8 @@ fn reads(shared: &SharedConnection, sql: &str) -> bool {
 }
 
 impl SharedConnection {
-    /// Returns `true` if `sql` is a statement with RETURNING that must be prepared: if it is
-    /// executed directly and changes no row, the driver returns no columns.
+    /// Returns `true` if `sql` is a statement with RETURNING that must be prepared, because the
+    /// driver returns no columns if the statement is executed directly and changes no row.
     fn hides_empty_returning(&self, sql: &str) -> bool {
         let dialect = self.quirks.dialect;
         dialect == Dialect::Postgres && statements::returns_rows(sql, dialect)

@@ -110,7 +110,7 @@ struct Many {
     /// with it all later savepoints. (psqlodbc sets a savepoint before each single row, and does
     /// not release that savepoint if a SAVEPOINT follows.)
     has_savepoint: bool,
-    /// The memory of the last array of parameters, which the next array uses again.
+    /// The memory of the last array of parameters, which the next array reuses.
     memory: Option<Buffer>,
     n_done: u64,
     changed: Option<u64>,
@@ -421,7 +421,7 @@ impl RowBatch<'_, '_, '_> {
         done.and(restored).map(|()| ran.ok())
     }
 
-    /// Returns `true` if the end of the array's transaction would close the cursor of another
+    /// Returns `true` if ending the array's transaction would close the cursor of another
     /// statement. Rows that are executed one by one do not close that cursor.
     fn would_end_others(&self) -> bool {
         let facts = &self.driver.shared.facts;

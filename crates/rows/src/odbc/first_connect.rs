@@ -102,8 +102,8 @@ fn check(connection: &Connection) -> Option<bool> {
 /// of these numbers.
 const MARKS: [&str; 4] = ["730921", "730922", "730923", "730924"];
 
-/// The results of [`answers_belong`], keyed by driver name, version and server. A result is `true`
-/// if the driver returns each result for the statement that was executed.
+/// The results of [`answers_belong`], keyed by driver name, version and server. The value is `true`
+/// if the driver returned the result of the right statement each time.
 static CHECKED: Mutex<Option<HashMap<String, bool>>> = Mutex::new(None);
 
 /// Returns an error for a driver of SQL Server that returns the rows of another statement. The
@@ -190,7 +190,7 @@ fn answer(connection: &Connection, mark: &str) -> Result<Answer, Error> {
     })
 }
 
-/// Returns the values of the first row of a statement, as text.
+/// Executes `sql` and returns the values of its first row, as text.
 fn first_row(connection: &Connection, sql: &str) -> Result<Vec<String>, Error> {
     let mut statement = connection.execute(sql, &[])?;
     let budget = Budget {
@@ -207,7 +207,7 @@ fn first_row(connection: &Connection, sql: &str) -> Result<Vec<String>, Error> {
     Ok(row.0)
 }
 
-/// Returns the value of a statement with one row and one column.
+/// Executes `sql`, which returns one row with one column, and returns the value as text.
 ///
 /// # Errors
 /// The error of the database; `Internal` if the result has no value.

@@ -1,8 +1,9 @@
 //! `StatementHandle`: an ODBC statement handle that one thread uses and other threads may cancel.
 //!
-//! A driver call on a statement is made while the connection's lock is held. A cancel must not wait
-//! for that lock. The raw handle therefore has a second lock, which is held only while the handle
-//! is read, cancelled or freed. A cancel from another thread finds either a live handle or null.
+//! A driver call on a statement is made while the connection's lock is held. A cancellation must
+//! not wait for that lock. The raw handle therefore has a second lock, which is held only while the
+//! handle is read, cancelled or freed. Another thread that cancels finds either a live handle or
+//! null.
 
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -14,7 +14,7 @@ use crate::error::Error;
 /// The driver manager that this process uses.
 #[derive(Clone, Debug)]
 pub struct InstalledManager {
-    /// The file name by which the driver manager was loaded.
+    /// The file name under which the driver manager was loaded.
     pub name: String,
     /// The path of the driver manager's file, if the system reports it.
     pub file: Option<PathBuf>,
@@ -46,7 +46,7 @@ pub struct InstalledDriver {
     /// The known faults of this version of the driver. If the version is unknown, these are only
     /// the faults that all versions have.
     pub faults: Vec<Fault>,
-    /// The warnings about this driver that are shown at each connect.
+    /// The warnings about this driver that are shown each time a connection is opened.
     pub notices: &'static [&'static str],
 }
 
@@ -123,8 +123,8 @@ pub fn manager_is_chosen() -> bool {
     std::env::var_os(MANAGER_VARIABLE).is_some_and(|v| !v.is_empty())
 }
 
-/// Examines the ODBC installation of this machine. Each driver's library is loaded, as by a
-/// connect, to report why it cannot be loaded.
+/// Examines the ODBC installation of this machine. Each driver's library is loaded as it is to open
+/// a connection. The report contains the reason if a library cannot be loaded.
 ///
 /// # Errors
 /// [`crate::ErrorKind::Connect`] if no driver manager can be loaded; the message names the package

@@ -42,7 +42,7 @@ pub(crate) struct Manager {
     pub(crate) call: Functions,
     /// The ODBC environment handle.
     pub(crate) environment: Handle,
-    /// The file name by which the driver manager was loaded, for `describe`.
+    /// The file name under which the driver manager was loaded, for `describe`.
     pub(crate) file: String,
     /// The lock for `SQLDrivers`. All threads share the environment handle, and `SQLDrivers` stores
     /// in it how far the enumeration of drivers has advanced.
@@ -84,8 +84,8 @@ impl Manager {
     }
 }
 
-/// Loads a driver as the driver manager would, to find out why a connect fails. The driver is never
-/// unloaded, because it may have started threads or registered exit handlers.
+/// Loads a driver as the driver manager would, to find out why opening a connection fails. The
+/// driver is never unloaded, because it may have started threads or registered exit handlers.
 ///
 /// # Errors
 /// The loader's message: the driver, or a library that it requires, is missing.
@@ -154,8 +154,8 @@ fn open(file: &str) -> Result<Manager, String> {
 
 /// Allocates an environment of ODBC 3.80, or of ODBC 3 if the driver manager does not support 3.80.
 ///
-/// If only the driver does not support 3.80, the driver manager passes version 3 to the driver. At
-/// each connect, unixODBC then adds a warning 01000 that has no consequence.
+/// If only the driver does not support 3.80, the driver manager passes version 3 to the driver.
+/// Each time a connection is opened, unixODBC then adds a warning 01000 that has no consequence.
 fn environment(call: &Functions) -> Result<Handle, String> {
     let mut environment: Handle = ptr::null_mut();
     // SAFETY: an environment needs no parent; the out pointer is a live local.

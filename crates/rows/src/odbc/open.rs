@@ -156,7 +156,7 @@ fn add_defaults(
 }
 
 /// Returns the `Driver` entry of a data source in the user's or the system's `odbc.ini`. Without
-/// this entry, the driver is known only after a connect, and a second connect may be necessary.
+/// this entry, the driver is known only after connecting, and a second connection may be necessary.
 fn dsn_driver(dsn: &str) -> Option<String> {
     let mut files: Vec<PathBuf> = Vec::new();
     files.extend(std::env::var_os("ODBCINI").map(PathBuf::from));
@@ -312,7 +312,7 @@ fn succeeded(rc: ffi::Return) -> bool {
     rc == ffi::SUCCESS || rc == ffi::SUCCESS_WITH_INFO
 }
 
-/// Adds the connection string, without secrets, to the error of a failed connect. If the driver is
+/// Adds the connection string, without secrets, to the error of a failed attempt. If the driver is
 /// missing, adds a list of the installed drivers. Marks an error with an unknown code as transient.
 fn explain(
     mut error: Error,

@@ -20,7 +20,7 @@ use crate::error::{Error, ErrorKind};
 /// The time within which a driver should return after its socket was shut down.
 const RETURNS_WITHIN: Duration = Duration::from_millis(500);
 
-/// A connect in progress, shared with the handle that cancels it.
+/// A connection attempt in progress, shared with the handle that cancels it.
 #[derive(Clone, Default)]
 pub(super) struct Opening(Arc<SharedOpening>);
 
@@ -46,8 +46,8 @@ impl std::fmt::Debug for Opening {
 }
 
 impl Opening {
-    /// Returns a handle that cancels the connect: [`Opening::open`] then returns without waiting
-    /// for the driver.
+    /// Returns a handle that cancels the connection attempt: [`Opening::open`] then returns without
+    /// waiting for the driver.
     pub(super) fn cancel_handle(&self) -> CancelHandle {
         let shared = Arc::clone(&self.0);
         CancelHandle::new(move || {
@@ -64,7 +64,7 @@ impl Opening {
     ///
     /// # Errors
     /// The errors of [`open::open`]; [`ErrorKind::Timeout`] after the limit,
-    /// [`ErrorKind::Cancelled`] after a cancel.
+    /// [`ErrorKind::Cancelled`] if the attempt was cancelled.
     pub(super) fn open(
         &self,
         target: &str,
@@ -119,7 +119,7 @@ impl Opening {
         Err(error)
     }
 
-    /// Waits until the connect ends, is cancelled, or reaches the time limit `until`.
+    /// Waits until the connection attempt ends, is cancelled, or reaches the time limit `until`.
     fn wait(&self, until: Instant) -> OpeningState {
         let mut state = lock(&self.0.state);
         let is_cancelled = matches!(*state, OpeningState::Cancelled);

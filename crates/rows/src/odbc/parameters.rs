@@ -13,8 +13,8 @@ use crate::error::Error;
 use crate::odbc::block::buffer::Buffer;
 use crate::value::Value;
 
-/// The largest size in bytes of the buffer for several rows of parameters, unless one row needs
-/// more.
+/// The largest size in bytes of the buffer for several rows of parameters. The buffer is larger
+/// only if a single row needs more.
 const SLICE_BYTES: usize = 1 << 20;
 
 /// One parameter of a statement, with its values in all rows.
@@ -51,7 +51,7 @@ impl Parameters {
 
     /// Creates buffers for the first rows of `rows`. The number of rows, at least one, is limited
     /// in two ways: one binding per parameter must accept the values of all rows, and the buffers
-    /// must fit in [`SLICE_BYTES`]. `spare` is the memory of earlier rows, which is used again.
+    /// must fit in [`SLICE_BYTES`]. `spare` is the memory of earlier rows, which is reused.
     pub(crate) fn of_rows<R: AsRef<[Value]>>(
         rows: &[R],
         shared: &SharedConnection,
@@ -125,7 +125,7 @@ impl Parameters {
         self.n_rows
     }
 
-    /// Returns the memory, to be used again for later rows.
+    /// Returns the memory, so that later rows can reuse it.
     pub(crate) fn into_memory(self) -> Buffer {
         self.memory
     }

@@ -33,7 +33,7 @@ impl Width {
 /// The number of rows of the first block, and of the first request to a server-side cursor.
 pub(crate) const FIRST_FETCH: usize = 32;
 
-/// The kinds of prepared handles of a driver that may be executed again.
+/// Which prepared statement handles of a driver may be executed again.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum CacheSupport {
     /// No prepared handle may be executed again.
@@ -41,7 +41,7 @@ pub(crate) enum CacheSupport {
     /// Every prepared handle may be executed again.
     All,
     /// A handle that reads without a server-side cursor may be executed again. The connection
-    /// attribute `attribute` switches cursors off. Preparing fixes the parameter types.
+    /// attribute `attribute` switches cursors off. Preparing fixes parameter types.
     WithoutCursor { attribute: i32 },
 }
 
@@ -76,7 +76,7 @@ pub(crate) struct FetchSize {
     pub(crate) attribute: i32,
     /// The keyword of this number in a connection string. If the user sets it, this crate does not.
     pub(crate) keyword: &'static str,
-    /// The number of rows per request after the connect, as the keyword sets it.
+    /// The number of rows per request that the keyword sets when the connection is opened.
     pub(crate) first: usize,
 }
 
@@ -99,7 +99,7 @@ pub(crate) struct Quirks {
     pub(crate) other_width: bool,
     /// Keywords that are added to the connection string unless the user sets them.
     pub(crate) connect: &'static [(&'static str, &'static str)],
-    /// SQL statements that make the session refuse writes, executed after a read-only connect.
+    /// SQL statements that make the session refuse writes, for a read-only connection.
     pub(crate) read_only: &'static [&'static str],
     /// `true` if `SQLGetInfo` reports that `SQLGetData` can read the rest of a long value in any
     /// row of a block, but that call fails. Rows with a column that may exceed its buffer are then
@@ -127,7 +127,7 @@ pub(crate) struct Quirks {
     /// The first year whose dates the driver passes correctly; earlier dates are passed as text.
     pub(crate) first_right_year: i32,
     /// `true` to pass the length of a SQL string as `SQL_NTS`. The driver keeps only 16 bits of a
-    /// length: of a text above 32,767 units it would execute only the beginning, without an error.
+    /// length, so it would silently execute only the beginning of SQL above 32,767 units.
     pub(crate) statement_by_terminator: bool,
     /// `true` if the driver truncates text parameters at a NUL; such a parameter is an error.
     pub(crate) cuts_at_nul: bool,
@@ -180,14 +180,14 @@ pub(crate) struct Quirks {
     pub(crate) miscounts: Option<&'static str>,
     /// How the driver returns rows: while it reads the result, or only after its last row.
     pub(crate) streams: Streams,
-    /// Warnings for the user, shown at each connect.
+    /// Warnings for the user, shown each time a connection is opened.
     pub(crate) notices: &'static [&'static str],
     /// Known faults of the driver's versions, which the command `doctor` reports.
     pub(crate) faults: &'static [Fault],
 }
 
 /// The entry for unknown drivers. By the ODBC reference, 16-bit text is UTF-16, and 8-bit text is
-/// in the encoding that the driver assumes for the locale. The first connect probes the width.
+/// in the encoding that the driver assumes for the locale. The first connection probes it.
 pub(crate) static UNKNOWN: Quirks = Quirks {
     name: "unknown driver",
     files: &[],

@@ -379,7 +379,7 @@ fn blame(error: Error, driver: &Driver<'_>) -> Error {
     }
 }
 
-/// The calls on the statement handle, as an implementation of `FetchCalls`.
+/// Implements `FetchCalls` with driver calls on the statement handle.
 struct HandleCalls<'a> {
     driver: &'a Driver<'a>,
     registers: &'a mut Registers,

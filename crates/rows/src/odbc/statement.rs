@@ -199,7 +199,7 @@ impl Statement {
         Ok(left)
     }
 
-    /// Returns the outcome of the next prefetched block; `None` without a prefetch thread.
+    /// Returns the outcome of the next prefetched block; `None` if there is no prefetch thread.
     fn next_ahead(&mut self) -> Result<Option<FetchOutcome>, Error> {
         self.context.shared.check_process()?;
         let Some(ahead) = &mut self.prefetcher else {

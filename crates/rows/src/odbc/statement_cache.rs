@@ -5,8 +5,8 @@
 //! the planning on the server. A driver that reads with a server-side cursor has nothing to reuse,
 //! because each execution consists of a DECLARE with a new plan, a FETCH and a CLOSE. A cursor
 //! suits a long result, but a result of one row takes three times as long with a cursor as with a
-//! cached statement. If the driver supports both, a SQL text whose last results were short is
-//! executed without a cursor, and its statement is cached. After a long result, the SQL text is
+//! cached statement. If the driver supports both, SQL whose last results were short is executed
+//! without a cursor, and its prepared statement is cached. After a long result, the same SQL is
 //! executed only with cursors.
 
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use crate::value::Value;
 /// The largest number of prepared statements in the cache of a connection.
 const MOST_STATEMENTS: usize = 16;
 
-/// The largest number of SQL texts whose result sizes are recorded.
+/// The largest number of SQL strings whose result sizes are recorded.
 const MOST_TEXTS: usize = 64;
 /// The largest length in bytes of a SQL string whose result sizes are recorded.
 const MOST_TEXT_BYTES: usize = 16 << 10;
@@ -196,7 +196,7 @@ impl Columns {
     }
 }
 
-/// A cached prepared statement, which no execution uses at present.
+/// A cached prepared statement, which no execution uses currently.
 pub(super) struct CachedStatement {
     pub(super) handle: Arc<StatementHandle>,
     /// The columns of the statement's result; `None` if they must be described again.
@@ -214,8 +214,8 @@ pub(super) struct StatementCache {
 }
 
 impl StatementCache {
-    /// Removes the statement with this key from the cache and returns it; `None` without such a
-    /// statement.
+    /// Removes the statement with this key from the cache and returns it; `None` if there is no
+    /// such statement.
     pub(super) fn take(&mut self, key: &Key) -> Option<CachedStatement> {
         let at = self.statements.iter().rposition(|(of, _)| of == key)?;
         Some(self.statements.remove(at).1)

@@ -1,5 +1,5 @@
-//! Ends a driver call that does not return after a cancel. This module shuts down the socket on
-//! which the call waits, so that the driver detects a lost connection.
+//! Ends a driver call that does not return after it was cancelled. This module shuts down the
+//! socket on which the call waits, so that the driver detects a lost connection.
 //!
 //! The thread that made the driver call waits in a system call. Linux shows this system call and
 //! its arguments, which include the socket, in `/proc/self/task/TID/syscall`. See
@@ -15,8 +15,8 @@ use onecopy_wire::lock::lock;
 
 use crate::fork;
 
-/// The time that a driver call may last after its first cancel. The server may have to roll back
-/// before it responds.
+/// The time that a driver call may last after it was first cancelled. The server may have to roll
+/// back before it responds.
 pub(crate) const GRACE: Duration = Duration::from_secs(3);
 
 /// The thread that is in a driver call of a connection. At most one thread is in such a call at a
@@ -28,8 +28,8 @@ pub(crate) struct Caller {
     /// The operating-system id of the thread that is in `SQLCancel`; 0 if there is none.
     cancelling: AtomicI32,
     n_calls: AtomicU64,
-    /// The number of the last call that was cancelled, and the time of its first cancel; `None`
-    /// before the first cancel.
+    /// The number of the last call that was cancelled, and the time at which it was first
+    /// cancelled; `None` if no call was cancelled.
     cancelled: Mutex<Option<(u64, Instant)>>,
     is_broken: AtomicBool,
 }

@@ -10,8 +10,8 @@ pub(super) trait SqlUnit: Copy + Default + PartialEq + 'static {
     /// Returns the buffer of this thread into which drivers write messages.
     fn message_buffer() -> &'static LocalKey<Cell<Vec<Self>>>;
 
-    /// Converts units to text. Malformed units become U+FFFD, because this function converts only
-    /// names and messages.
+    /// Converts units to text. U+FFFD replaces malformed units, which is acceptable because this
+    /// function converts only names and messages.
     fn text_lossy(units: &[Self]) -> String;
 }
 

@@ -14,9 +14,9 @@ use crate::error::Error;
 use crate::value::Value;
 
 /// Executes `sql` once for each row of parameters in `rows`, and returns the number of changed rows
-/// if the server reports it. Each value has the parameter type that it has in a single execution.
-/// `first_row` is the index (from 0) of the first row of `rows` among all rows of the caller;
-/// errors contain the index of their row.
+/// if the server reports it. Each value is sent with the same parameter type as in a single
+/// execution. `first_row` is the index (from 0) of the first row of `rows` among all rows of the
+/// caller; errors contain the index of their row.
 pub(super) fn run_batch(
     shared: &Shared,
     wire: &mut Wire,
@@ -74,7 +74,7 @@ struct Pending<'s> {
     /// The index (from 0) of the row of parameters of the first of these executions.
     first_row: u64,
     n: usize,
-    /// The number of rows that the previous executions changed; `None` if it is unknown.
+    /// The number of rows that all earlier executions have changed; `None` if it is unknown.
     changed: Option<u64>,
 }
 

@@ -16,8 +16,9 @@ use super::socket::Socket;
 use crate::error::{Error, ErrorKind};
 use crate::task;
 
-/// The time for which a statement may continue after its first cancel, because the server may have
-/// to roll back before it responds. A cancel after this time shuts the connection down.
+/// The time for which a statement may continue after it was first cancelled, because the server may
+/// have to roll back before it responds. Cancelling again after this time shuts the connection
+/// down.
 const GRACE: Duration = Duration::from_secs(3);
 
 /// The time limit for sending one CancelRequest, including the opening of its connection.
@@ -37,8 +38,8 @@ struct ActivityState {
     /// runs.
     running: u64,
     last: u64,
-    /// The number of the statement that was cancelled last, and the time of its first cancel;
-    /// `None` before the first cancel.
+    /// The number of the statement that was cancelled last, and the time at which it was first
+    /// cancelled; `None` if no statement was cancelled.
     cancelled: Option<(u64, Instant)>,
     /// The number of CancelRequests that are being sent.
     n_requests: usize,

@@ -25,8 +25,8 @@ use crate::sql::dialect::Dialect;
 use crate::sql::insert::TableInsert;
 use crate::value::Value;
 
-/// The prefixes that a target of PostgreSQL may have. The `//` of a URL or `key=value` pairs
-/// follow.
+/// The prefixes that a target of PostgreSQL may have. The `//` of a URL or `key=value` pairs follow
+/// the prefix.
 const SCHEMES: [&str; 2] = ["postgresql:", "postgres:"];
 
 /// A connection to PostgreSQL.

@@ -30,8 +30,8 @@ const TRAILER: i16 = -1;
 const MESSAGE_BYTES: usize = 64 << 10;
 
 /// The state of the insertion of rows into a table by COPY. A COPY is started for rows whose values
-/// all have a binary encoding. It is ended before rows with another value, which are inserted by
-/// INSERT.
+/// all have a binary encoding. The COPY is ended before rows that contain any other value, which
+/// are inserted by INSERT.
 struct TableCopy<'a> {
     shared: &'a Arc<Shared>,
     insert: &'a TableInsert,

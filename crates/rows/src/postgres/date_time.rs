@@ -5,7 +5,7 @@ use crate::cell::{Cell, Date, Time, Timestamp};
 
 /// The number of days from 1970-01-01 to 2000-01-01.
 const DAYS_TO_2000: i64 = 10_957;
-/// The number of microseconds of a day.
+/// The number of microseconds in a day.
 pub(super) const DAY: i64 = 86_400_000_000;
 
 /// Returns the date that is `days` days after 2000-01-01. The year 0 is 1 BC.
@@ -84,8 +84,7 @@ pub(super) fn far_text(cell: Cell<'_>) -> Option<String> {
     Some(stamp.map_or_else(|| with_era(&date, ""), |stamp| timestamp_text(&stamp)))
 }
 
-/// Returns a time of day as `hh:mm:ss[.ffffff]`, truncated to microseconds, without zeros at the
-/// end.
+/// Returns a time of day as `hh:mm:ss[.ffffff]`, truncated to microseconds, without trailing zeros.
 pub(super) fn time_text(time: Time) -> String {
     let fraction = format!("{:06}", time.nanosecond / 1000);
     let fraction = fraction.trim_end_matches('0');

@@ -211,8 +211,8 @@ pub(super) fn execute(
 }
 
 /// Executes one statement. Uses the prepared statement for its SQL string and parameter types if
-/// the statement cache contains one. `n_uses` is the number of executions of the text, including
-/// this one.
+/// the statement cache contains one. `n_uses` is the number of executions of the SQL string,
+/// including this one.
 pub(super) fn execute_one(
     shared: &Arc<Shared>,
     wire: &mut Wire,
@@ -237,8 +237,9 @@ pub(super) fn execute_one(
 }
 
 impl Execution<'_> {
-    /// Executes the statement. If its prepared statement was stale (see [`is_stale`]), executes it
-    /// once more without it, unless the error has aborted a transaction of the caller.
+    /// Executes the statement. If its prepared statement was stale (see [`is_stale`]), executes the
+    /// statement once more without the prepared statement, unless the error has aborted a
+    /// transaction of the caller.
     fn run(&self, wire: &mut Wire) -> Result<Statement, Error> {
         if self.n_uses >= 2 {
             wire.check_for_pooler()?;

@@ -21,7 +21,7 @@ const MOST: usize = 65_535;
 pub(super) struct Translated {
     pub(super) sql: String,
     pub(super) n_parameters: usize,
-    /// The statements of the SQL string, as the caller wrote them; empty if the text has only one
+    /// The statements of the SQL string, as the caller wrote them; empty if there is only one
     /// statement.
     pub(super) pieces: Vec<String>,
 }

@@ -29,7 +29,7 @@ pub(super) fn eight(value: &[u8]) -> [u8; 8] {
 /// message. Unlike an [`Error`], it fits into registers, so the checks of values can be inlined.
 pub(super) type Fault = &'static str;
 
-/// Creates the error of a row with a fault.
+/// Creates the error for a row with the given fault.
 #[cold]
 pub(super) fn wrong(fault: Fault) -> Error {
     violation(format_args!("a row {fault}"))

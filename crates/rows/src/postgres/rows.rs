@@ -145,8 +145,9 @@ impl Rows {
         self.buffer.as_ref().map_or(&[], Buffer::bytes)
     }
 
-    /// Makes the next rows of the buffer, at most `most_rows`, the current block; returns their
-    /// number. Each length is checked here, so emitting the block cannot fail.
+    /// Advances to the next block, which consists of at most `most_rows` rows of the buffer;
+    /// returns the number of its rows. Each length is checked here, so emitting the block cannot
+    /// fail.
     ///
     /// # Errors
     /// A row does not have the columns that the server described, or the lengths of its values do
@@ -214,8 +215,8 @@ impl Rows {
         }
     }
 
-    /// Makes the next [`Piece`] of the long row (some values, or a part of one value) the current
-    /// block. Returns `false` if that piece was not received completely.
+    /// Advances to the next [`Piece`] of the long row (some values, or a part of one value), which
+    /// becomes the current block. Returns `false` if that piece was not received completely.
     fn next_piece(&mut self) -> Result<bool, Error> {
         match self.piece.take() {
             Some((Piece::Part { bytes, .. }, _)) => self.part_offset += bytes.len() as u64,

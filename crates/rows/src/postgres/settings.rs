@@ -133,7 +133,7 @@ impl Settings {
     /// from the defaults of the environment.
     ///
     /// # Errors
-    /// [`ErrorKind::Connect`] with the name of the wrong keyword; it contains no password.
+    /// [`ErrorKind::Connect`] with the name of the wrong keyword; the message contains no password.
     pub(super) fn read(
         target: &str,
         options: &ConnectOptions,

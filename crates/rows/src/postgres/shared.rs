@@ -198,7 +198,7 @@ impl Shared {
     }
 
     /// Returns the error to report for the statement `id`: the error of a cancelled statement if a
-    /// cancel has caused `error`, otherwise `error` itself.
+    /// cancellation has caused `error`, otherwise `error` itself.
     pub(super) fn error_of(&self, id: u64, error: Error) -> Error {
         let was_cancelled = self.activity.was_cancelled(id);
         match was_cancelled && (error.sqlstate == "57014" || self.activity.breaker().is_broken()) {

@@ -25,8 +25,8 @@ pub(super) const USER_TIMEOUT: Duration = Duration::from_secs(30);
 /// A number of bytes that fits into the TCP receive buffer of every server.
 const RECEIVE_BUFFER_BYTES: usize = 16 << 10;
 
-/// If a read receives at least this number of bytes, the server sends faster than this client is
-/// woken. The number is twice the 8 KiB that PostgreSQL sends at a time.
+/// If a read receives at least this number of bytes, the server sends faster than the system wakes
+/// this client. The number is twice the 8 KiB that PostgreSQL sends at a time.
 const FAST_BYTES: usize = 16 << 10;
 
 /// The number of bytes at the start of a response that are received without pauses between the

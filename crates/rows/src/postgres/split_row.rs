@@ -29,8 +29,7 @@ pub(super) enum LongRows<'a> {
     Whole,
     /// The row is not received yet, because the reader has not chosen between `Whole` and `Pieces`.
     Wait,
-    /// The row is returned in pieces, in which the values that [`Parts`] defines are divided into
-    /// parts.
+    /// The row is returned in pieces. The values that [`Parts`] defines are divided into parts.
     Pieces(&'a Parts),
 }
 

@@ -14,7 +14,7 @@ use crate::database::PrepareMode;
 use crate::sql::dialect::Dialect;
 use crate::sql::statements::first_word;
 
-/// The largest number of SQL texts in the cache.
+/// The largest number of SQL strings in the cache.
 const MOST_TEXTS: usize = 100;
 /// The largest number of prepared statements of one SQL string, which differ in their parameter
 /// types.
@@ -45,7 +45,7 @@ struct Entry {
     prepared: Vec<Arc<PreparedStatement>>,
 }
 
-/// The state of named prepared statements: permitted, not permitted, or not yet known.
+/// The permission to prepare statements under a name: granted, denied, or not yet decided.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum UseOfNames {
     /// Names are not used yet, because the check for a pooler was not made.
@@ -91,8 +91,8 @@ impl StatementCache {
         }
     }
 
-    /// Returns the translation of a SQL string, and the number of executions of the text, including
-    /// the one that begins.
+    /// Returns the translation of a SQL string, and the number of executions of the string,
+    /// including the one that begins.
     pub(super) fn translated(&mut self, sql: &str) -> (Arc<Translated>, u32) {
         self.clock += 1;
         if let Some(entry) = self.entries.get_mut(sql) {
@@ -134,8 +134,8 @@ impl StatementCache {
         entry.prepared.iter().find(|p| p.declared == types).cloned()
     }
 
-    /// Returns a new name for the statement of the SQL string `sql`, which is executed for the
-    /// `n_uses`-th time; an empty name if the statement is to be prepared without a name.
+    /// Returns a new name under which to prepare `sql`, which is executed for the `n_uses`-th time.
+    /// Returns an empty name if `sql` is to be prepared without a name.
     pub(super) fn new_name(&mut self, sql: &str, n_uses: u32) -> String {
         let is_named = n_uses >= self.first_named && self.use_of_names == UseOfNames::On;
         if !is_named || has_changing_columns(sql) {

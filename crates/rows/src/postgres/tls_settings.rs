@@ -37,7 +37,8 @@ pub(super) struct TlsSettings {
     pub(super) is_direct: bool,
     /// The path of a PEM file with root certificates; `system` for the system's certificates.
     pub(super) root_certificates: Option<String>,
-    /// The path of a PEM file with certificate revocation lists; `None` to check no revocation.
+    /// The path of a PEM file with certificate revocation lists; `None` to skip the check for
+    /// revocation.
     pub(super) revocations: Option<PathBuf>,
     /// The path of a directory whose files are certificate revocation lists.
     pub(super) revocation_directory: Option<PathBuf>,

@@ -126,7 +126,7 @@ impl Kind {
     }
 }
 
-/// Returns the name of a built-in type; an empty text for any other type.
+/// Returns the name of a built-in type; an empty string for any other type.
 pub(super) fn name(type_oid: u32) -> &'static str {
     let row = NAMES.iter().find(|(oid, _)| *oid == type_oid);
     row.map_or("", |(_, name)| name)

@@ -240,7 +240,7 @@ impl Wire {
         })
     }
 
-    /// Removes the message at the start of the inbox; waits until it is complete.
+    /// Waits until the message at the start of the inbox is complete, and removes it.
     pub(super) fn skip(&mut self) -> Result<(), Error> {
         let frame = self.next_frame()?;
         self.inbox.consume(frame.len);

@@ -47,7 +47,7 @@ impl Token<'_> {
     }
 }
 
-/// Splits SQL string into tokens. The concatenation of all tokens is the original text.
+/// Splits a SQL string into tokens. The concatenation of all tokens is the original string.
 #[derive(Clone, Debug)]
 pub(crate) struct Lexer<'a> {
     sql: &'a str,

@@ -24,7 +24,7 @@ pub struct QueryShape {
     /// The number of `?` before the placeholder.
     pub n_parameters_before: usize,
     /// The table, if the query is `select COLUMNS from TABLE [where …]` without functions in
-    /// COLUMNS, so that each row of the table is at most one row of the result.
+    /// COLUMNS, so that each row of the table appears at most once in the result.
     pub table: Option<TableShape>,
     /// `true` if the query itself, not a subquery, has an `ORDER BY`.
     pub is_ordered: bool,

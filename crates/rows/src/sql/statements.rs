@@ -22,7 +22,7 @@ pub(crate) fn has_second(sql: &str, dialect: Dialect) -> bool {
 /// Returns `true` if a SQL string is one query that changes no rows, so that a cursor can be
 /// declared for it.
 ///
-/// Returns `false` for a query that contains a keyword of a writing statement, even as a column
+/// Returns `false` for a query that contains a keyword of a statement that writes, even as a column
 /// name: such a query is executed without a cursor, which is always correct. Also returns `false`
 /// if a `--` comment ends the text, because psqlodbc appends a keyword, which would be in the
 /// comment.

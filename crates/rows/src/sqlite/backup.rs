@@ -1,4 +1,4 @@
-//! Copies a database that is in use, some pages at a time, by SQLite's online backup
+//! Copies a database that is in use, some pages at a time, with SQLite's online backup API
 //! (<https://sqlite.org/c3ref/backup_finish.html>).
 
 use std::ffi::{CString, c_int};
@@ -12,7 +12,7 @@ use super::connection::Connection;
 use super::database::{Database, Dropped, UnfinishedBackup};
 use crate::error::{Error, ErrorKind};
 
-/// The lock that allows only one backup of this process at a time. Two backups could otherwise wait
+/// The lock that allows only one backup in this process at a time. Two backups could otherwise wait
 /// for each other, because each holds the lock of its target while it waits for the lock of its
 /// source.
 static ONE_AT_A_TIME: CallLock = CallLock::new();
@@ -65,7 +65,7 @@ struct Backup<'a> {
     handle: *mut ffi::sqlite3_backup,
     source: &'a Database,
     target: Arc<Database>,
-    /// The guard of the lock of the target database, which excludes other calls on the target;
+    /// The guard of the lock of the target database, which prevents other calls on the target;
     /// `None` only while the backup is being dropped.
     to: Option<CallGuard<'a>>,
 }

@@ -60,7 +60,7 @@ pub(super) unsafe fn bind(
     }
 }
 
-/// Binds a text to parameter `index` (from 1); returns the result code.
+/// Binds text to parameter `index` (from 1); returns the result code.
 ///
 /// # Safety
 /// The requirements are the same as for [`bind`].

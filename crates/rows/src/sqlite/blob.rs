@@ -78,8 +78,8 @@ impl Connection {
 }
 
 impl CallGuard<'_> {
-    /// Closes the blob number `id`; returns the result code, or `None` if the blob was closed
-    /// before.
+    /// Closes the blob with the number `id`; returns the result code, or `None` if the blob was
+    /// closed before.
     pub(super) fn close_blob(&mut self, id: u64) -> Option<c_int> {
         let handle = self.blobs().remove(&id)?;
         // SAFETY: the blob was open until now, and this thread holds the lock.

@@ -1,4 +1,4 @@
-//! `CallLock`: the lock that excludes concurrent calls on one connection.
+//! `CallLock`: the lock that prevents concurrent calls on one connection.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Condvar, Mutex};

@@ -217,7 +217,8 @@ impl CallbackState {
     }
 
     /// Waits a short time for a lock of another connection, after `n_tries` earlier waits. Returns
-    /// `true` if SQLite should try again, `false` if the time limit or a cancel ends the wait.
+    /// `true` if SQLite should try again, `false` if the time limit or a cancellation ends the
+    /// wait.
     fn wait_busy(&self, n_tries: c_int) -> bool {
         // SAFETY: the busy handler calls this function, on the thread that holds the call lock.
         let current = unsafe { &*self.current.get() };

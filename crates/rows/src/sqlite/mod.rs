@@ -34,9 +34,9 @@
 //! | `execute_many` | one statement for many rows of parameters |
 //! | `open` | opens the file, and explains why this failed |
 //! | `database` | the handle of a connection, and the state that its call lock guards |
-//! | `call` | calls of SQLite under the call lock: prepare, bind, reset, close |
-//! | `call_lock` | the lock that excludes concurrent calls on a connection |
-//! | `callbacks` | SQLite's progress and busy handlers: cancellation, waits for locks, calls of Python |
+//! | `call` | calls to SQLite under the call lock: prepare, bind, reset, close |
+//! | `call_lock` | the lock that prevents concurrent calls on a connection |
+//! | `callbacks` | SQLite's progress and busy handlers: cancellation, waits for locks, calls to Python |
 //! | `functions` | SQL functions, aggregates and collations that the host implements |
 //! | `regexp` | the operator `REGEXP` |
 //! | `backup` | copies a database that is in use |

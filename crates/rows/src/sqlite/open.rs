@@ -143,7 +143,7 @@ fn open_arguments(target: &SqliteTarget) -> (String, c_int) {
     (path.clone(), flags)
 }
 
-/// Adds the path, and a remedy if one is known, to an error of opening.
+/// Adds the path, and a remedy if one is known, to the error of a failed open.
 fn open_error(target: &SqliteTarget, error: Error) -> Error {
     let path = std::path::Path::new(&target.path);
     let parent = path.parent().filter(|p| !p.as_os_str().is_empty());

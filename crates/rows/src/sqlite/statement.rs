@@ -405,7 +405,7 @@ impl Source for Statement {
     }
 }
 
-/// Creates the error for a failed step: that of the cancel or close that ended it, otherwise
+/// Creates the error for a failed step: that of the cancellation or close that ended it, otherwise
 /// SQLite's.
 fn step_error(database: &Database, guard: &CallGuard<'_>, cancel: &Cancel, code: c_int) -> Error {
     if let Some(error) = stop_error(database, cancel) {

@@ -57,15 +57,15 @@ impl DecimalDigits {
         DecimalDigits::parse(&format!("{value:e}"))
     }
 
-    /// Returns the float whose shortest notation is this number; `None` if no float has it. `text`
-    /// is the text from which this number was parsed.
+    /// Returns the float whose shortest notation is this number; `None` if no float has this
+    /// notation. `text` is the text from which this number was parsed.
     pub(super) fn to_f64(&self, text: &str) -> Option<f64> {
         let value: f64 = text.parse().ok()?;
         (DecimalDigits::of_f64(value)? == *self).then_some(value)
     }
 
     /// Returns the 32-bit float whose shortest notation is this number; `None` if no 32-bit float
-    /// has it. `text` is the text from which this number was parsed.
+    /// has this notation. `text` is the text from which this number was parsed.
     pub(super) fn to_f32(&self, text: &str) -> Option<f32> {
         let value: f32 = text.parse().ok()?;
         (DecimalDigits::parse(&format!("{value:e}"))? == *self).then_some(value)

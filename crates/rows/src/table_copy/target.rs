@@ -182,8 +182,8 @@ impl MatchedColumns<'_> {
     ///
     /// # Errors
     /// [`CopyError::Source`] for an error of `batches` or `observe`. [`CopyError::Target`] if a
-    /// value would change in its column, or for an error of the database; it contains the index
-    /// (from 0) of the row.
+    /// value would change in its column, or for an error of the database; the error contains the
+    /// index (from 0) of the row.
     pub fn insert(
         &self,
         batches: &mut impl Batches,

@@ -25,8 +25,8 @@ pub(crate) trait FetchCalls {
     ) -> Result<(ffi::Return, isize), Error>;
 }
 
-/// The result of [`FetchCalls::fetch_rows`]: rows, and the failure that occurred after them, if
-/// any. If it has neither rows nor a failure, the result has ended.
+/// The rows that [`FetchCalls::fetch_rows`] fetched, and the failure that occurred after them, if
+/// any. If there are neither rows nor a failure, the statement has no further rows.
 #[derive(Debug, Default)]
 pub(crate) struct RowsFetched {
     pub(crate) n_rows: usize,

@@ -78,7 +78,7 @@ impl Answers {
         &self.bytes[from..to]
     }
 
-    /// Returns an indicator of [`INDICATORS`], or any small or large number. For a binary value the
+    /// Returns an indicator of [`INDICATORS`], or an arbitrary number. For a binary value the
     /// number is never large, because the reader treats a whole binary window as written, which
     /// would only make the fuzz target slow.
     fn indicator(&mut self, is_binary: bool) -> isize {

@@ -87,7 +87,7 @@ impl Spec {
     }
 }
 
-/// The description of a column that the driver has returned.
+/// A driver's description of a column.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Described {
     pub(crate) name: String,
