@@ -1,5 +1,4 @@
-//! The table that maps kinds of errors to the exception classes of PEP 249, and the functions that
-//! create exceptions.
+//! Maps kinds of errors to the exception classes of PEP 249, and creates exceptions.
 
 use onecopy_rows::{Error, ErrorKind, Message};
 use onecopy_wire::ChunkError;
@@ -7,8 +6,8 @@ use onecopy_wire::chunk_source::ChunkErrorKind;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
 
-/// Returns the name of the exception class in `onecopy.errors` for a kind of error. `None` if the
-/// table does not contain the kind. A test checks that the table contains every kind.
+/// Returns the name of the exception class in `onecopy.errors` for a kind of error, or `None` if
+/// the table does not contain this kind. A test checks that it contains every kind.
 fn class_of(kind: ErrorKind) -> Option<&'static str> {
     Some(match kind {
         ErrorKind::Connect
@@ -26,8 +25,8 @@ fn class_of(kind: ErrorKind) -> Option<&'static str> {
     })
 }
 
-/// Returns each kind of error with the name of its exception class, or `None` if the table does not
-/// contain the kind. A test calls it to check that the table is complete.
+/// Returns all kinds of errors, each with the name of its exception class, or with `None` if the
+/// table does not contain the kind. A test calls it to check that the table is complete.
 #[pyfunction]
 pub(crate) fn error_classes() -> Vec<(String, Option<&'static str>)> {
     ErrorKind::ALL
@@ -41,8 +40,8 @@ pub(crate) fn class<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyT
     Ok(py.import("onecopy.errors")?.getattr(name)?.cast_into()?)
 }
 
-/// Returns the exception for an error of the crate `onecopy_rows`, with the error's complete
-/// message, and with the error's fields as attributes.
+/// Converts an error of the crate `onecopy_rows` to an exception with the complete message. The
+/// fields of the error become attributes of the exception.
 pub(crate) fn to_py(py: Python<'_>, error: &Error) -> PyErr {
     let name = class_of(error.kind).unwrap_or("DatabaseError");
     let replace = "connect with `errors=\"replace\"` to read U+FFFD instead";
@@ -66,8 +65,8 @@ pub(crate) fn to_py(py: Python<'_>, error: &Error) -> PyErr {
     made.map_or_else(|e| e, PyErr::from_value)
 }
 
-/// Returns a message of the database as an item of `Cursor.messages` (PEP 249): a class and an
-/// instance of it.
+/// Converts a message of the database to an item of `Cursor.messages` (PEP 249): a tuple of an
+/// exception class and an instance of it.
 pub(crate) fn message<'py>(
     py: Python<'py>,
     message: &Message,
@@ -80,7 +79,7 @@ pub(crate) fn message<'py>(
     Ok((class, made))
 }
 
-/// Converts the error of a row stream to the exception that its reader gets.
+/// Converts the error of a row stream to the exception that is raised in the reader of the stream.
 pub(crate) fn from_chunks(py: Python<'_>, error: &ChunkError) -> PyErr {
     if let Some(error) = error.source.downcast_ref::<Error>() {
         return to_py(py, error);
@@ -93,22 +92,22 @@ pub(crate) fn from_chunks(py: Python<'_>, error: &ChunkError) -> PyErr {
     to_py(py, &Error::new(kind, error.to_string()))
 }
 
-/// Creates a copy of an exception that is stored, to be raised repeatedly. The copy is raised, not
-/// the stored exception. If the stored exception were raised, its traceback would reference stack
-/// frames, and one of these frames references the object that stores the exception: a reference
-/// cycle.
+/// Creates a copy of a stored exception that is raised repeatedly. The stored exception itself is
+/// never raised, because its traceback would reference a stack frame that references the object in
+/// which the exception is stored: a reference cycle.
 pub(crate) fn again(py: Python<'_>, error: &PyErr) -> PyErr {
     py.import("copy")
         .and_then(|copy| copy.call_method1("copy", (error.value(py),)))
         .map_or_else(|e| e, PyErr::from_value)
 }
 
-/// Creates an `InterfaceError`: the caller has used the library wrongly.
+/// Creates an `InterfaceError`, which reports a misuse of the library.
 pub(crate) fn interface(py: Python<'_>, message: &str) -> PyErr {
     to_py(py, &Error::new(ErrorKind::Interface, message))
 }
 
-/// Creates a `ProgrammingError`: the call is not possible in the object's current state.
+/// Creates a `ProgrammingError`, which reports that the call is not possible in the current state
+/// of the object.
 pub(crate) fn programming(py: Python<'_>, message: &str) -> PyErr {
     to_py(py, &Error::new(ErrorKind::Programming, message))
 }

@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 
-/// Creates a module `onecopy._core`; the caller registers it in `sys.modules`.
+/// Creates the module `onecopy._core`. The caller must register it in `sys.modules`.
 ///
 /// # Errors
 /// The exception that the initialisation of the module raises.

@@ -1,5 +1,5 @@
-//! `Guarded`: a lock for the state of a Python object. A thread never waits for the lock while it
-//! holds the GIL, never acquires the lock twice, and a forked child never acquires it.
+//! `Guarded`: a lock for the state of a Python object. No thread waits for the lock while it holds
+//! the GIL or acquires the lock twice, and a forked child never acquires it.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -16,9 +16,9 @@ pub(crate) struct Guarded<T> {
     /// The protected state; `None` only during `drop`.
     state: Option<Mutex<T>>,
     /// The number of the thread that holds the lock; 0 if no thread does. Relaxed memory order is
-    /// sufficient for the two reads of this field. In [`Guarded::lock`], a thread that finds its
-    /// own number has stored that number itself. The deadlock check has synchronised with the
-    /// holder through the list of waiting threads.
+    /// sufficient for both reads of this field: a thread that finds its own number in
+    /// [`Guarded::lock`] has stored the number itself, and the deadlock check has synchronised with
+    /// the lock's holder through the list of waiting threads.
     owner: AtomicU64,
     generation: u32,
     /// The kind of the Python object, for error messages: `connection`, `cursor`, `stream`.
@@ -43,9 +43,10 @@ impl<T: Send> Guarded<T> {
     /// - `InterfaceError` in a forked child.
     /// - `InterfaceError` if this thread already holds the lock, for example in a finalizer or
     ///   signal handler that uses the object it has interrupted.
-    /// - `InterfaceError` if a callback would wait for a thread that waits for this thread.
-    /// - `RecursionError` if the stack is nearly full, because callbacks of these objects' methods
-    ///   may be nested.
+    /// - `InterfaceError` if this call is made in a callback and would cause a deadlock, because
+    ///   the holder of the lock waits for this thread.
+    /// - `RecursionError` if the stack is nearly full. Methods of these objects run callbacks,
+    ///   which may call such methods again.
     #[inline(always)]
     pub(crate) fn lock(&self, py: Python<'_>) -> PyResult<Locked<'_, T>> {
         stack::check(py)?;

@@ -6,8 +6,8 @@ use pyo3::types::PyString;
 
 use crate::parameters;
 
-/// A parameter that is sent as JSON: ``Json({"a": [1, None]})``. It is converted to text by
-/// `onecopy.json.dumps`; the server determines its type from the statement.
+/// A parameter that is sent as JSON: ``Json({"a": [1, None]})``. `onecopy.json.dumps` converts its
+/// value to JSON text; the server determines the parameter's type from the statement.
 ///
 /// >>> con = onecopy.connect("sqlite::memory:")
 /// >>> con.execute("select ? ->> 'name'", [onecopy.Json({"name": "Ærø"})]).fetchone()

@@ -1,4 +1,4 @@
-//! Parses the values of keywords: one of several words, and callables.
+//! Parses the values of keyword arguments: words from a fixed list, and callables.
 
 use pyo3::Borrowed;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -8,13 +8,13 @@ use pyo3::types::{PyString, PyTuple};
 use crate::raw::{function, gil, text};
 
 /// A callable that the caller has passed. Dropping a `Hook` releases the reference to the callable
-/// immediately. A dropped `Py` would release the reference only at the next call through PyO3, and
+/// immediately. PyO3's `Py` would defer the release until the next call through PyO3, and
 /// `raw::function` calls Rust functions without PyO3.
 #[derive(Debug)]
 pub(crate) struct Hook(Option<Py<PyAny>>);
 
 impl Hook {
-    /// Creates a hook from a callable; `TypeError` for any other object.
+    /// Creates a hook from a callable. Raises `TypeError` for any other object.
     pub(crate) fn new(object: Borrowed<'_, '_, PyAny>, parameter: &str) -> PyResult<Hook> {
         if !object.is_callable() {
             return Err(PyTypeError::new_err(format!(
@@ -38,8 +38,8 @@ impl Drop for Hook {
     }
 }
 
-/// Returns the value that `choices` assigns to the word in `object`, the argument `parameter`. Any
-/// other word or object is an error.
+/// Returns the value that `choices` pairs with the word in `object`, the argument `parameter`.
+/// Returns an error if `object` is not one of these words.
 pub(crate) fn choose<T: Copy>(
     object: Borrowed<'_, '_, PyAny>,
     parameter: &str,
@@ -57,7 +57,7 @@ pub(crate) fn choose<T: Copy>(
     })
 }
 
-/// Returns the union of the values that `choices` assigns to the words in an iterable, as a number
+/// Returns the union of the values that `choices` pairs with the words in an iterable, as a bit set
 /// with one bit for each value.
 pub(crate) fn choose_many<T: Copy + Into<u16>>(
     object: Borrowed<'_, '_, PyAny>,

@@ -11,7 +11,7 @@ use pyo3::types::PyDict;
 use crate::guard::Guarded;
 use crate::raw::context;
 
-/// Returns the context variable that contains the innermost `with` scope of the current context.
+/// Returns the context variable that contains the scope of the innermost active `with` block.
 fn variable(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
     static VARIABLE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let made = VARIABLE.get_or_try_init(py, || {
@@ -20,7 +20,8 @@ fn variable(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
     Ok(made.bind(py))
 }
 
-/// Returns the ledger of the innermost scope; outside of any scope, a ledger that counts nothing.
+/// Returns the ledger of the innermost scope. Outside of any scope, the returned ledger counts
+/// nothing.
 pub(crate) fn current(py: Python<'_>) -> PyResult<Ledger> {
     let scope = context::get(variable(py)?)?;
     Ok(scope
@@ -29,7 +30,7 @@ pub(crate) fn current(py: Python<'_>) -> PyResult<Ledger> {
 }
 
 /// The number of active `with onecopy.ledger()` blocks in the process. If it is 0, the context
-/// variable that contains the innermost block need not be read.
+/// variable does not have to be read.
 static N_SCOPES: AtomicUsize = AtomicUsize::new(0);
 
 /// Returns `true` if a `with onecopy.ledger()` block is active in any context of the process.
@@ -38,7 +39,7 @@ pub(crate) fn is_kept() -> bool {
     N_SCOPES.load(Relaxed) != 0
 }
 
-/// Adds the counts of one call to `stage` of the current ledger, if a scope is active.
+/// If a scope is active, adds the counts of one call to the counts for `stage`.
 #[inline]
 pub(crate) fn enter(py: Python<'_>, tally: &mut Tally, stage: Stage) -> PyResult<()> {
     if is_kept() {
@@ -47,18 +48,18 @@ pub(crate) fn enter(py: Python<'_>, tally: &mut Tally, stage: Stage) -> PyResult
     Ok(())
 }
 
-/// The counts of the text that was read, converted and copied in one `with` block.
+/// The number of bytes of text that were read, converted and copied inside one `with` block.
 #[pyclass(frozen, name = "Ledger", module = "onecopy")]
 pub(crate) struct LedgerScope {
     ledger: Ledger,
-    /// The tokens that reset the context variable at the end of a `with` block: one for each active
-    /// `with` block of this scope. The token of the innermost block is the last one.
+    /// The tokens that reset the context variable at the end of a `with` block. The same scope may
+    /// be entered several times; the last token is that of the innermost block.
     tokens: Guarded<Vec<Py<PyAny>>>,
 }
 
 #[pymethods]
 impl LedgerScope {
-    /// The number of bytes of text that were read, in the encoding of the object that owned them.
+    /// The number of bytes of text that were read, measured in the encoding of the source object.
     #[getter]
     fn taken(&self) -> u64 {
         self.ledger.total().taken
@@ -77,7 +78,7 @@ impl LedgerScope {
         self.ledger.total().copied
     }
 
-    /// The number of texts that were converted.
+    /// The number of strings that were converted.
     #[getter]
     fn conversions(&self) -> u64 {
         self.ledger.total().conversions
@@ -160,8 +161,9 @@ impl LedgerScope {
 
 /// Counts the text that is handled inside a ``with`` block: the bytes read, converted and copied.
 ///
-/// Work is counted in the scope in which it was started, on whatever thread it runs, and in every
-/// enclosing scope. A scope belongs to a context (PEP 567), so each asyncio task has its own.
+/// Work is counted in the scope that is active when it starts, and in every enclosing scope, even
+/// if another thread does the work. A scope belongs to a context (PEP 567), so each asyncio task
+/// has its own.
 ///
 /// >>> con = onecopy.connect("sqlite::memory:")
 /// >>> with onecopy.ledger() as ledger:

@@ -1,5 +1,5 @@
-//! `TimeLimit` and `CallWatch`: a driver call that exceeds its time limit is cancelled by a
-//! separate thread.
+//! `TimeLimit` and `CallWatch`: cancel a driver call that exceeds its time limit. A separate thread
+//! measures the time.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex};
@@ -18,14 +18,14 @@ use pyo3::prelude::*;
 pub(crate) struct TimeLimit(AtomicU64);
 
 impl TimeLimit {
-    /// Creates a limit from a number of seconds; `None` for no limit.
+    /// Creates a limit from a number of seconds, or no limit from `None`.
     pub(crate) fn of(seconds: Option<f64>) -> PyResult<TimeLimit> {
         let limit = TimeLimit::default();
         limit.set(seconds)?;
         Ok(limit)
     }
 
-    /// Returns a new limit with the current value of this one.
+    /// Returns a new `TimeLimit` that has the current value of this one.
     pub(crate) fn copy(&self) -> TimeLimit {
         TimeLimit(AtomicU64::new(self.0.load(Relaxed)))
     }
@@ -56,7 +56,7 @@ impl TimeLimit {
     }
 }
 
-/// The state of a driver call that has a time limit: it runs, it has exceeded the limit, or it has
+/// The state of a driver call that has a time limit: it is running, has exceeded the limit, or has
 /// ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum CallStage {
@@ -74,9 +74,9 @@ pub(crate) struct CallWatch {
 }
 
 impl CallWatch {
-    /// Starts a thread that waits for the time limit; `None` if no limit is set. At the limit, the
-    /// thread cancels the call repeatedly until it ends, because a cancel has no effect before the
-    /// driver has begun the call.
+    /// Starts a thread that waits until the time limit expires. Returns `None` if no limit is set.
+    /// The thread then cancels the call repeatedly until the call ends, because a cancel has no
+    /// effect if the driver has not yet begun the call.
     pub(crate) fn start(
         limit: Option<Duration>,
         cancel: impl FnOnce() -> CancelHandle,
@@ -115,7 +115,7 @@ impl CallWatch {
         })
     }
 
-    /// Ends the thread that waits for the time limit. Returns `true` if the limit has expired.
+    /// Stops the thread that waits for the time limit. Returns `true` if the limit has expired.
     fn end(&mut self) -> bool {
         let (stage, over) = &*self.shared;
         let mut stage = lock(stage);
@@ -126,8 +126,8 @@ impl CallWatch {
         ran_out
     }
 
-    /// Ends the watch. If the time limit has expired, returns the error that the failed call
-    /// raises.
+    /// Ends the watch. If the time limit has expired, returns the error with which the call has to
+    /// fail.
     pub(crate) fn ran_out(mut self) -> Option<Error> {
         let limit = self.limit;
         self.end().then(|| ran_out(limit))

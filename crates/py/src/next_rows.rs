@@ -21,18 +21,18 @@ use crate::raw::interrupt;
 use crate::rows::PyRows;
 use crate::thread_switch;
 
-/// The number of rows of a block that are converted to tuples at once. With this number, the tuples
-/// stay in the processor's cache while the columns are processed.
+/// The number of rows of a block that are converted to tuples in one batch. It is small enough that
+/// the tuples stay in the processor's cache while the values are converted column by column.
 pub(crate) const BATCH_ROWS: usize = 512;
 
-/// The number of rows of SQLite that are added to columns at once. It is larger than
+/// The number of SQLite rows that are added to columns in one batch. It is larger than
 /// [`BATCH_ROWS`], because numbers use less of the processor's cache than tuples.
 const COLUMN_ROWS: usize = 4096;
 
-/// Lets other threads and signal handlers run while a source is stepped with the GIL held.
+/// Lets other threads and signal handlers run while SQLite is stepped with the GIL held.
 struct SteppingHost<'py> {
     py: Python<'py>,
-    /// The exception that a signal handler has raised; `None` if none has raised one.
+    /// The exception that a signal handler has raised; `None` if there is none.
     raised: RefCell<Option<PyErr>>,
 }
 
@@ -52,15 +52,15 @@ impl AttachedHost for SteppingHost<'_> {
     }
 }
 
-/// The reason for which stepping a source failed. `Before` is an exception that was raised before
-/// the sink received a cell. `Sink` is an error of the sink, without the row number.
+/// The error of a failed step. `Before` is an exception that was raised before the sink received a
+/// cell. `Sink` is an error of the sink, which does not contain the row number.
 enum StepFailure<E> {
     Before(PyErr),
     Sink(E),
 }
 
-/// The arguments for fetching the next rows of a statement as tuples. The output is `true` if more
-/// rows may follow.
+/// The arguments for fetching the next rows of a statement as tuples. The fetch returns `true` if
+/// more rows may follow.
 pub(crate) struct PullRows<'p, 'py> {
     pub(crate) py: Python<'py>,
     pub(crate) position: &'p mut BlockPosition,
@@ -93,8 +93,8 @@ impl StatementVisitor for PullRows<'_, '_> {
     }
 }
 
-/// The arguments for adding the next rows of a statement to columns. The output is `true` if more
-/// rows may follow.
+/// The arguments for adding the next rows of a statement to columns. The fetch returns `true` if
+/// more rows may follow.
 pub(crate) struct PullColumns<'p, 'py> {
     pub(crate) py: Python<'p>,
     pub(crate) position: &'p mut BlockPosition,
@@ -128,8 +128,8 @@ impl StatementVisitor for PullColumns<'_, '_> {
     }
 }
 
-/// Steps a statement of a database that does not fetch blocks (SQLite), with the GIL held, and
-/// converts cells from the database's memory. Returns `true` if more rows may follow.
+/// Steps a statement of a database that does not fetch blocks (SQLite), with the GIL held. The
+/// cells are converted directly from the database's memory. Returns `true` if more rows may follow.
 fn stepped<S: Source, R: RowSink>(
     py: Python<'_>,
     statement: &mut S,
@@ -157,9 +157,10 @@ fn stepped<S: Source, R: RowSink>(
     }
 }
 
-/// If all rows of the current block were converted, fetches the next block. The GIL is released,
-/// unless the rows are already in memory. Returns `true` if there are rows. Adds to `moved` the
-/// number of bytes of text that the driver's reader had to move while it fetched the block.
+/// Fetches the next block if all rows of the current block have been converted. The GIL is
+/// released, unless the rows are already in memory. Returns `true` if there are rows to convert.
+/// Adds to `moved` the number of bytes of text that the driver's reader had to move during the
+/// fetch.
 fn next_block<S: Source>(
     py: Python<'_>,
     statement: &mut S,
@@ -201,8 +202,8 @@ fn next_block<S: Source>(
     Ok(true)
 }
 
-/// Adds rows of the driver's current block to columns. Fetches the next block first if all rows of
-/// the current one were converted. Returns `true` if more rows may follow.
+/// Adds rows of the driver's current block to columns. If all of its rows have been converted,
+/// fetches the next block first. Returns `true` if more rows may follow.
 fn columns<S: Source>(
     py: Python<'_>,
     statement: &mut S,
@@ -233,8 +234,8 @@ fn columns<S: Source>(
     })
 }
 
-/// Adds rows of the driver's current block to the sink. Fetches the next block first if all rows of
-/// the current one were converted. Returns `true` if more rows may follow.
+/// Adds rows of the driver's current block to the sink. If all of its rows have been converted,
+/// fetches the next block first. Returns `true` if more rows may follow.
 fn block<'py, S: Source>(
     py: Python<'py>,
     statement: &mut S,

@@ -1,4 +1,4 @@
-//! Converts NumPy scalars that are parameters.
+//! Converts parameters that are NumPy scalars.
 
 use onecopy_rows::Value;
 use onecopy_wire::float16::Half;
@@ -9,16 +9,16 @@ use pyo3::types::PyDelta;
 
 use crate::raw::ndarray::{self, Choice, Described, NOT_A_TIME, Scalar};
 
-/// A NumPy scalar, converted.
+/// The result of converting a NumPy scalar.
 pub(crate) enum Converted<'py> {
     Value(Value),
     /// A `timedelta64`, converted to a `timedelta`.
     Delta(Bound<'py, PyDelta>),
 }
 
-/// Converts a NumPy scalar to the corresponding value. `NaT` is NULL. A float is the shortest
-/// decimal that is parsed to the scalar, as in a column of such floats. Returns `None` if the
-/// scalar has no corresponding value.
+/// Converts a NumPy scalar to the corresponding parameter value. `NaT` becomes NULL. A float
+/// becomes the shortest decimal that is parsed to the same float, as in a column of such floats.
+/// Returns `None` if the scalar has no corresponding value.
 pub(crate) fn convert<'py>(item: &Bound<'py, PyAny>) -> PyResult<Option<Converted<'py>>> {
     let scalar = match ndarray::describe(item, Choice::Any)? {
         Some(Described::Memory(memory)) => memory.view.item().and_then(|item| item.scalar()),
@@ -51,8 +51,9 @@ pub(crate) fn convert<'py>(item: &Bound<'py, PyAny>) -> PyResult<Option<Converte
     Ok(Some(Converted::Value(value)))
 }
 
-/// Converts a `timedelta64`, truncated to microseconds. Returns `None` for any other scalar, for a
-/// `timedelta64` of months or years, and for one without a unit or too long for `timedelta`.
+/// Converts a `timedelta64` to a `timedelta`, truncated to microseconds. Returns `None` for any
+/// other scalar, and for a `timedelta64` that has no unit, is in months or years, or is out of
+/// range for `timedelta`.
 fn delta<'py>(item: &Bound<'py, PyAny>) -> PyResult<Option<Converted<'py>>> {
     let py = item.py();
     let dtype = item.getattr(intern!(py, "dtype"))?;

@@ -1,6 +1,6 @@
-//! The path to a value inside an object, as error messages show it.
+//! Formats the path to a value inside an object for error messages.
 
-/// Shortens a long path: returns its first and last characters, with an ellipsis between them.
+/// Shortens a long path to its first and last characters, with an ellipsis between them.
 pub(crate) fn shortened(path: &str) -> String {
     const END_CHARS: usize = 60;
     let n = path.chars().count();

@@ -8,16 +8,16 @@ use pyo3::types::{PyDict, PyIterator, PyString};
 use crate::parameters::BoundSql;
 use crate::raw::gil;
 
-/// The number of rows of parameters that are read from Python at once. A driver call, which has
-/// released the GIL, acquires it once per batch.
+/// The largest number of rows of parameters in a batch. A driver call, which runs with the GIL
+/// released, acquires the GIL once per batch to read its rows from Python.
 const ROWS_AHEAD: usize = 1024;
-/// The approximate size in bytes of the text and binary values of one batch of rows.
+/// The approximate size in bytes of the strings and binary values in one batch of rows.
 const BYTES_AHEAD: usize = 1 << 20;
 
-/// The rows of parameters of `executemany`. The database iterates over them without the GIL; the
-/// iterator acquires the GIL for each batch.
+/// The rows of parameters of `executemany`. The database iterates over them without holding the
+/// GIL; the iterator acquires the GIL once for each batch.
 pub(crate) struct ParameterRows {
-    /// The first row, which determines whether parameters are passed by name.
+    /// The first row. It determines whether parameters are passed by name or by position.
     first: Option<Py<PyAny>>,
     iterator: Py<PyIterator>,
     statement: BoundSql,
@@ -25,9 +25,9 @@ pub(crate) struct ParameterRows {
     ledger: Ledger,
     ahead: std::vec::IntoIter<Vec<Value>>,
     ended: bool,
-    /// The exception of the row after those in `ahead`.
+    /// The exception that was raised for the row after those in `ahead`.
     failure: Option<PyErr>,
-    /// `true` if the iterator still has to return an error for `failure`.
+    /// `true` if `failure` has not yet been reported as an error of the iterator.
     has_error: bool,
 }
 
@@ -60,7 +60,7 @@ impl ParameterRows {
         self.statement.declared = declared;
     }
 
-    /// Returns the SQL text that the driver executes for each row.
+    /// Returns the SQL statement that the driver executes for each row.
     pub(crate) fn sql(&self) -> String {
         self.statement.sql.clone()
     }

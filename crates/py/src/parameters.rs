@@ -18,7 +18,7 @@ use crate::raw::function::call_one;
 use crate::raw::{binary, buffer, ndarray, number, temporal, text, uuid};
 use crate::{array, errors};
 
-/// Returns the text of `string` as UTF-8; `what` describes `string` in the error message.
+/// Returns a `str` as UTF-8. `what` names the `str` in error messages.
 pub(crate) fn utf8(
     py: Python<'_>,
     string: &Bound<'_, PyString>,
@@ -37,8 +37,8 @@ pub(crate) fn utf8(
     })
 }
 
-/// A statement in the form that the driver accepts. If parameters are passed by name, `names` has
-/// the name of each `?`, in order.
+/// A statement in the form that the driver accepts. If parameters are passed by name, `names`
+/// contains the name for each `?`, in order.
 pub(crate) struct BoundSql {
     pub(crate) sql: String,
     names: Option<Vec<String>>,
@@ -49,7 +49,8 @@ pub(crate) struct BoundSql {
 
 impl BoundSql {
     /// Creates a statement from the SQL and the parameters of the first execution. If `parameters`
-    /// is a mapping, `?` replaces `:name` and `%(name)s`. `names_in` returns the names in the SQL.
+    /// is a mapping, each `:name` and `%(name)s` is replaced with `?`. `names_in` returns the names
+    /// in the SQL.
     pub(crate) fn new(
         sql: &Bound<'_, PyString>,
         parameters: Option<&Bound<'_, PyAny>>,
@@ -144,7 +145,8 @@ impl BoundSql {
     }
 }
 
-/// Converts the values of one column: those of parameter `position` (from 0) in all rows.
+/// Converts the values of one column, which are those of the parameter at index `position` (from 0)
+/// in all rows.
 pub(crate) fn column(
     values: &Bound<'_, PyAny>,
     position: usize,
@@ -167,7 +169,8 @@ pub(crate) fn column(
     Ok(made)
 }
 
-/// Returns the length that `__len__` reports (it may be wrong), but at most 1024.
+/// Returns the length that `__len__` reports, but at most 1024, because the reported length may be
+/// wrong.
 fn likely_len(items: &Bound<'_, PyAny>) -> usize {
     items.len().unwrap_or(0).min(1024)
 }
@@ -208,7 +211,7 @@ fn value(
     plain_value(item, position, dialect, tally)
 }
 
-/// Converts the value that an SQL function in Python has returned.
+/// Converts the return value of an SQL function that is implemented in Python.
 pub(crate) fn result_of_function(item: &Bound<'_, PyAny>) -> PyResult<Value> {
     plain_value(item, 0, Dialect::Sqlite, &mut Tally::default())
 }
@@ -323,8 +326,8 @@ fn type_name(item: &Bound<'_, PyAny>) -> String {
         .map_or_else(|_| "?".to_owned(), |n| n.to_string())
 }
 
-/// Returns a `Decimal` without an exponent, formatted by `format(d, "f")`, which is exact. NaN and
-/// the infinities have a value in PostgreSQL only; its versions before 14 have no infinities.
+/// Converts a `Decimal` to its exact text without an exponent, as `format(d, "f")` returns it. Only
+/// PostgreSQL supports NaN and, from version 14 on, the infinities.
 fn decimal(item: &Bound<'_, PyAny>, position: usize, dialect: Dialect) -> PyResult<Value> {
     let py = item.py();
     if item.get_type().is(number::decimal_class(py)?) {
@@ -364,7 +367,7 @@ fn decimal(item: &Bound<'_, PyAny>, position: usize, dialect: Dialect) -> PyResu
     Ok(Value::Decimal(ascii(digits.cast()?)?))
 }
 
-/// Returns the text of a `str` that CPython has created for a number. The text is ASCII.
+/// Returns the text of an ASCII `str` that CPython has created for a number.
 fn ascii(string: &Bound<'_, PyString>) -> PyResult<String> {
     utf8(string.py(), string, "a number", &mut Tally::default())
 }
@@ -386,10 +389,10 @@ fn time(v: &impl PyTimeAccess) -> Time {
     }
 }
 
-/// The number of microseconds of a day.
+/// The number of microseconds in a day.
 const DAY: i128 = 86_400_000_000;
 
-/// Returns the number of microseconds of a duration.
+/// Returns the length of a `timedelta` in microseconds.
 fn micros(v: &Bound<'_, PyDelta>) -> i128 {
     let seconds = i64::from(v.get_days()) * 86_400 + i64::from(v.get_seconds());
     i128::from(seconds) * 1_000_000 + i128::from(v.get_microseconds())
@@ -409,8 +412,8 @@ fn clock(micros: i128) -> String {
     )
 }
 
-/// Formats microseconds as PostgreSQL writes an `interval`, for example `-1 days -02:00:00`. Days
-/// and time have the same sign.
+/// Formats microseconds like PostgreSQL's `interval`, for example `-1 days -02:00:00`. The days and
+/// the time have the same sign.
 fn interval(micros: i128) -> String {
     let (days, rest) = (micros / DAY, micros % DAY);
     let time = clock(rest);

@@ -1,4 +1,4 @@
-//! The functions of `onecopy.parts`: the plan of a statement, and the execution of its parts.
+//! The functions of `onecopy.parts`: create the plan of a statement, and execute its parts.
 
 use onecopy_export as export;
 use onecopy_export::plan::{PartSpec, PlanOptions, plan};
@@ -11,7 +11,7 @@ use crate::connection::Connection;
 use crate::cursor::Cursor;
 use crate::errors;
 
-/// Divides the rows of a query into parts that can be read separately, and returns the plan as
+/// Divides the rows of a query into parts that can be read independently, and returns this plan as
 /// JSON.
 #[pyfunction]
 #[pyo3(signature = (connection, sql, parameters, parts, key, sample_rows, hold))]
@@ -41,7 +41,7 @@ pub(crate) fn plan_query(
     })
 }
 
-/// Executes a part of a plan on a new cursor, and returns the cursor. The part is passed as JSON.
+/// Executes one part of a plan, which is passed as JSON, on a new cursor. Returns the cursor.
 #[pyfunction]
 pub(crate) fn execute_part<'py>(
     connection: Bound<'py, Connection>,

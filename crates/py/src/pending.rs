@@ -1,11 +1,11 @@
-//! `PendingCall`: a call of a connection that an event loop runs, and that is suspended when it
-//! would have to wait.
+//! `PendingCall`: a database call that an event loop runs. The call is suspended when it would have
+//! to wait.
 //!
-//! A call has three steps. The first one binds the values, with the GIL held. The second one is the
-//! call of the database, in a [`Task`] that runs with the GIL released, and is suspended until the
-//! server has answered. The third one creates the result, with the GIL held. If the second step
-//! reads Python objects (`executemany`), it does so outside of the task, on the stack of the
-//! interpreter: see [`gil::attach`].
+//! A call has three steps. The first one binds the values, with the GIL held. The second one calls
+//! the database in a [`Task`], which runs with the GIL released and is suspended while it waits for
+//! the server. The third one creates the result, with the GIL held. If the second step reads Python
+//! objects (`executemany`), it does so outside of the task, on the stack of the interpreter: see
+//! [`gil::attach`].
 
 use std::cell::{RefCell, RefMut};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -20,24 +20,24 @@ use crate::raw::gil;
 use crate::raw::one_thread::OfOneThread;
 use crate::{errors, limit};
 
-/// The methods of a database call that depend on the type of its result, and that [`PendingCall`]
-/// calls without knowing this type.
+/// The steps of a database call, as a trait object, so that [`PendingCall`] does not depend on the
+/// type of the call's result.
 trait Steps {
-    /// Runs the call until it has to wait, and returns the event to wait for. `None` if the call
-    /// has returned.
+    /// Runs the call until it has to wait. Returns the event to wait for, or `None` if the call has
+    /// ended.
     fn resume(&mut self, py: Python<'_>) -> Option<Wait>;
 
-    /// Returns the result of a call that has returned. If the time limit was exceeded, `late`
-    /// replaces the error of the call. An error of `make_result` has precedence over both.
+    /// Returns the result of a call that has ended. If the time limit was exceeded, `late` replaces
+    /// the error of the call. An error of `make_result` takes precedence over both.
     fn result(self: Box<Self>, py: Python<'_>, late: Option<Error>) -> PyResult<Py<PyAny>>;
 }
 
-/// The result of a database call: success or an error, and a value. A failed call may have a value
-/// too.
+/// The result of a database call: success or an error, and a value. A failed call may also have a
+/// value.
 pub(crate) type Returned<T> = (Result<(), Error>, Option<T>);
 
 struct CallSteps<T: 'static, F> {
-    /// The suspended call; `None` after the call has returned.
+    /// The suspended call; `None` after the call has ended.
     task: Option<Task<Returned<T>>>,
     returned: Option<Returned<T>>,
     make_result: F,
@@ -68,13 +68,12 @@ impl<T: Send, F: FnOnce(Python<'_>, T, bool) -> PyResult<Py<PyAny>>> Steps for C
     }
 }
 
-/// A call of a connection that can be suspended. `onecopy.aio` resumes it on the event loop's
-/// thread.
+/// A call to a database that can be suspended. `onecopy.aio` resumes it on the event loop's thread.
 #[pyclass(frozen, module = "onecopy._core")]
 pub(crate) struct PendingCall {
-    /// The state of the call; `None` after `result` and `abandon`. If a suspended call is dropped
-    /// on another thread, the call and its connection are leaked, because they must not be used
-    /// there.
+    /// The state of the call; `None` after `result` or `abandon` was called. If the object is
+    /// dropped on another thread while the call is suspended, the call and its connection are
+    /// leaked, because only the creating thread may use them.
     steps: OfOneThread<RefCell<Option<Box<dyn Steps>>>>,
     cancel: CancelHandle,
     limit: Option<Duration>,
@@ -108,8 +107,7 @@ impl PendingCall {
     /// Borrows the state of the call. Only the thread that created the call may use it.
     ///
     /// # Errors
-    /// `InterfaceError` on another thread than the one that created the call, and for Python code
-    /// that the call itself runs.
+    /// `InterfaceError` on any other thread, and in Python code that the call itself runs.
     fn borrow(&self, py: Python<'_>) -> PyResult<RefMut<'_, Option<Box<dyn Steps>>>> {
         let Some(steps) = self.steps.get() else {
             let message = "the call belongs to the event loop of another thread";
@@ -126,10 +124,10 @@ impl PendingCall {
     /// Runs the call until it has to wait for its socket.
     ///
     /// Returns:
-    ///     ``None`` if the call has returned. Otherwise a tuple: the descriptor to wait for, or -1
-    ///     if other tasks have to run first; ``True`` to wait until it is readable or writable,
-    ///     ``False`` to wait until it is readable; and the largest number of seconds to wait, or
-    ///     ``None``.
+    ///     ``None`` if the call has ended. Otherwise a tuple of three items: the descriptor to wait
+    ///     for, or -1 if other tasks have to run first; ``True`` to wait until the descriptor is
+    ///     readable or writable, ``False`` to wait only until it is readable; and the largest
+    ///     number of seconds to wait, or ``None`` for no limit.
     fn resume(&self, py: Python<'_>) -> PyResult<Option<(i32, bool, Option<f64>)>> {
         let mut steps = self.borrow(py)?;
         let Some(wait) = steps.as_mut().and_then(|steps| steps.resume(py)) else {
@@ -142,7 +140,7 @@ impl PendingCall {
         Ok(Some((wait.fd, wait.is_for_write, seconds)))
     }
 
-    /// Returns the result of a call that has returned, or raises its error.
+    /// Returns the result of a call that has ended, or raises its error.
     fn result(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         let limit = self.limit.filter(|_| self.is_late.load(Relaxed));
         let steps = self.borrow(py)?.take();
@@ -152,17 +150,17 @@ impl PendingCall {
         }
     }
 
-    /// Ends a call whose result is not needed any more. A wait of the call fails from then on, so
-    /// the connection is lost.
+    /// Ends a call whose result is no longer needed. If the call is waiting for the server, its
+    /// wait fails and the connection is lost.
     fn abandon(&self, py: Python<'_>) -> PyResult<()> {
         let steps = self.borrow(py)?.take();
         drop(steps);
         Ok(())
     }
 
-    /// Cancels the call. The caller repeats this until the call has returned. The first cancel has
-    /// no effect if the statement has not begun; a cancel several seconds after the first effective
-    /// one shuts the connection down.
+    /// Requests that the call be cancelled. The caller repeats this until the call has ended,
+    /// because a cancel has no effect if the statement has not begun. A cancel several seconds
+    /// after the first effective one shuts the connection down.
     fn cancel(&self, py: Python<'_>) {
         let cancel = self.cancel.clone();
         gil::detach(py, move || cancel.cancel());
@@ -174,8 +172,8 @@ impl PendingCall {
         self.limit.map(|limit| limit.as_secs_f64())
     }
 
-    /// Cancels the call because it exceeded its time limit. The error of the call then reports the
-    /// limit.
+    /// Cancels the call because it exceeded its time limit. The call then fails with an error that
+    /// names the limit.
     fn run_out(&self, py: Python<'_>) {
         self.is_late.store(true, Relaxed);
         self.cancel(py);

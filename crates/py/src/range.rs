@@ -1,4 +1,4 @@
-//! `onecopy.Range`: a range of PostgreSQL, as the value of a cell and as a parameter.
+//! `onecopy.Range`: a PostgreSQL range, as the value of a cell or of a parameter.
 
 use onecopy_rows::{Dialect, Value, text_of_value};
 use onecopy_text::Tally;
@@ -8,15 +8,15 @@ use pyo3::types::PyTuple;
 
 use crate::{array, parameters};
 
-/// A range of PostgreSQL, immutable. As a parameter it has the type that the statement requires. A
-/// multirange is represented by a tuple of ranges.
+/// An immutable PostgreSQL range. As a parameter, it gets the range type that the statement
+/// requires. A multirange is represented by a tuple of ranges.
 ///
 /// Args:
 ///     lower: the lower bound; ``None`` if the range has none.
 ///     upper: the upper bound; ``None`` if the range has none.
 ///     bounds: ``"[)"``, ``"[]"``, ``"(]"`` or ``"()"``: a square bracket includes the bound in the
 ///         range, a parenthesis excludes it. A bound that is ``None`` is never included.
-///     empty: ``True`` for the range that contains no value; its bounds are ``""``.
+///     empty: ``True`` for the empty range, whose attribute `bounds` is ``""``.
 ///
 /// >>> to_five = onecopy.Range(1, 5)
 /// >>> to_five, 1 in to_five, 5 in to_five
@@ -53,7 +53,7 @@ impl Range {
         }
     }
 
-    /// Appends the range in the text form of PostgreSQL.
+    /// Appends the range in PostgreSQL's text format.
     fn put(
         &self,
         py: Python<'_>,
@@ -166,7 +166,7 @@ impl Range {
     }
 }
 
-/// Converts a range, or a tuple of ranges, to the value of a parameter; `None` for another object.
+/// Converts a range, or a tuple of ranges, to a parameter value; `None` for any other object.
 pub(crate) fn value(
     item: &Bound<'_, PyAny>,
     position: usize,

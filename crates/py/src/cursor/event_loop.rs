@@ -1,5 +1,6 @@
-//! Calls of a cursor that an event loop runs; they are suspended when they would have to wait.
-//! Other functions here use only the rows that have already arrived.
+//! The methods of `Cursor` that `onecopy.aio` calls. Those that return a `PendingCall` are
+//! suspended when they have to wait for the server; the others use only rows that have already
+//! arrived.
 
 use onecopy_rows::connect::{self as db, Statement};
 use onecopy_text::Ledger;
@@ -79,9 +80,9 @@ impl Cursor {
         Cursor::begin_reading(slf, executemany(sql, rows, columns))
     }
 
-    /// Starts `nextset`, and returns it as a `PendingCall`, which an event loop runs. Its result is
-    /// ``True`` if there is a next result, which may be the row of output parameters: see
-    /// `_settle_ready`. Returns ``None`` if there is no next result.
+    /// Starts `nextset`, and returns it as a `PendingCall`, which an event loop runs. The call
+    /// returns ``True`` if there is a next result, which may be the row of output parameters: see
+    /// `_settle_ready`. This method returns ``None`` if there is no next result.
     fn _begin_nextset(slf: &Bound<'_, Self>) -> PyResult<Option<PendingCall>> {
         let (py, cursor) = (slf.py(), slf.get());
         let (state, active) = cursor.leave_result(py)?;
@@ -110,8 +111,8 @@ impl Cursor {
         PendingCall::new(cursor.limit.get(), cancel, call, begin_result).map(Some)
     }
 
-    /// Creates a `PendingCall` with which an event loop waits until the next rows, or the end of
-    /// the rows, have arrived. Returns ``None`` if the next fetch does not have to wait.
+    /// Creates a `PendingCall` that waits until the next rows have arrived or no rows are left.
+    /// Returns ``None`` if the next fetch does not have to wait.
     fn _begin_receive(slf: &Bound<'_, Self>) -> PyResult<Option<PendingCall>> {
         let (py, cursor) = (slf.py(), slf.get());
         let mut state = cursor.with_rows(py)?;
@@ -142,8 +143,8 @@ impl Cursor {
         PendingCall::new(cursor.limit.get(), cancel, call, put_back).map(Some)
     }
 
-    /// Cancels the statement whose rows are being fetched. An event loop calls it for a task that
-    /// was cancelled between two calls.
+    /// Cancels the statement whose rows are being fetched. `onecopy.aio` calls it if a task was
+    /// cancelled while none of its calls was active.
     fn _cancel(&self, py: Python<'_>) -> PyResult<()> {
         let mut state = self.open(py)?;
         if let Some(handle) = state.active.as_mut().and_then(Active::cancel_handle) {
@@ -153,20 +154,19 @@ impl Cursor {
         Ok(())
     }
 
-    /// ``True`` if the next fetch does not have to wait: for rows, for the end of the rows, or for
-    /// an error.
+    /// ``True`` if the next fetch can return rows, report the end of the rows, or raise an error
+    /// without waiting for the database.
     #[getter]
     fn _is_ready(&self, py: Python<'_>) -> PyResult<bool> {
         Ok(self.with_rows(py)?.is_ready())
     }
 
-    /// Returns up to ``size`` rows that have already arrived; an empty list at the end of the
-    /// result.
+    /// Returns up to ``size`` rows that have already arrived; an empty list if no rows are left.
     fn _fetch_ready(&self, py: Python<'_>, size: usize) -> PyResult<Py<PyList>> {
         self.fetch(py, size, Receiving::OnlyReady)
     }
 
-    /// Skips up to ``n`` rows that have already arrived, and returns their number.
+    /// Skips up to ``n`` rows that have already arrived, and returns the number of skipped rows.
     ///
     /// Raises:
     ///     IndexError: there are no more rows.
@@ -175,14 +175,14 @@ impl Cursor {
     }
 
     /// Stores the values of output parameters if the current result is the row that contains them.
-    /// Returns ``True`` in this case, ``False`` otherwise, and ``None`` if rows have to be received
-    /// first.
+    /// Returns ``True`` if it is that row, ``False`` if it is not, and ``None`` if this is not
+    /// known until further rows arrive.
     fn _settle_ready(&self, py: Python<'_>) -> PyResult<Option<bool>> {
         self.settle(py, Receiving::OnlyReady)
     }
 
-    /// Starts `fetch_columns` on an event loop. Rows are added to the returned object when they
-    /// have arrived.
+    /// Starts `fetch_columns` on an event loop. The returned object collects the rows as they
+    /// arrive.
     fn _begin_columns(slf: &Bound<'_, Self>, size: Option<usize>) -> PyResult<PendingColumns> {
         let state = slf.get().with_rows(slf.py())?;
         Ok(PendingColumns {
@@ -194,22 +194,22 @@ impl Cursor {
     }
 }
 
-/// The columns of `fetch_columns` on an event loop, to which rows are added when they have arrived.
+/// The columns of a `fetch_columns` call on an event loop. Rows are added as they arrive.
 #[pyclass(frozen, module = "onecopy._core")]
 pub(crate) struct PendingColumns {
     cursor: Py<Cursor>,
-    /// The number of the result to which the rows belong.
+    /// The number of the result that the rows belong to.
     result: u64,
     limit: usize,
-    /// The rows that were added so far; `None` after the columns were returned, or the fetch has
+    /// The rows that have been added so far; `None` after the columns were returned or the fetch
     /// failed.
     values: Guarded<Option<ColumnValues>>,
 }
 
 #[pymethods]
 impl PendingColumns {
-    /// Adds the rows that have already arrived. Returns the columns if they are complete, ``None``
-    /// if further rows have to be received.
+    /// Adds the rows that have already arrived. Returns the columns if they are complete, or
+    /// ``None`` if more rows have to be received.
     fn add_ready(&self, py: Python<'_>) -> PyResult<Option<Py<PyList>>> {
         let mut values = self.values.lock(py)?;
         let cursor = self.cursor.get();

@@ -1,5 +1,5 @@
 //! Executes the statements of a cursor, once or for many rows of parameters, and returns their rows
-//! as streams.
+//! as streams of bytes or Arrow batches.
 
 use onecopy_rows::Format;
 use onecopy_rows::arrow::ArrowOptions;
@@ -21,8 +21,8 @@ use crate::stream::RowStream;
 use crate::{errors, ledger};
 
 impl Cursor {
-    /// Returns the settings for the next statement, and resets those that apply to one statement
-    /// only.
+    /// Returns the settings for the next statement, and resets those that apply to only one
+    /// statement.
     pub(super) fn said(&self, py: Python<'_>) -> PyResult<Said> {
         Ok(Said {
             limit: self.limit.get(),
@@ -75,8 +75,7 @@ impl Cursor {
         cursor.leave_out(py, defer)
     }
 
-    /// Executes a statement on a new cursor. `call` is the function of the database connection that
-    /// executes it.
+    /// Executes a statement on a new cursor. `call` executes it on the database connection.
     pub(crate) fn run_call(
         slf: &Bound<'_, Cursor>,
         call: impl FnOnce(&db::Connection) -> Result<Statement, onecopy_rows::Error> + Send,
@@ -88,8 +87,8 @@ impl Cursor {
         cursor.begin_result(slf, state, statement)
     }
 
-    /// Removes the current result. Returns the locked state of the cursor, and the statement of the
-    /// removed result.
+    /// Removes the current result. Returns the cursor's state, which stays locked, and the
+    /// statement of the removed result.
     pub(super) fn leave_result(
         &self,
         py: Python<'_>,
@@ -105,8 +104,8 @@ impl Cursor {
         Ok((state, active))
     }
 
-    /// Executes the call that `make` creates. Stores the number of changed rows, or makes the rows
-    /// that the call returned the current result.
+    /// Creates a call with `make` and executes it. If the call returns rows, they become the
+    /// current result; otherwise the number of changed rows is stored.
     pub(crate) fn run_reading(
         slf: &Bound<'_, Cursor>,
         make: impl FnOnce(&Connection, Said, &Ledger) -> PyResult<Box<dyn ReadingCall>>,
@@ -136,8 +135,8 @@ impl Cursor {
         }
     }
 
-    /// Removes the statement from the cursor and returns it. Returns an error if rows of the
-    /// statement were fetched.
+    /// Removes the statement from the cursor and returns it. Returns an error if any of its rows
+    /// has already been fetched.
     fn untouched(&self, py: Python<'_>) -> PyResult<Statement> {
         let mut state = self.with_rows(py)?;
         let active = state.active.take().filter(|_| state.ready.len() == 0);
@@ -176,7 +175,7 @@ impl Cursor {
     }
 }
 
-/// Returns a function that creates the call of `executemany`; [`Cursor::run_reading`] calls it.
+/// Returns a function that [`Cursor::run_reading`] calls to create the call of `executemany`.
 pub(crate) fn executemany<'a>(
     sql: &'a Bound<'_, PyString>,
     rows: Option<&'a Bound<'_, PyAny>>,
@@ -189,7 +188,7 @@ pub(crate) fn executemany<'a>(
     }
 }
 
-/// Converts a word of `onecopy._input_sizes` to the kind of a declared parameter.
+/// Converts a type word of `onecopy._input_sizes` to the type of a declared parameter.
 fn kind_of(word: &str) -> DeclaredKind {
     match word {
         "number" => DeclaredKind::Number,

@@ -1,5 +1,5 @@
-//! `LongValue`: a text or binary value that `defer` omitted from its row, and that is read in
-//! parts.
+//! `LongValue`: a string or binary value of a deferred column, which is omitted from its row and
+//! read in parts.
 
 use onecopy_rows::{Error, ErrorKind, LongForm, LongPart};
 use onecopy_text::{Stage, Tally, Units};
@@ -13,19 +13,19 @@ use crate::parameters::utf8;
 use crate::raw::{buffer, text};
 use crate::{errors, ledger};
 
-/// The number of bytes that are requested from the driver at once.
+/// The number of bytes that one call to the driver requests.
 const PART_BYTES: usize = 64 << 10;
 
-/// Identifies a row by two numbers: the number of its result on the cursor, and the number of the
-/// row in this result (1 for the first row).
+/// The position of a row: the number of its result on the cursor, and the number of the row in this
+/// result (1 for the first row).
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct RowPosition {
     result: u64,
     n_taken: usize,
 }
 
-/// A value of a deferred column that is being read. The file objects of `onecopy._long_values` read
-/// from it.
+/// A value of a deferred column that is being read. The file objects of `onecopy._long_values` are
+/// based on it.
 #[pyclass(frozen, module = "onecopy._core")]
 pub(crate) struct LongValue {
     cursor: Py<Cursor>,
@@ -34,21 +34,21 @@ pub(crate) struct LongValue {
     reading: Guarded<Reading>,
 }
 
-/// The buffer through which a value is read in parts, and the position in the value.
+/// The buffer through which a value is read in parts, and the position of the next read.
 struct Reading {
     window: Vec<u8>,
-    /// The start, in `window`, of the bytes that were read and not yet returned. The field `to` is
-    /// their end.
+    /// The start, in `window`, of the bytes that have been read but not returned. The field `to` is
+    /// the end of these bytes.
     from: usize,
     to: usize,
     form: LongForm,
-    /// The number of bytes of the value that were read from the driver.
+    /// The number of bytes of the value that have been read from the driver.
     offset: u64,
     is_at_end: bool,
 }
 
 impl Cursor {
-    /// Returns the index of a column, which is given by its name or by its index from 0.
+    /// Returns the index of a column that the caller has specified by its name or index (from 0).
     fn column(&self, py: Python<'_>, column: &Bound<'_, PyAny>) -> PyResult<usize> {
         let state = self.with_rows(py)?;
         let columns = &state.schema.columns;
@@ -83,8 +83,8 @@ impl Cursor {
         }
     }
 
-    /// Omits `columns` from the rows of the current result. Returns an error if a row was already
-    /// fetched.
+    /// Omits `columns` from the rows of the current result. Returns an error if a row has already
+    /// been fetched.
     pub(super) fn leave_out(&self, py: Python<'_>, columns: &[Bound<'_, PyAny>]) -> PyResult<()> {
         let mut found = Vec::with_capacity(columns.len());
         for column in columns {
@@ -100,8 +100,8 @@ impl Cursor {
         Ok(())
     }
 
-    /// Checks that the value of a deferred column in the last fetched row can be opened, and
-    /// records that it was opened.
+    /// Checks that the value of a deferred column in the last fetched row can be opened, and marks
+    /// it as opened.
     fn note_opened(&self, py: Python<'_>, column: usize) -> PyResult<RowPosition> {
         let mut state = self.with_rows(py)?;
         let n_taken = state.n_taken;
@@ -173,7 +173,7 @@ impl Cursor {
 }
 
 impl LongValue {
-    /// Opens the value of a deferred column in the last fetched row; `None` for NULL.
+    /// Opens the value of a deferred column in the last fetched row. Returns `None` if it is NULL.
     pub(super) fn open(
         cursor: &Bound<'_, Cursor>,
         column: &Bound<'_, PyAny>,
@@ -219,7 +219,8 @@ impl LongValue {
         Ok(made.unbind())
     }
 
-    /// Reads more bytes of the value into the window, unless all bytes of the value were read.
+    /// Moves the unread bytes to the start of the window, and fills the rest with the next bytes of
+    /// the value, if any are left.
     fn fill(&self, py: Python<'_>, reading: &mut Reading) -> PyResult<()> {
         reading.window.copy_within(reading.from..reading.to, 0);
         (reading.from, reading.to) = (0, reading.to - reading.from);
@@ -250,7 +251,7 @@ impl Reading {
         &self.window[self.from..self.to]
     }
 
-    /// Returns the number of bytes in `window` that are complete characters. At the end of the
+    /// Returns how many of the unread bytes in `window` form complete characters. At the end of the
     /// value, all bytes are counted.
     fn whole_characters(&self) -> usize {
         let bytes = self.waiting();
@@ -289,8 +290,8 @@ impl Reading {
 
 #[pymethods]
 impl LongValue {
-    /// Returns the next characters of the value, from about 64 KiB of its bytes; an empty `str` at
-    /// the end.
+    /// Returns the next characters of the value, decoded from up to 64 KiB of its bytes. Returns an
+    /// empty `str` at the end of the value.
     fn read_text<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let mut reading = self.reading.lock(py)?;
         let mut n = reading.whole_characters();
@@ -335,8 +336,8 @@ impl LongValue {
         Ok(made)
     }
 
-    /// Reads bytes of the value into a writable buffer, and returns their number: 0 at the end of
-    /// the value.
+    /// Reads bytes of the value into a writable buffer, and returns the number of bytes: 0 at the
+    /// end of the value.
     fn read_into(&self, py: Python<'_>, buffer: &Bound<'_, PyAny>) -> PyResult<usize> {
         let mut reading = self.reading.lock(py)?;
         if reading.waiting().is_empty() {
@@ -355,9 +356,9 @@ impl LongValue {
 
 #[pymethods]
 impl Cursor {
-    /// Defers columns of long text or bytes, and returns the cursor. In its rows, ``...`` replaces
-    /// the values of these columns; `open_text` and `open_binary` read the values of the current
-    /// row in parts.
+    /// Defers columns of long strings or bytes, and returns the cursor. In the rows, ``...``
+    /// replaces the values of these columns; `open_text` and `open_binary` read the values of the
+    /// current row in parts.
     ///
     /// Args:
     ///     columns: the names of columns, or their indices from 0.
@@ -392,14 +393,15 @@ impl Cursor {
     ///     ProgrammingError: the column was not deferred or contains bytes, there is no current
     ///         row, or the value was opened before.
     ///
-    /// Copies: the text is only converted to ``str``; for SQLite, it is also copied once. Memory:
-    /// one buffer of 64 KiB, and the buffers of the driver.
+    /// Copies: none except for the conversion to ``str``; SQLite's text is also copied once.
+    /// Memory: one buffer of 64 KiB, and the buffers of the driver.
     fn open_text(slf: &Bound<'_, Self>, column: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
         LongValue::open(slf, column, true)
     }
 
     /// Opens the bytes in a deferred column of the last fetched row as an `io.BufferedReader`;
-    /// ``None`` for NULL. The rules of `open_text` apply.
+    /// ``None`` for NULL. As with `open_text`, the file can be read until the next row is fetched
+    /// or another value is opened.
     ///
     /// >>> cur = onecopy.connect("sqlite::memory:").execute("select zeroblob(100000) as picture").defer("picture")
     /// >>> for _ in cur:

@@ -37,11 +37,11 @@ pub(crate) struct Cursor {
     connection: Py<Connection>,
     arraysize: AtomicUsize,
     row_factory: Guarded<Option<Py<PyAny>>>,
-    /// The functions that convert the values of single columns. The keys are names or indices of
-    /// columns.
+    /// The functions that convert the values of individual columns, keyed by the name or index of
+    /// the column.
     converters: PyOnceLock<Py<PyDict>>,
     /// The number of results that the cursor has had so far. A row is identified by the number of
-    /// its result and its number in this result.
+    /// its result and by its number within this result.
     n_results: AtomicU64,
     /// The types and sizes that `setinputsizes` declared for the next statement.
     declared: Guarded<Vec<Option<Declared>>>,
@@ -78,7 +78,7 @@ impl Cursor {
     /// Skips at least one and at most `n` rows, and returns their number.
     ///
     /// # Errors
-    /// `IndexError` at the end of the rows.
+    /// `IndexError` if no rows are left.
     fn skip(&self, py: Python<'_>, n: usize, receiving: Receiving) -> PyResult<usize> {
         let mut state = self.with_rows(py)?;
         let rows = self.fetch_tuples(py, &mut state, n.min(BATCH_ROWS), receiving)?;
@@ -108,21 +108,23 @@ impl Cursor {
     /// Executes one statement with bound parameters, and returns the cursor.
     ///
     /// Args:
-    ///     sql: one statement; its parameters are ``?``, or ``:name`` and ``%(name)s``.
-    ///     parameters: a sequence for ``?``, or a mapping for names (its other keys are ignored).
-    ///         Accepted values: None, bool, int, float, str, bytes (any buffer), Decimal, date,
-    ///         time, datetime, timedelta, UUID, and the types of `Connection.adapters`.
+    ///     sql: one statement. Its parameters are written as ``?``, or as ``:name`` or
+    ///         ``%(name)s``.
+    ///     parameters: a sequence of values for ``?``, or a mapping from names to values (other
+    ///         keys are ignored). Accepted values: None, bool, int, float, str, bytes (any buffer),
+    ///         Decimal, date, time, datetime, timedelta, UUID, and the types of
+    ///         `Connection.adapters`.
     ///     defer: columns of long values that are omitted from rows: see `defer`. With ``defer``, a
     ///         driver that requests rows in batches (PostgreSQL) requests one row at a time.
     ///
     /// Raises:
-    ///     ProgrammingError: the statement is invalid, or the number of parameters differs from the
+    ///     ProgrammingError: the statement is invalid, or the number of values differs from the
     ///         number of ``?``.
     ///     DataError: a parameter contains a lone surrogate, or a value that no SQL type can
     ///         represent.
     ///     TypeError: a parameter has an unsupported type.
     ///
-    /// Copies: each text once, to UTF-8. The UTF-8 is not cached in the ``str``.
+    /// Copies: each ``str`` is copied once, to UTF-8, which is not cached in the ``str``.
     ///
     /// >>> cur = onecopy.connect("sqlite::memory:").cursor()
     /// >>> cur.execute("select ? || ?", ["Ær", "ø"]).fetchone()
@@ -144,9 +146,9 @@ impl Cursor {
     /// the total number of changed rows.
     ///
     /// A statement that returns rows (``returning``, ``output`` in SQL Server) has one result for
-    /// each row of parameters, in the same order: the cursor is at the first result, and
-    /// ``nextset`` advances to the next. All results are kept in memory (one copy of their text).
-    /// With autocommit on, nothing is changed if a row fails.
+    /// each row of parameters, in the same order. The cursor is positioned at the first result, and
+    /// ``nextset`` advances to the next. All results are stored in memory, with one copy of their
+    /// text. If autocommit is on and a row fails, no row is changed.
     ///
     /// Args:
     ///     sql: one INSERT, UPDATE, DELETE, REPLACE or MERGE.
@@ -154,14 +156,14 @@ impl Cursor {
     ///         read in batches of 1,024 rows (fewer if their text exceeds 1 MiB). While the
     ///         database executes a batch, the next one is prepared.
     ///     columns: instead of rows, a column of values for each ``?``, all of the same length. A
-    ///         column is an array of one dimension (a `Column`, NumPy's, ``array.array``,
+    ///         column is a one-dimensional array (a `Column`, a NumPy array, ``array.array`` or
     ///         ``memoryview``) of integers, floats, booleans or ``datetime64``; a pair of such an
-    ///         array and a mask that is true for NULL; or a sequence of values. For a number in an
-    ///         array, no Python object is created.
+    ///         array and a mask that is true for NULL; or a sequence of values. No Python objects
+    ///         are created for the numbers in an array.
     ///
     /// Raises:
     ///     Error: as for `execute`; ``error.row`` is the index, from 0, of the row of parameters
-    ///         that failed. The rows before it were executed in the transaction.
+    ///         that failed. The rows before it have been executed in the transaction.
     ///
     /// >>> con = onecopy.connect("sqlite::memory:")
     /// >>> _ = con.execute("create table t (a)")
@@ -185,8 +187,8 @@ impl Cursor {
         Ok(slf)
     }
 
-    /// Returns the next row, or ``None`` after the last one. Copies: each text once, into its
-    /// ``str``.
+    /// Returns the next row, or ``None`` after the last one. Copies: each string is copied once,
+    /// into its ``str``.
     ///
     /// Raises:
     ///     ProgrammingError: there are no rows to fetch.
@@ -196,17 +198,16 @@ impl Cursor {
         self.next_row(py)
     }
 
-    /// Returns up to ``size`` rows (by default ``arraysize``). It returns fewer rows at the end of
-    /// the result. It also returns fewer rows if a row fails, and the next call raises the error of
-    /// that row.
+    /// Returns the next ``size`` rows (by default ``arraysize``). It returns fewer rows at the end
+    /// of the result, or before a row that fails; the next call then raises the error of that row.
     #[pyo3(signature = (size=None))]
     fn fetchmany(&self, py: Python<'_>, size: Option<usize>) -> PyResult<Py<PyList>> {
         let size = size.unwrap_or_else(|| self.arraysize.load(Relaxed));
         self.fetch(py, size, Receiving::AsNeeded)
     }
 
-    /// Returns all remaining rows. If one of them fails, the error is raised and no row is
-    /// returned.
+    /// Returns all remaining rows. If one of them fails, raises its error and returns none of the
+    /// rows.
     ///
     /// >>> onecopy.connect("sqlite::memory:").execute("select 1, 2.5, 'é', x'00', null").fetchall()
     /// [(1, 2.5, 'é', b'\x00', None)]
@@ -222,13 +223,13 @@ impl Cursor {
         self.next_row(py)
     }
 
-    /// Advances to the next result with rows, if the executed SQL has several statements or calls a
-    /// procedure. Returns ``True``, or ``None`` after the last result. Remaining rows of the
-    /// current result are discarded, and results without rows are skipped.
+    /// Discards the remaining rows of the current result, and advances to the next result that has
+    /// rows, if the executed SQL has several statements or calls a procedure. Returns ``True``, or
+    /// ``None`` if no such result is left.
     ///
     /// Raises:
-    ///     Error: a skipped statement failed; some databases execute the later statements only when
-    ///         this method is called.
+    ///     Error: one of the later statements failed. Some databases execute these statements only
+    ///         when this method is called.
     ///
     /// Source: PEP 249, ``.nextset()``.
     fn nextset(slf: &Bound<'_, Self>) -> PyResult<Option<bool>> {
@@ -277,8 +278,8 @@ impl Cursor {
     /// is created for a cell.
     ///
     /// Raises:
-    ///     ProgrammingError: two columns have the same name or one has none, or rows were fetched
-    ///         already.
+    ///     ProgrammingError: two columns have the same name, a column has no name, or rows were
+    ///         fetched already.
     ///
     /// Copies: none; each cell is converted once, into the chunk that is returned.
     ///
@@ -307,8 +308,8 @@ impl Cursor {
 
     /// A tuple for each column: name, type code, None, size, precision, scale, and whether it may
     /// contain NULL; ``None`` for a statement without rows. A type code is a ``str`` that equals
-    /// one of the type objects (``onecopy.NUMBER``, …). In SQLite each value has its own type: the
-    /// type code is that of the declared type's affinity, or ``"any"``.
+    /// one of the type objects (``onecopy.NUMBER``, …). In SQLite, where each value has its own
+    /// type, the type code is derived from the affinity of the declared type, or is ``"any"``.
     #[getter]
     fn description(&self, py: Python<'_>) -> PyResult<Option<Py<PyTuple>>> {
         let mut state = self.state.lock(py)?;
@@ -327,8 +328,8 @@ impl Cursor {
         Ok(columns.iter().map(|c| c.type_name.to_lowercase()).collect())
     }
 
-    /// The number of rows that the last statement inserted, changed or deleted. It is -1 for
-    /// queries, and if the database does not report the number.
+    /// The number of rows that the last statement inserted, changed or deleted; -1 for queries, or
+    /// if the database does not report the number.
     #[getter]
     fn rowcount(&self, py: Python<'_>) -> PyResult<i64> {
         Ok(self.state.lock(py)?.row_count)
@@ -371,8 +372,8 @@ impl Cursor {
         Ok(())
     }
 
-    /// A dict from the name or index (from 0) of a column to a function that converts the column's
-    /// values. It is used from the next statement on. NULL remains ``None``.
+    /// A dict that maps the name or index (from 0) of a column to a function that converts the
+    /// column's values. Changes apply from the next statement on. NULL remains ``None``.
     ///
     /// >>> cur = onecopy.connect("sqlite::memory:").cursor()
     /// >>> cur.converters["at"] = onecopy.json.loads
@@ -399,14 +400,15 @@ impl Cursor {
         Ok(())
     }
 
-    /// The connection of the cursor.
+    /// The connection that created the cursor.
     #[getter]
     fn connection(&self, py: Python<'_>) -> Py<Connection> {
         self.connection.clone_ref(py)
     }
 
-    /// The time limit in seconds of a statement and of each fetch of its rows. A new value applies
-    /// from the next statement on. Its initial value is that of `Connection.query_timeout`.
+    /// The time limit in seconds for the execution of a statement and for each fetch of its rows. A
+    /// new value applies from the next statement on. The initial value is that of
+    /// `Connection.query_timeout`.
     #[getter]
     fn query_timeout(&self) -> Option<f64> {
         self.limit.seconds()
@@ -417,22 +419,22 @@ impl Cursor {
         self.limit.set(seconds)
     }
 
-    /// Sets the types and sizes of the next statement's parameters. By default they are determined
-    /// from the values, so this method is most useful for NULL.
+    /// Sets the types and sizes of the next statement's parameters. Without this method, the types
+    /// are determined from the values, so it is most useful for parameters that are NULL.
     ///
     /// Args:
     ///     sizes: for each parameter ``None``, a type object (``onecopy.NUMBER``), a type code
     ///         (``"decimal"``), a class, a size in characters or bytes, or a tuple of type, size
     ///         and digits. A size never truncates a value.
     ///
-    /// Source: PEP 249, ``.setinputsizes()``; SQLite has no types of parameters.
+    /// Source: PEP 249, ``.setinputsizes()``. SQLite's parameters have no types.
     #[pyo3(signature = (sizes, /))]
     fn setinputsizes(&self, py: Python<'_>, sizes: &Bound<'_, PyAny>) -> PyResult<()> {
         self.declare(py, sizes)
     }
 
-    /// Does nothing, as PEP 249 allows: long values are returned whole, or in parts if `defer` was
-    /// called for their columns.
+    /// Does nothing, which PEP 249 permits. Long values are returned whole unless `defer` was
+    /// called for their columns; then they are read in parts.
     #[pyo3(signature = (size, column=None, /))]
     fn setoutputsize(&self, size: &Bound<'_, PyAny>, column: Option<&Bound<'_, PyAny>>) {
         let _ = (size, column);

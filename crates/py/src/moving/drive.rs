@@ -1,5 +1,5 @@
-//! `Drive`: the loop of a file transfer, with the GIL released, including waits, timeouts and
-//! signals.
+//! `Drive`: the loop of a file transfer. It runs with the GIL released, and handles waits, timeouts
+//! and signals.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -12,8 +12,8 @@ use crate::raw::gil;
 
 use super::ends::PlainSocket;
 
-/// The interval in which signals are checked during transfers and waits. A check is needed because
-/// a signal that arrives right before a wait does not interrupt the wait.
+/// How often signals are checked during transfers and waits. The checks are needed because a signal
+/// that arrives right before a wait does not interrupt the wait.
 pub(super) const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// A file transfer from or to one socket. Each step transfers some of the bytes.
@@ -22,15 +22,15 @@ pub(super) struct Drive<'a> {
     what: Readiness,
     count: u64,
     pub(super) moved: Moved,
-    /// The time at which the current wait began; `None` after bytes were transferred.
+    /// The time at which the current wait began; `None` while bytes are being transferred.
     waits_since: Option<Instant>,
 }
 
-/// The reason for which the loop that transfers bytes paused.
+/// The reason why the transfer loop returned to its caller.
 enum Pause {
-    /// All bytes were transferred, or the source has no further bytes.
+    /// All bytes were transferred, or the source has no more bytes.
     Done,
-    /// Signal handlers of Python may have to run.
+    /// Python's signal handlers may have to run.
     Look,
     /// A non-blocking socket cannot accept or return bytes now.
     WouldBlock,
@@ -47,9 +47,9 @@ impl<'a> Drive<'a> {
         }
     }
 
-    /// Repeats `step` until all bytes were transferred, and returns their number. On a non-blocking
-    /// socket, it returns earlier if the socket would block. The arguments of `step` are the number
-    /// of bytes transferred so far, and the number of bytes remaining.
+    /// Calls `step` repeatedly until all bytes are transferred, and returns their number. For a
+    /// non-blocking socket, it returns earlier if the socket would block. The arguments of `step`
+    /// are the number of bytes transferred so far, and the number of bytes remaining.
     pub(super) fn run(
         &mut self,
         py: Python<'_>,

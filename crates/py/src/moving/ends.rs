@@ -1,5 +1,5 @@
-//! The two ends of a file transfer: a socket and a file. Each is a descriptor that the kernel can
-//! use, or an object whose methods are called.
+//! The two ends of a file transfer: a socket and a file. Each end is either a descriptor that is
+//! passed to the kernel, or an object whose methods are called.
 
 use std::fs::File;
 use std::os::fd::OwnedFd;
@@ -12,8 +12,8 @@ use pyo3::types::PyType;
 
 use crate::raw::descriptor::{duplicate, regular_file};
 
-/// The classes of Python whose instances read and write their file descriptor without changing
-/// bytes, so that the kernel can transfer the bytes instead.
+/// Python's file and socket classes that read and write their descriptor without changing the
+/// bytes. For their instances, the kernel can transfer the bytes instead.
 struct DescriptorClasses {
     socket: Py<PyType>,
     file: Py<PyType>,
@@ -40,20 +40,22 @@ fn classes(py: Python<'_>) -> PyResult<&DescriptorClasses> {
     })
 }
 
-/// A plain socket: its descriptor is duplicated, so another thread may close the socket object.
+/// A plain socket. Its descriptor is duplicated, so that another thread may close the socket object
+/// during the transfer.
 pub(super) struct PlainSocket {
     pub(super) fd: OwnedFd,
     /// The timeout of the socket; `Some(0)` if the socket is non-blocking, `None` if it has no
     /// timeout.
     pub(super) timeout: Option<Duration>,
-    /// `true` if system calls on the descriptor block.
+    /// `true` if the descriptor is in blocking mode, so that system calls on it may wait.
     pub(super) blocks: bool,
 }
 
 /// The socket that bytes are sent to or received from.
 pub(super) enum SocketEnd {
     Descriptor(PlainSocket),
-    /// An object that processes bytes, such as a TLS socket: its methods are called.
+    /// An object that is not a plain socket, such as a TLS socket, which encrypts the bytes. Its
+    /// methods are called.
     Object {
         blocks: bool,
     },
@@ -102,7 +104,8 @@ impl SocketEnd {
         }))
     }
 
-    /// Returns `true` if a call on the socket may wait.
+    /// Returns `true` if a call on the socket may wait, which is not the case for a non-blocking
+    /// socket.
     pub(super) fn blocks(&self) -> bool {
         match self {
             SocketEnd::Descriptor(socket) => socket.timeout != Some(Duration::ZERO),
@@ -113,7 +116,8 @@ impl SocketEnd {
 
 /// The file from which bytes are sent, or to which they are received.
 pub(super) enum FileEnd<'py> {
-    /// A regular file: its descriptor is duplicated, and the duplicate shares the file position.
+    /// A regular file. Its descriptor is duplicated; the duplicate shares the file position with
+    /// the original.
     Descriptor(File),
     Object(Bound<'py, PyAny>),
 }
@@ -164,7 +168,8 @@ impl<'py> FileEnd<'py> {
     }
 }
 
-/// Checks that an object is a binary file that is open for reading or writing.
+/// Checks that an object is a binary file with the method `method`, and that it is open for reading
+/// or writing as required.
 ///
 /// # Errors
 /// `TypeError` for a text file, and for an object without the method; `ValueError` for a file that
@@ -191,7 +196,7 @@ fn check(file: &Bound<'_, PyAny>, method: &str, question: &str, what: &str) -> P
 }
 
 /// Sets the position of a buffered file object to the position of its descriptor. It must be called
-/// after bytes were written directly to the descriptor.
+/// after bytes were written to the descriptor and not through the file object.
 pub(super) fn stand_behind(file: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = file.py();
     let known = classes(py)?;

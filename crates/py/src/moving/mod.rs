@@ -24,7 +24,8 @@ use crate::raw::gil;
 use drive::{Drive, LOOK_EVERY};
 use ends::{FileEnd, SocketEnd};
 
-/// Adds the number of transferred bytes to the counts for files in the active `onecopy.ledger()`.
+/// Adds the number of transferred bytes to the counters for file transfers in the active
+/// `onecopy.ledger()`.
 fn enter(py: Python<'_>, moved: Moved) -> PyResult<()> {
     let mut tally = Tally::default();
     tally.moved(moved.n_bytes - moved.n_copied);
@@ -32,7 +33,7 @@ fn enter(py: Python<'_>, moved: Moved) -> PyResult<()> {
     ledger::enter(py, &mut tally, Stage::Move)
 }
 
-/// Parses a count or an offset, which must not be negative.
+/// Parses a count or an offset; an error if it is negative.
 fn natural(value: i64, name: &str) -> PyResult<u64> {
     u64::try_from(value)
         .map_err(|_| PyValueError::new_err(format!("`{name}` must not be negative: {value}")))
@@ -43,26 +44,26 @@ fn natural(value: i64, name: &str) -> PyResult<u64> {
 ///
 /// Args:
 ///     sock: a connected stream socket. For a plain `socket.socket` the kernel sends the bytes
-///         directly from the file (`sendfile(2)`), with the GIL released. Over TCP to the same
-///         machine, where the kernel copies each byte in any case, the bytes are sent through a
-///         buffer of 512 KiB, which is faster. For any other socket class (`ssl.SSLSocket`),
-///         ``sendall`` is called with up to 256 KiB at a time.
-///     file: a regular file, opened in binary mode; its position is neither used nor moved. An
-///         object with ``read`` is also accepted. Such an object is read in parts, and needs
-///         ``seek`` unless ``offset`` is 0.
+///         directly from the file (`sendfile(2)`), with the GIL released. For TCP connections to
+///         the same machine, the bytes are sent through a buffer of 512 KiB, which is faster
+///         because the kernel copies each byte in any case. For any other socket class
+///         (`ssl.SSLSocket`), ``sendall`` is called with up to 256 KiB at a time.
+///     file: a regular file, opened in binary mode. Its position is neither used nor changed. Any
+///         other object with ``read`` is also accepted. It is read in parts, and needs ``seek``
+///         unless ``offset`` is 0.
 ///     offset: the position of the first byte to send, from 0.
 ///     count: the number of bytes; ``None`` for all bytes up to the current end of the file.
 ///
 /// Returns:
-///     The number of bytes sent: ``count``, or fewer if the file ends before that, because it is
-///     shorter or is truncated meanwhile. On a non-blocking socket: the number of bytes that could
-///     be sent without waiting.
+///     The number of bytes sent: ``count``, or fewer if the file is shorter, or is truncated during
+///     the transfer. On a non-blocking socket: the number of bytes that could be sent without
+///     waiting.
 ///
 /// Raises:
-///     BlockingIOError: a non-blocking socket accepts nothing now (for a socket of `ssl`:
+///     BlockingIOError: no byte could be sent on a non-blocking socket (for a socket of `ssl`:
 ///         `ssl.SSLWantWriteError`).
-///     TimeoutError: the socket accepted nothing until its timeout. As with ``sendall``, the number
-///         of bytes sent is then unknown.
+///     TimeoutError: the socket accepted no bytes within its timeout. As with ``sendall``, the
+///         number of bytes sent is then unknown.
 ///     OSError: the peer has disconnected, or the file cannot be read.
 ///     ValueError: a number is negative, the socket is closed or a datagram socket, or ``offset``
 ///         is above 0 for an object without ``seek``.
@@ -119,8 +120,8 @@ pub(crate) fn send_file(
 /// Args:
 ///     sock: a connected stream socket. For a plain `socket.socket` the kernel transfers the bytes
 ///         (`splice(2)`), with the GIL released. For any other socket class (`ssl.SSLSocket`),
-///         ``recv`` is called for each piece.
-///     file: a file opened in binary mode for writing, which is flushed first. An object with
+///         ``recv`` is called for each part.
+///     file: a file opened in binary mode for writing. It is flushed first. Any other object with
 ///         ``write`` is also accepted.
 ///     count: the number of bytes.
 ///
@@ -131,15 +132,16 @@ pub(crate) fn send_file(
 /// Raises:
 ///     BlockingIOError: nothing has arrived on a non-blocking socket (for a socket of `ssl`:
 ///         `ssl.SSLWantReadError`).
-///     TimeoutError: nothing arrived until the socket's timeout. The bytes received before are in
+///     TimeoutError: nothing arrived within the socket's timeout. The bytes received earlier are in
 ///         the file.
 ///     OSError: the connection failed, or the file cannot be written; up to 1 MiB of received bytes
 ///         is then lost.
 ///     ValueError: ``count`` is negative, or the socket is closed or a datagram socket.
 ///     TypeError: ``file`` is a text file, or an argument is not a file or socket.
 ///
-/// Ctrl-C raises `KeyboardInterrupt`. Copies: none if the kernel transfers the bytes; one through
-/// ``recv`` and ``write``, and one for a file opened for appending. The ledger counts these copies.
+/// Ctrl-C raises `KeyboardInterrupt`. Copies: none if the kernel transfers the bytes; one if they
+/// are passed through ``recv`` and ``write``, or if the file is opened for appending. The ledger
+/// counts these copies.
 ///
 /// >>> import socket, tempfile
 /// >>> here, there = socket.socketpair()
@@ -175,9 +177,10 @@ pub(crate) fn recv_file(
 /// Copies the file ``src`` to ``dst``, and returns its length in bytes.
 ///
 /// ``dst`` appears complete or not at all: it is written under a temporary name in its folder,
-/// synced and renamed. A new file gets the permissions of ``src``, an existing one keeps its own.
-/// If the file system supports it, the files share their blocks (a reflink); otherwise the kernel
-/// copies the blocks (`copy_file_range(2)`, `sendfile(2)`). Holes of a sparse file remain holes.
+/// synced and renamed. A new file gets the permissions of ``src``; an existing file keeps its
+/// permissions. If the file system supports it, the files share their blocks (a reflink); otherwise
+/// the kernel copies the blocks (`copy_file_range(2)`, `sendfile(2)`). Holes of a sparse file
+/// remain holes.
 ///
 /// Raises:
 ///     OSError: an error of the system; the previous content of ``dst`` is unchanged.
@@ -185,8 +188,7 @@ pub(crate) fn recv_file(
 ///     ValueError: ``src`` is a pipe or a device, or ``src`` and ``dst`` are the same file.
 ///
 /// The GIL is released; Ctrl-C raises `KeyboardInterrupt` and leaves ``dst`` unchanged. Copies:
-/// none in the process; one, which the ledger counts, on file systems on which the kernel cannot
-/// copy files.
+/// none in this process if the kernel can copy the file; otherwise one, which the ledger counts.
 ///
 /// >>> import pathlib, tempfile
 /// >>> folder = pathlib.Path(tempfile.mkdtemp())

@@ -11,11 +11,11 @@ use super::ends::FileEnd;
 use crate::raw::gil;
 use crate::stream_output::write_all;
 
-/// The number of bytes that are read from the source and sent or written at once.
+/// The number of bytes that are read from the source and passed on in one step.
 const PIECE_BYTES: u64 = 256 * 1024;
 
 /// Sends the bytes of the file in parts with the socket's method `sendall` or `send`. `moved`
-/// counts the bytes sent, also if an error occurs.
+/// counts the bytes sent, even if an error occurs.
 pub(super) fn send<'py>(
     socket: &Bound<'py, PyAny>,
     blocks: bool,
@@ -92,8 +92,8 @@ fn pieces<'py>(
     Ok(moved.n_bytes)
 }
 
-/// Returns `true` for an exception with which a non-blocking socket reports that it cannot continue
-/// now: `BlockingIOError`, `ssl.SSLWantReadError` or `ssl.SSLWantWriteError`.
+/// Returns `true` for an exception by which a non-blocking socket reports that it would block:
+/// `BlockingIOError`, `ssl.SSLWantReadError` or `ssl.SSLWantWriteError`.
 fn would_block(py: Python<'_>, error: &PyErr) -> PyResult<bool> {
     if error.is_instance_of::<PyBlockingIOError>(py) {
         return Ok(true);

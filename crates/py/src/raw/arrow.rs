@@ -15,8 +15,8 @@ use crate::errors;
 const STREAM: &CStr = c"arrow_array_stream";
 const SCHEMA: &CStr = c"arrow_schema";
 
-/// Returns a capsule with an Arrow stream of `batches`. If no reader moves the stream out of the
-/// capsule, the stream is released when the capsule is destroyed.
+/// Returns a capsule with an Arrow stream of `batches`. If no reader has moved the stream out of
+/// the capsule, the capsule's destructor releases the stream.
 pub(crate) fn stream_capsule<'py>(
     py: Python<'py>,
     batches: Box<dyn Batches>,
@@ -34,8 +34,8 @@ pub(crate) fn schema_capsule<'py>(
     PyCapsule::new_with_value(py, schema_of(fields), SCHEMA)
 }
 
-/// Returns the columns of the Arrow schema in a capsule that another library has created; `None` if
-/// a column has a type that this crate does not support.
+/// Returns the columns of the Arrow schema in a capsule from another library; `None` if the type of
+/// a column is not supported.
 pub(crate) fn fields_of_capsule(capsule: &Bound<'_, PyAny>) -> PyResult<Option<Vec<Field>>> {
     let capsule = capsule.cast::<PyCapsule>()?;
     let at = capsule.pointer_checked(Some(SCHEMA))?.cast::<ArrowSchema>();

@@ -1,4 +1,5 @@
-//! Creates `bytes` objects. Those of `BytesMemory` and `FreshBytes` can grow while they are filled.
+//! Creates `bytes` objects. `BytesMemory` and `FreshBytes` create objects that can grow while they
+//! are filled.
 
 use std::any::Any;
 use std::cell::UnsafeCell;
@@ -14,7 +15,7 @@ use pyo3::types::PyBytes;
 
 use super::gil;
 
-/// Creates a `bytes` object with the contents of `bytes`. Copies: the bytes once.
+/// Creates a `bytes` object with the contents of `bytes`. Copies: the bytes are copied once.
 #[inline]
 pub(crate) fn make<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyAny>> {
     // SAFETY: a valid slice (never longer than isize::MAX); the call copies it.
@@ -62,24 +63,25 @@ pub(super) fn make_of(
     Ok(made.into_any())
 }
 
-/// The size in bytes up to which a `bytes` object grows by a copy of its data to a new object.
-/// `realloc` would copy so few bytes too. Unlike `_PyBytes_Resize`, the copy keeps the old object
-/// if the allocation of the new one fails.
+/// Up to this size in bytes, a `bytes` object grows by copying its data to a new object. `realloc`
+/// would also copy the bytes of such a small object. In contrast to `_PyBytes_Resize`, this keeps
+/// the old object if the new one cannot be allocated.
 const COPIED_BYTES: usize = 128 << 10;
 
-/// The memory of a [`Chunk`] inside a new `bytes` object, so that the written bytes become the data
-/// of this object without a copy.
+/// The memory of a [`Chunk`] inside a new `bytes` object, so that the written bytes become the
+/// object's data without being copied.
 pub(crate) struct BytesMemory {
     bytes: Option<Py<PyBytes>>,
-    /// The smallest size in bytes to which the object grows; 0 for the requested size. If the
-    /// system refuses this size, the object grows to the requested size.
+    /// The minimum size in bytes to which the object grows; 0 if it grows only to the requested
+    /// size. If an object of this size cannot be allocated, the object also grows only to the
+    /// requested size.
     grown_bytes: usize,
 }
 
-/// The size in bytes to which the `bytes` object for a whole result grows first, if its initial
-/// size is insufficient. The allocator enlarges an object of this size by moving pages, without
-/// copying bytes. The unused part of the object uses only address space, and is freed when the
-/// result is complete.
+/// If the initial size of the `bytes` object for a whole result is not sufficient, the object first
+/// grows to this size in bytes. The allocator enlarges an object of this size by moving pages,
+/// without copying bytes. The unused part of the object uses only address space, and is freed when
+/// the result is complete.
 const WHOLE_BYTES: usize = 2 * MOVED_BY_PAGES_BYTES;
 
 impl Drop for BytesMemory {
@@ -118,7 +120,8 @@ impl BytesMemory {
         Chunk::in_memory(memory, capacity_bytes).map_err(|_| PyMemoryError::new_err(()))
     }
 
-    /// Returns the `bytes` object that `chunk` has filled, truncated to the written length.
+    /// Returns the `bytes` object that contains the memory of `chunk`, truncated to the written
+    /// length.
     pub(crate) fn finish(py: Python<'_>, chunk: Chunk) -> PyResult<Bound<'_, PyBytes>> {
         let memory = chunk.into_memory().and_then(|(memory, len)| {
             let mut memory = memory.downcast::<BytesMemory>().ok()?;
@@ -130,7 +133,7 @@ impl BytesMemory {
         }
     }
 
-    /// Implements [`ChunkMemory::grow`] for a caller that holds the GIL.
+    /// Implements [`ChunkMemory::grow`] while the GIL is held.
     fn grow_attached(
         &mut self,
         py: Python<'_>,
@@ -196,12 +199,12 @@ unsafe impl ChunkMemory for BytesMemory {
     }
 }
 
-/// The size in bytes to which the memory of a [`FreshBytes`] with a short result grows first. The
-/// allocator provides memory of this size from its heap, and does not create a memory mapping.
+/// When a short result no longer fits, the memory of a [`FreshBytes`] first grows to this size in
+/// bytes. The allocator provides such memory from its heap, without creating a memory mapping.
 const MIDDLE_BYTES: usize = 120 << 10;
 
-/// The memory for a result of up to 4096 bytes. A writer requires some free space before it writes
-/// a value, so even a result of slightly fewer than 4096 bytes may not fit.
+/// The memory for a result of up to 4096 bytes. Since a writer requires some free space before it
+/// writes a value, a result of slightly fewer bytes may already not fit.
 type Short = [MaybeUninit<u8>; 4096];
 
 /// The static memory that a [`ShortBuffer`] refers to.
@@ -213,14 +216,14 @@ unsafe impl Sync for ShortMemory {}
 static SHORT: ShortMemory = ShortMemory(UnsafeCell::new([MaybeUninit::uninit(); _]));
 static SHORT_IS_LENT: AtomicBool = AtomicBool::new(false);
 
-/// The buffer for a result that is probably short. It is static memory because nested calls of
-/// callbacks could overflow the stack. (One buffer serves all threads, because access to
-/// thread-local storage of a shared library takes 5 ns.)
+/// The buffer for a result that is probably short. It is in static memory, because it could
+/// overflow the stack if callbacks make nested calls. All threads share one buffer, because access
+/// to thread-local storage of a shared library takes 5 ns.
 pub(crate) struct ShortBuffer(*mut Short);
 
 impl ShortBuffer {
-    /// Returns the static buffer; `None` while another call uses it. It can be used again when the
-    /// returned value is dropped.
+    /// Returns the static buffer; `None` if another call is using it. The buffer becomes available
+    /// again when the returned value is dropped.
     #[inline(always)]
     pub(crate) fn lend(_: Python<'_>) -> Option<ShortBuffer> {
         // The thread is attached, so with a GIL no other thread runs between the two accesses.
@@ -247,9 +250,9 @@ impl Drop for ShortBuffer {
 /// of a [`Chunk`], because it needs no heap allocation of its own, and does not acquire the GIL to
 /// grow.
 ///
-/// A short result is written to the [`ShortBuffer`] and copied into a `bytes` object of its size.
-/// To create a `bytes` object with spare capacity and truncate it would take 60 ns longer than this
-/// copy, because the allocator splits and joins blocks.
+/// A short result is written to the [`ShortBuffer`], and then copied into a `bytes` object of its
+/// size. Creating a `bytes` object with spare capacity and truncating it would take 60 ns longer,
+/// because the allocator would split and join blocks.
 pub(crate) struct FreshBytes<'s, 'py> {
     py: Python<'py>,
     memory: BytesMemory,
@@ -283,8 +286,8 @@ impl<'s, 'py> FreshBytes<'s, 'py> {
         })
     }
 
-    /// Creates a buffer for a result that is probably short. It writes to `buffer`, and moves to a
-    /// `bytes` object if the result exceeds the size of `buffer`.
+    /// Creates a buffer for a result that is probably short. The result is written to `buffer`; if
+    /// it does not fit, it is moved to a `bytes` object.
     #[inline]
     pub(crate) fn short(py: Python<'py>, buffer: &'s mut ShortBuffer) -> FreshBytes<'s, 'py> {
         FreshBytes {
@@ -302,13 +305,13 @@ impl<'s, 'py> FreshBytes<'s, 'py> {
         }
     }
 
-    /// Sets the expected final size in bytes. A long result then grows at once to memory of this
-    /// size. It is not moved again, so fewer holes of unused memory remain in the heap.
+    /// Sets the expected final size in bytes. When a long result grows, it grows directly to this
+    /// size. Because it is then moved only once, fewer holes of unused memory remain in the heap.
     pub(crate) fn expect(&mut self, n_bytes: usize) {
         self.expected_bytes = n_bytes;
     }
 
-    /// Returns the number of bytes that were moved because the memory was too small, as in
+    /// Returns the number of bytes that were moved because the memory was too small, like
     /// [`Chunk::take_moved_bytes`].
     pub(crate) fn moved_bytes(&self) -> usize {
         match self.memory.bytes {
@@ -430,7 +433,7 @@ fn blank(py: Python<'_>, len: usize) -> PyResult<Bound<'_, PyBytes>> {
 // SAFETY: declared as in CPython's cpython/bytesobject.h, and part of every CPython that this is
 // built for.
 unsafe extern "C" {
-    /// Resizes a `bytes` object. pyo3-ffi does not declare this function:
+    /// Resizes a `bytes` object. Declared here because pyo3-ffi does not declare it:
     /// <https://docs.python.org/3/c-api/bytes.html>.
     fn _PyBytes_Resize(
         bytes: *mut *mut ffi::PyObject,
@@ -441,11 +444,10 @@ unsafe extern "C" {
 /// Truncates `bytes` to `len`, the written length. The caller must own the only reference to
 /// `bytes`.
 ///
-/// A short unused end remains in the object; it is not returned to the allocator. If the few
-/// hundred unused bytes after each `bytes` of 128 KiB were freed, small allocations would use them.
-/// When the `bytes` is freed later, the next `bytes` of 128 KiB would not fit into its memory.
-/// (With this freeing, the heap of a stream that has one chunk at a time grew to 17 MB; without it,
-/// the heap has 1 MB.)
+/// If the unused end of the object is short, it is not returned to the allocator. Small allocations
+/// would use the few hundred bytes after each `bytes` of 128 KiB, so that the next `bytes` of 128
+/// KiB would not fit into the memory of a freed one. (In a stream with one chunk at a time, the
+/// heap grew to 17 MB when these bytes were returned; without that, it has 1 MB.)
 fn finish_at(bytes: Bound<'_, PyBytes>, len: usize) -> PyResult<Bound<'_, PyBytes>> {
     // SAFETY: a `bytes`. (Its data is not read: the end of it was never written.)
     let size = unsafe { ffi::PyBytes_Size(bytes.as_ptr()) }.unsigned_abs();

@@ -19,7 +19,7 @@ use pyo3::{Borrowed, ffi};
 use super::binary;
 use super::private_bytes::PrivateBytes;
 
-/// The bytes of a Python object with a buffer. They do not change while this value exists.
+/// The bytes of a Python object that has a buffer. They do not change while this value exists.
 pub(crate) enum BufferBytes<'a, 'py> {
     /// The data of a `bytes`, which never moves or changes.
     Immutable(&'a [u8], PhantomData<Python<'py>>),
@@ -69,8 +69,8 @@ pub(crate) enum BorrowedBytes<'a> {
     Volatile(VolatileBytes<'a>),
 }
 
-/// Calls `read` with the bytes of any object that has a buffer. Copies: a contiguous buffer is not
-/// copied; any other buffer is copied once.
+/// Calls `read` with the bytes of any object that has a buffer. Copies: none for a contiguous
+/// buffer; any other buffer is copied once.
 ///
 /// # Errors
 /// `TypeError` for an object without a buffer; `MemoryError` if the copy cannot be allocated; the
@@ -106,8 +106,8 @@ fn with_other_source<'py, R>(
     }
 }
 
-/// Returns the `bytes` whose data a contiguous, read-only memoryview exposes, and the exposed
-/// slice. Returns `None` for any other object, because its bytes may change.
+/// Returns the `bytes` object under a contiguous, read-only memoryview, and the slice of its data
+/// that the memoryview exposes. Returns `None` for any other object, because its bytes may change.
 fn part_of_bytes<'py>(
     object: Borrowed<'_, 'py, PyAny>,
     view: &View<'_, 'py>,
@@ -170,8 +170,8 @@ fn view<'v, 'py>(
 }
 
 impl<'a, 'py> BufferBytes<'a, 'py> {
-    /// Returns the bytes of any object that has a buffer. Copies: a `bytes` or a memoryview of one
-    /// is not copied; any other buffer is copied once.
+    /// Returns the bytes of any object that has a buffer. Copies: none for a `bytes` or a
+    /// memoryview of a `bytes`; any other buffer is copied once.
     ///
     /// # Errors
     /// `TypeError` for an object without a buffer; `MemoryError` if the copy cannot be allocated;
@@ -220,7 +220,7 @@ impl<'a, 'py> BufferBytes<'a, 'py> {
 }
 
 /// Returns a copy of the bytes of an object; `None` for an object without a buffer. Copies: the
-/// bytes once.
+/// bytes are copied once.
 ///
 /// # Errors
 /// `MemoryError` if the copy cannot be allocated; the exception that the object raises when its
@@ -245,8 +245,8 @@ pub(crate) fn copy_of(object: Borrowed<'_, '_, PyAny>) -> PyResult<Option<Vec<u8
     })
 }
 
-/// Returns an object whose bytes never change: the argument if it is a `bytes` or a memoryview of
-/// one, otherwise a new `bytes`. Copies: the data of a new `bytes` is copied once.
+/// Returns an object whose bytes never change: the argument if it is a `bytes` or a memoryview of a
+/// `bytes`, otherwise a new `bytes`. Copies: none, or one into the new `bytes`.
 ///
 /// # Errors
 /// The errors of [`with_source`], except for that of `read`.
@@ -272,7 +272,7 @@ pub(crate) fn immutable<'py>(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Bound
 }
 
 /// Returns the items of an object's buffer in C order (the last dimension varies fastest). Copies:
-/// each item once.
+/// each item is copied once.
 fn gathered(object: Borrowed<'_, '_, PyAny>) -> PyResult<Vec<u8>> {
     let mut place = MaybeUninit::zeroed();
     items(
@@ -303,7 +303,7 @@ fn items(view: &mut View<'_, '_>, py: Python<'_>) -> PyResult<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Calls `write` with the memory of a writable, contiguous buffer.
+/// Calls `write` with the memory of a writable, contiguous buffer, as a slice.
 ///
 /// # Errors
 /// `BufferError` if the buffer is read-only or not contiguous, `TypeError` for an object without a
@@ -333,7 +333,7 @@ pub(crate) struct WritableBuffer<'a> {
 }
 
 impl WritableBuffer<'_> {
-    /// Returns the memory after the first `n` bytes; `None` if the memory is shorter than that.
+    /// Returns the memory after the first `n` bytes; `None` if the memory has fewer than `n` bytes.
     pub(crate) fn without_first(mut self, n: usize) -> Option<Self> {
         self.len = self.len.checked_sub(n)?;
         // SAFETY: inside of the buffer, or right after its end.
@@ -342,9 +342,9 @@ impl WritableBuffer<'_> {
     }
 }
 
-/// Calls `write` with the memory of a writable, contiguous buffer. In contrast to
-/// [`with_writable`], it passes an address and not a slice, because other code may write to this
-/// memory at the same time.
+/// Calls `write` with the memory of a writable, contiguous buffer. Unlike [`with_writable`], it
+/// passes an address instead of a slice, because other code may write to this memory at the same
+/// time.
 ///
 /// # Errors
 /// `BufferError` if the buffer is read-only or not contiguous, `TypeError` for an object without a
@@ -379,7 +379,7 @@ pub(crate) fn as_units<U: AnyBits>(bytes: &[u8]) -> Option<&[U]> {
     Some(unsafe { slice::from_raw_parts(bytes.as_ptr().cast(), bytes.len() / size_of::<U>()) })
 }
 
-/// A type of code unit for which every bit pattern is valid.
+/// A code unit type for which every bit pattern is valid.
 pub(crate) trait AnyBits: Copy {}
 impl AnyBits for u16 {}
 impl AnyBits for u32 {}
@@ -414,7 +414,7 @@ pub(crate) struct BufferItems {
     pub(crate) bytes: Vec<u8>,
 }
 
-/// Returns the items of an object's buffer in C order. Copies: each item once.
+/// Returns the items of an object's buffer in C order. Copies: each item is copied once.
 ///
 /// # Errors
 /// The exception that the object raises if it does not export a buffer.

@@ -1,5 +1,5 @@
-//! Calls CPython's own codecs for malformed text and for error handlers, so that the exceptions and
-//! replacements are those of CPython.
+//! Calls CPython's own codecs for malformed text and for error handlers, so that exceptions and
+//! replacements are the same as in CPython.
 
 use std::ffi::{CStr, CString};
 
@@ -25,7 +25,7 @@ fn handler(errors: Option<Borrowed<'_, '_, PyAny>>) -> PyResult<CString> {
     CString::new(written).map_err(|_| PyValueError::new_err("no error handler has such a name"))
 }
 
-/// Decodes bytes as `bytes.decode` does: malformed bytes are passed to the error handler `errors`.
+/// Decodes bytes like `bytes.decode`: malformed bytes are passed to the error handler `errors`.
 #[cold]
 pub(crate) fn decode<'py>(
     py: Python<'py>,
@@ -47,7 +47,7 @@ pub(crate) fn decode<'py>(
     }
 }
 
-/// Encodes a `str` as `str.encode` does: characters that cannot be encoded are passed to the error
+/// Encodes a `str` like `str.encode`: characters that cannot be encoded are passed to the error
 /// handler `errors`.
 #[cold]
 pub(crate) fn encode<'py>(

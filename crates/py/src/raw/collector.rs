@@ -8,8 +8,8 @@ use pyo3::prelude::*;
 
 /// Disables the cyclic garbage collector until this value is dropped. Otherwise the collector could
 /// run a finalizer between two cells, and the finalizer could use the cursor that is being read.
-/// This also saves time: while 400,000 tuples are created, the collector would traverse them 500
-/// times.
+/// This also saves time, because the collector would start 500 times while 400,000 tuples are
+/// created.
 ///
 /// This value must be dropped before the GIL is released, because the collector is disabled for the
 /// whole interpreter and not for one thread. While this thread holds the GIL, no other thread is

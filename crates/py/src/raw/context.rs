@@ -14,7 +14,7 @@ pub(crate) fn new<'py>(py: Python<'py>, name: &CStr) -> PyResult<Bound<'py, PyAn
     }
 }
 
-/// Returns the value of `variable` in the current context; Python's `None` if it was not set.
+/// Returns the value of `variable` in the current context; Python's `None` if it has not been set.
 pub(crate) fn get<'py>(variable: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = variable.py();
     let mut value = std::ptr::null_mut();

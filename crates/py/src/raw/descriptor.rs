@@ -11,10 +11,11 @@ use std::time::{Duration, Instant};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Descriptor {
     pub(crate) fd: RawFd,
-    /// `true` for a socket. Bytes are then written with `send`, because its flag `MSG_NOSIGNAL`
-    /// prevents the signal SIGPIPE if the peer has closed the connection.
+    /// `true` for a socket. Bytes are then written with `send`, whose flag `MSG_NOSIGNAL` prevents
+    /// the signal SIGPIPE if the peer has closed the connection.
     pub(crate) is_socket: bool,
-    /// The time limit of one wait until the file or socket accepts more bytes; `None` for no limit.
+    /// The longest time that a write may wait until the file or socket accepts more bytes; `None`
+    /// for no limit.
     pub(crate) timeout: Option<Duration>,
 }
 
@@ -27,15 +28,16 @@ pub(crate) fn duplicate(fd: RawFd) -> io::Result<OwnedFd> {
     unsafe { BorrowedFd::borrow_raw(fd) }.try_clone_to_owned()
 }
 
-/// Duplicates the descriptor of a regular file, so that the object that owns `fd` may be closed.
-/// Returns `None` for any other type of file, such as a pipe or a socket.
+/// Duplicates the descriptor of a regular file, so that the file can still be used after the object
+/// that owns `fd` is closed. Returns `None` for any other type of file, such as a pipe or a socket.
 pub(crate) fn regular_file(fd: RawFd) -> io::Result<Option<File>> {
     let file = File::from(duplicate(fd)?);
     Ok(file.metadata()?.is_file().then_some(file))
 }
 
-/// Returns the length of a regular file. Returns `None` if the metadata has the length 0 although
-/// the file has contents, as for the files in `/proc`. Such a file can only be read to its end.
+/// Returns the length of a regular file in bytes. Returns `None` if the metadata reports the length
+/// 0 although the file has contents, as for files in `/proc`. The length of such a file is only
+/// known after it was read to its end.
 pub(crate) fn known_len(file: &File) -> io::Result<Option<u64>> {
     match file.metadata()?.len() {
         // An error of the read is reported when the file is read to its end.
@@ -44,12 +46,12 @@ pub(crate) fn known_len(file: &File) -> io::Result<Option<u64>> {
     }
 }
 
-/// The longest time between two checks for signals while a write waits. These checks are needed
-/// because a signal that arrives right before a wait does not interrupt the wait.
+/// How often a waiting write checks for signals. These checks are needed because a signal that
+/// arrives right before a wait does not interrupt the wait.
 const WAIT: Duration = Duration::from_millis(50);
 
-/// Writes bytes to a descriptor. It remembers since when it has been waiting, so that the time
-/// limit applies to several calls.
+/// Writes bytes to a descriptor. The start of a wait is stored, so that the time limit applies to
+/// several calls together.
 #[derive(Debug)]
 pub(crate) struct Writer {
     to: Descriptor,

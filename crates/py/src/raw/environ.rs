@@ -1,8 +1,8 @@
-//! Creates the environ of a WSGI request, which is the dict that PEP 3333 defines, from the head of
-//! an HTTP request.
+//! Creates the environ of a WSGI request, a dict that is defined by PEP 3333, from the request line
+//! and header fields of an HTTP request.
 //!
-//! Values are decoded as Latin-1, as PEP 3333 defines: each character is a received byte. The `str`
-//! objects of names, and of values that occur in many requests, are created once.
+//! Values are decoded as Latin-1, as PEP 3333 requires: each received byte becomes one character.
+//! The `str` objects of names, and of values that occur in many requests, are cached.
 
 use std::net::SocketAddr;
 
@@ -15,31 +15,31 @@ use pyo3::{Borrowed, ffi};
 use super::text;
 
 /// The number of slots for header names, a power of two. If two names have the same slot, only the
-/// name that occurred last is cached.
+/// more recent one is cached.
 const N_NAMES: usize = 256;
-/// The largest size in bytes of a value that is compared with the previous value of its field.
+/// The maximum size in bytes of a value that is compared with the previous value of the same field.
 const MOST_COMPARED_BYTES: usize = 512;
 
-/// A header field of an earlier request: its name, its environ key and its last value.
+/// A header field of an earlier request: its name, its environ key and its most recent value.
 struct RecentField {
     name: Box<[u8]>,
     key: Py<PyString>,
     value: Option<Py<PyAny>>,
 }
 
-/// The number of slots for addresses of clients, a power of two. The port of a client determines
-/// its slot.
+/// The number of slots for client addresses, a power of two. The slot is determined by the client's
+/// port.
 const N_PEERS: usize = 512;
 
-/// The address of a client, and its address and port as `str` objects.
+/// The address of a client, and `str` objects for its host and port.
 struct Peer {
     socket: SocketAddr,
     address: Py<PyAny>,
     port: Py<PyAny>,
 }
 
-/// A cache of the `str` objects that earlier requests have created: header names and values,
-/// addresses of clients, and paths.
+/// A cache of `str` objects that were created for earlier requests: header names and values, client
+/// addresses, and paths.
 pub(crate) struct Strings {
     fields: Vec<Option<RecentField>>,
     shapes: Vec<HeaderShape>,
@@ -47,7 +47,7 @@ pub(crate) struct Strings {
     others: [Option<Py<PyAny>>; N_OTHERS],
 }
 
-/// The values of a request other than header fields. Each of them is often the same in the next
+/// The values of a request that are not header fields. Each one is often the same in the next
 /// request, so its `str` is cached.
 #[derive(Clone, Copy)]
 pub(crate) enum Other {
@@ -94,9 +94,9 @@ impl Strings {
         Ok((peer.address.bind(py).clone(), peer.port.bind(py).clone()))
     }
 
-    /// Returns a `str` with the characters of `bytes` (Latin-1). If the previous `str` for the
-    /// value `which` has the same characters, this object is returned; otherwise a new one is
-    /// created.
+    /// Returns a `str` with the Latin-1 characters of `bytes`. If the cached `str` for the value
+    /// `which` has the same characters, returns this object; otherwise creates and caches a new
+    /// one.
     pub(crate) fn other<'py>(
         &mut self,
         py: Python<'py>,
@@ -106,11 +106,11 @@ impl Strings {
         latin1_or_known(py, bytes, &mut self.others[which as usize])
     }
 
-    /// Returns a dict with the items of `template` and the header fields of a request, except for
-    /// the field `Content-Length`.
+    /// Returns a dict with the items of `template` and the header fields of a request, without
+    /// `Content-Length`.
     ///
-    /// If the request has the same field names in the same order as an earlier request, the earlier
-    /// request's dict is copied, and only values that differ are set.
+    /// If an earlier request had the same field names in the same order, its dict is copied, and
+    /// only the values that differ are set.
     pub(crate) fn environ<'py>(
         &mut self,
         template: &Bound<'py, PyDict>,
@@ -142,9 +142,9 @@ impl Strings {
         Ok(environ)
     }
 
-    /// Returns a copy of the environ in the slot `shape`, with the values of this request's fields.
-    /// Returns `None` if the slot contains no environ, or if its field names are not those of this
-    /// request in the same order.
+    /// Returns a copy of the environ in the slot `shape`, updated with the values of this request's
+    /// fields. Returns `None` if the slot is empty, or if its environ has other field names or the
+    /// same names in a different order.
     fn shaped<'py, 'f>(
         &mut self,
         template: &Bound<'py, PyDict>,
@@ -183,8 +183,8 @@ impl Strings {
         Ok(Some(environ))
     }
 
-    /// Returns the cached field with this name. If the name is not cached, a field without a value
-    /// replaces the contents of its slot.
+    /// Returns the cached field with this name. If the name is not cached, stores it in its slot,
+    /// without a value.
     fn field(&mut self, py: Python<'_>, name: &[u8]) -> &mut RecentField {
         let slot = &mut self.fields[slot_of(name)];
         let is_it = |k: &RecentField| &*k.name == name || k.name.eq_ignore_ascii_case(name);
@@ -198,9 +198,9 @@ impl Strings {
         })
     }
 
-    /// Adds a header field to an environ. If the environ already has a field with this name, the
-    /// new value is appended to the old one, after a comma. The separator of `Cookie` fields is a
-    /// semicolon and a space.
+    /// Adds a header field to an environ. If the environ already has a field with this name,
+    /// appends the new value to the old one, separated by a comma, or by a semicolon and a space
+    /// for `Cookie`.
     fn set_field(
         &mut self,
         environ: &Bound<'_, PyDict>,
@@ -231,27 +231,28 @@ impl Strings {
     }
 }
 
-/// The number of slots for lists of field names, a power of two.
+/// The number of cached lists of field names, a power of two.
 const N_SHAPES: usize = 16;
 /// The largest number of fields in a cached list of names.
 const MOST_FIELDS: usize = 64;
 
-/// A slot of the cache of environs, which is keyed by the list of field names. It contains the
-/// environ of an earlier request whose fields had these names in this order.
+/// A slot of the cache of environs. A request whose fields have the same names in the same order as
+/// an earlier one uses a copy of the earlier request's environ.
 #[derive(Default)]
 struct HeaderShape {
     tag: usize,
     fields: Vec<(Py<PyString>, Py<PyAny>)>,
-    /// The environ of the second request with this list of names; `None` if the list of names has
-    /// occurred only once.
+    /// The environ of the second request with this list of names; `None` if only one such request
+    /// has occurred.
     made: Option<Py<PyDict>>,
 }
 
 impl HeaderShape {
-    /// Caches the list of field names of a request, identified by the hash `tag`. If this list was
-    /// cached before, also caches the environ. In the environ, the items of `template` are followed
-    /// by the fields, in the order of their arrival. If two fields with the same name were joined,
-    /// the cached environ is never used, because it has fewer keys than a request has fields.
+    /// Caches the list of field names of a request, which is identified by the hash `tag`. If this
+    /// list is already cached, also caches the environ, in which the items of `template` are
+    /// followed by the fields in the order of their arrival. If two fields with the same name were
+    /// joined, the cached environ is never used, because it has fewer keys than the request has
+    /// fields.
     fn learn(
         &mut self,
         template: &Bound<'_, PyDict>,
@@ -276,8 +277,8 @@ impl HeaderShape {
     }
 }
 
-/// Returns the environ key of a field: `HTTP_` and the name in capitals, or only the name in
-/// capitals for fields that CGI defines without the prefix `HTTP_`.
+/// Returns the environ key of a field: `HTTP_` and the name in upper case. The prefix is omitted
+/// for the fields that CGI defines without it.
 fn key_of(py: Python<'_>, name: &[u8]) -> Py<PyString> {
     let mut key = String::with_capacity("HTTP_".len() + name.len());
     let is_cgi = [&b"content-type"[..], b"content-length"]
@@ -293,8 +294,8 @@ fn key_of(py: Python<'_>, name: &[u8]) -> Py<PyString> {
     PyString::intern(py, &key).unbind()
 }
 
-/// Returns the slot of a header name. It is computed from the length and from the first, middle and
-/// last byte, without distinguishing upper and lower case.
+/// Returns the slot of a header name, computed from its length and its first, middle and last byte.
+/// Upper and lower case are not distinguished.
 fn slot_of(name: &[u8]) -> usize {
     let at = |i: usize| usize::from(name.get(i).copied().unwrap_or(0) | 0x20);
     let n = name.len();
@@ -306,9 +307,9 @@ fn slot_of(name: &[u8]) -> usize {
         & (N_NAMES - 1)
 }
 
-/// Returns a `str` with the characters of `bytes` (Latin-1). If the object in `known` has these
-/// characters, it is returned. Otherwise a new object is returned, and stored in `known` if it has
-/// at most [`MOST_COMPARED_BYTES`].
+/// Returns a `str` with the Latin-1 characters of `bytes`. If `known` already contains a `str` with
+/// these characters, returns it. Otherwise creates a new one, and stores it in `known` if it has at
+/// most [`MOST_COMPARED_BYTES`].
 fn latin1_or_known<'py>(
     py: Python<'py>,
     bytes: &[u8],
@@ -327,8 +328,8 @@ fn latin1_or_known<'py>(
     Ok(made)
 }
 
-/// Creates a `str` with one character for each byte (Latin-1). Copies: each byte once, into the
-/// `str`.
+/// Creates a `str` with one character for each byte (Latin-1). Copies: each byte is copied once,
+/// into the `str`.
 fn make_latin1<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyAny>> {
     if let Some(made) = text::make_bytes_uncounted(py, bytes, true) {
         return Ok(made);
@@ -347,8 +348,8 @@ fn make_latin1<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyAny>
     })
 }
 
-/// Returns the characters of a `str` as one byte each. `None` for other objects, and for a `str`
-/// with characters outside of Latin-1. Copies: none.
+/// Returns the characters of a `str` as Latin-1, one byte per character. Returns `None` for other
+/// objects, and for a `str` with characters outside of Latin-1. Copies: none.
 #[inline]
 pub(crate) fn latin1<'a>(object: Borrowed<'a, '_, PyAny>) -> Option<&'a [u8]> {
     let string = text::any_str(object)?;

@@ -1,11 +1,11 @@
-//! Creates `str` objects whose characters are written afterwards.
+//! Creates `str` objects whose characters are written after their creation.
 //!
-//! When a short text is converted to a `str`, a call of `PyUnicode_New` takes a third of the time.
-//! This module avoids the call. Up to Python 3.13, a compact `str` is one allocation. All fields of
-//! its header, except for the length, depend only on the kind of the `str` (ASCII, Latin-1, UCS-2
-//! or UCS-4). When the module is imported, the headers are read from objects that CPython has
-//! created, and each new object gets a copy. If two objects of CPython differ in more than their
-//! length (a debug build, an unknown layout), `PyUnicode_New` is called instead.
+//! This module avoids the call to `PyUnicode_New`, which takes a third of the time of converting a
+//! short string to a `str`. Up to Python 3.13, a compact `str` is one allocation. All fields of its
+//! header except for the length depend only on the kind of the `str` (ASCII, Latin-1, UCS-2 or
+//! UCS-4). At import, a header of each kind is read from objects that CPython has created; each new
+//! object gets a copy. If the headers of two such objects differ in more than their length (in a
+//! debug build or an unknown layout), `PyUnicode_New` is called instead.
 
 use onecopy_text::Shape;
 use pyo3::exceptions::PyMemoryError;
@@ -15,7 +15,7 @@ use pyo3::prelude::*;
 use super::pages;
 
 /// Creates a `str` with the kind and length of `shape`. The length must be at least 1. The caller
-/// must write its characters.
+/// must then write the characters.
 #[inline]
 pub(crate) fn blank(py: Python<'_>, shape: Shape) -> PyResult<Bound<'_, PyAny>> {
     match Blanks::new(py).small(shape) {
@@ -36,8 +36,8 @@ fn blank_by_cpython(py: Python<'_>, shape: Shape) -> PyResult<Bound<'_, PyAny>> 
     Ok(made)
 }
 
-/// Stores the header of a new, empty `str` of each kind, from which [`templates`] creates later
-/// `str` objects. It is called when the module is imported.
+/// Stores the header of a new, empty `str` of each kind. New `str` objects get copies of these
+/// headers: see [`templates`]. It is called when the module is imported.
 pub(crate) fn take_headers(py: Python<'_>) -> PyResult<()> {
     #[cfg(not(any(Py_3_14, Py_GIL_DISABLED)))]
     templates::take(py)?;
@@ -45,8 +45,8 @@ pub(crate) fn take_headers(py: Python<'_>) -> PyResult<()> {
     Ok(())
 }
 
-/// Creates short `str` objects from copies of the headers that [`take_headers`] stored. Contains the
-/// address of these headers, so that the address is loaded once and not for each `str`.
+/// Creates short `str` objects with copies of the headers that [`take_headers`] has stored.
+/// Contains the address of these headers, so that it is loaded only once.
 #[derive(Clone, Copy)]
 pub(crate) struct Blanks<'py> {
     py: Python<'py>,
@@ -69,9 +69,9 @@ impl<'py> Blanks<'py> {
         self.py
     }
 
-    /// Creates a short `str` as [`blank`] does. Returns `None` if the allocation fails. If headers
-    /// are stored, also returns `None` for an empty `str`, and for a `str` that exceeds the limit
-    /// of the small-object allocator.
+    /// Creates a short `str` like [`blank`]. Returns `None` if the allocation fails. If headers are
+    /// stored, also returns `None` for an empty `str`, and for one that is too large for the
+    /// small-object allocator.
     #[inline(always)]
     pub(crate) fn small(self, shape: Shape) -> Option<Bound<'py, PyAny>> {
         #[cfg(not(any(Py_3_14, Py_GIL_DISABLED)))]
@@ -91,7 +91,7 @@ mod templates {
 
     use super::*;
 
-    /// The largest allocation that CPython's small-object allocator serves, in bytes. For a larger
+    /// The maximum size in bytes that CPython's small-object allocator supports. For a larger
     /// object CPython calls `malloc`, which takes much longer than the time that a copied header
     /// saves.
     const MOST_BYTES: usize = 512;
@@ -99,12 +99,12 @@ mod templates {
     const ASCII_BYTES: usize = size_of::<ffi::PyASCIIObject>();
     const OTHER_BYTES: usize = size_of::<ffi::PyCompactUnicodeObject>();
     const LENGTH_AT: usize = offset_of!(ffi::PyASCIIObject, length);
-    /// The offset, within the header of a `str`, of seven bytes that no code reads: 24 unnamed bits
-    /// and padding. They follow the length, the hash and the byte with the state. The comparison
-    /// of the headers of two `str` objects ignores them.
+    /// The offset of seven bytes in the header of a `str` that CPython never reads: 24 unnamed bits
+    /// and padding after the length, the hash and the state byte. They are ignored when two headers
+    /// are compared.
     const UNUSED_AT: usize = LENGTH_AT + 2 * size_of::<ffi::Py_ssize_t>() + 1;
 
-    /// The headers of new `str` objects of each kind, in which the length is 0.
+    /// For each kind of `str`, the header of a new object, with a length of 0.
     pub(super) struct Headers {
         ascii: [u8; ASCII_BYTES],
         latin1: [u8; OTHER_BYTES],
@@ -119,8 +119,8 @@ mod templates {
         HEADERS.get()
     }
 
-    /// Creates a `str` as [`super::blank`] does, by copying a header. Returns `None` for an empty
-    /// text and for one that is not short.
+    /// Creates a `str` like [`super::blank`], by copying a header. Returns `None` for an empty
+    /// string and for one that is not short.
     #[inline(always)]
     pub(super) fn blank<'py>(
         py: Python<'py>,
@@ -145,7 +145,7 @@ mod templates {
     /// Creates a `str` with a copy of `header`.
     ///
     /// # Safety
-    /// `header` must be that of a new compact `str` with units of `UNIT` bytes.
+    /// `header` must be the header of a new compact `str` whose code units have `UNIT` bytes.
     #[inline(always)]
     unsafe fn with_header<'py, const N: usize, const UNIT: usize>(
         py: Python<'py>,
@@ -182,8 +182,8 @@ mod templates {
         }
     }
 
-    /// The offsets in a header of two fields: the pointer to data that is shared as `wchar_t`, and
-    /// the length of this data.
+    /// The offsets of two fields in a header: the pointer to the `wchar_t` representation of the
+    /// `str`, and the length of this representation.
     #[derive(Clone, Copy)]
     struct Shared {
         data_at: usize,
@@ -191,9 +191,9 @@ mod templates {
     }
 
     /// Returns the offsets of the field `wstr` and of its length in a header; `None` if these
-    /// fields are not set. Up to Python 3.11 a `str` can also be read as `wchar_t` by the pointer
-    /// `wstr` (PEP 393). If the code units of the `str` are as wide as `wchar_t`, `wstr` points to
-    /// its characters.
+    /// fields are not set. Up to Python 3.11, `wstr` points to a `wchar_t` representation of the
+    /// `str` (PEP 393). If the code units of the `str` are as wide as `wchar_t`, this is the
+    /// address of its characters.
     #[inline(always)]
     fn shared<const UNIT: usize>() -> Option<Shared> {
         #[cfg(not(Py_3_12))]
@@ -206,8 +206,8 @@ mod templates {
         None
     }
 
-    /// Reads the headers of `str` objects that CPython has created. They are stored in [`HEADERS`]
-    /// if the headers of objects of the same kind differ only in the length.
+    /// Reads the headers of `str` objects that CPython has created. If the headers of all objects
+    /// of a kind differ only in the length, stores them in [`HEADERS`].
     pub(super) fn take(py: Python<'_>) -> PyResult<()> {
         // A build that counts all references counts new objects in `PyUnicode_New`.
         if py.import("sys")?.hasattr("gettotalrefcount")? {
@@ -230,7 +230,7 @@ mod templates {
     }
 
     /// Returns the header of a new `str` of this kind. Returns `None` if the headers of several
-    /// such objects differ in more than the length, or if their characters do not follow the
+    /// such objects differ in more than the length, or if the characters do not directly follow the
     /// header.
     fn header<const N: usize, const UNIT: usize>(
         py: Python<'_>,

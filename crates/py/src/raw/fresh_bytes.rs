@@ -1,5 +1,6 @@
-//! Creates `bytes` objects whose data is written afterwards. As in [`super::fresh`], a short object
-//! is an allocation with a copied header, in which only the length differs.
+//! Creates `bytes` objects whose data is written after their creation. As in [`super::fresh`], a
+//! short object is an allocation into which a header is copied; only the length is set for each
+//! object.
 
 use std::mem::{MaybeUninit, offset_of};
 
@@ -37,8 +38,8 @@ fn blank(py: Python<'_>, len: usize) -> PyResult<Bound<'_, PyAny>> {
     }
 }
 
-/// Stores the header of a new `bytes` object, from which [`SmallBytes`] creates later `bytes`
-/// objects. It is called when the module is imported.
+/// Stores the header of a new `bytes` object, which [`SmallBytes`] copies into new objects. It is
+/// called when the module is imported.
 pub(crate) fn take_header(py: Python<'_>) -> PyResult<()> {
     #[cfg(not(any(Py_3_14, Py_GIL_DISABLED)))]
     template::take(py)?;
@@ -46,7 +47,7 @@ pub(crate) fn take_header(py: Python<'_>) -> PyResult<()> {
     Ok(())
 }
 
-/// Creates short `bytes` objects. If the allocation fails, the caller uses
+/// Creates short `bytes` objects. If an allocation fails, the caller must call
 /// `PyBytes_FromStringAndSize`, which sets the exception.
 pub(crate) struct SmallBytes<'py>(pub(crate) Python<'py>);
 
@@ -92,8 +93,8 @@ mod template {
 
     use super::DATA_AT;
 
-    /// The largest length of a `bytes` object that CPython's small-object allocator serves, with
-    /// its header and terminator.
+    /// The maximum length of a `bytes` object that, with its header and terminator, is small enough
+    /// for CPython's small-object allocator.
     const MOST_BYTES: usize = 512 - DATA_AT - 1;
 
     const LENGTH_AT: usize = offset_of!(ffi::PyVarObject, ob_size);
@@ -108,9 +109,8 @@ mod template {
         HEADER.get()
     }
 
-    /// Creates a `bytes` object as [`super::blank`] does, by copying a header. Returns `None` if
-    /// the object would not be short, or if it has at most one byte, because CPython shares such
-    /// objects.
+    /// Creates a `bytes` object like [`super::blank`], by copying a header. Returns `None` if the
+    /// object would not be short, and for at most one byte, because CPython shares such objects.
     #[inline(always)]
     pub(super) fn blank<'py>(
         py: Python<'py>,
@@ -138,8 +138,8 @@ mod template {
         }
     }
 
-    /// Reads the headers of `bytes` objects that CPython has created. They are stored in [`HEADER`]
-    /// if they differ only in the length.
+    /// Reads the headers of `bytes` objects that CPython has created. If they differ only in the
+    /// length, stores a header in [`HEADER`].
     pub(super) fn take(py: Python<'_>) -> PyResult<()> {
         // A build that counts all references counts new objects in `PyBytes_FromStringAndSize`.
         if py.import("sys")?.hasattr("gettotalrefcount")? {

@@ -1,5 +1,5 @@
-//! `Function`: functions of a module that are called with a C array of arguments (vectorcall, PEP
-//! 590), without PyO3's argument parser.
+//! `Function`: module functions that receive their arguments as a C array (vectorcall, PEP 590),
+//! without PyO3's argument parser.
 
 use std::ffi::CString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -16,11 +16,11 @@ use super::{gil, stack, text};
 pub(crate) trait Function {
     /// The name of the function.
     const NAME: &'static str;
-    /// The signature in the form that `inspect` reads: `(buffer, errors='strict')`.
+    /// The signature in the form that `inspect` parses, such as `(buffer, errors='strict')`.
     const SIGNATURE: &'static str;
     /// The docstring of the function.
     const DOC: &'static str;
-    /// The names of the parameters, in order, at most [`MOST`].
+    /// The names of the parameters, in order. There are at most [`MOST`].
     const PARAMETERS: &'static [&'static str];
     /// The number of required parameters.
     const REQUIRED: usize;
@@ -28,24 +28,24 @@ pub(crate) trait Function {
     /// keyword-only.
     const POSITIONAL: usize = Self::PARAMETERS.len();
 
-    /// Tries to handle a call without keywords, for short inputs. `None` means that
-    /// [`Function::call`] must handle the call or report an error. An implementation should be
-    /// `#[inline(always)]`, which saves a call.
+    /// Tries to handle a call without keywords, for short inputs. Returns `None` if
+    /// [`Function::call`] has to handle the call or report an error. An implementation should be
+    /// `#[inline(always)]`, which saves a function call.
     #[inline(always)]
     fn quick<'py>(_: Python<'py>, _: &Args<'_, 'py>) -> Option<Bound<'py, PyAny>> {
         None
     }
 
-    /// Implements the function for any arguments. An implementation must drop its references to
-    /// Python objects while the GIL is held.
+    /// Implements the function for any arguments. An implementation must drop all its references to
+    /// Python objects before it returns, while the GIL is held.
     fn call<'py>(py: Python<'py>, args: &Args<'_, 'py>) -> PyResult<Bound<'py, PyAny>>;
 }
 
 /// The largest number of parameters of a function.
 const MOST: usize = 20;
 
-/// The arguments of a call. The index of an argument is that of its parameter in
-/// [`Function::PARAMETERS`], from 0.
+/// The arguments of a call. An argument has the same index as its parameter in
+/// [`Function::PARAMETERS`].
 pub(crate) struct Args<'a, 'py>(&'a [*mut ffi::PyObject], Python<'py>);
 
 impl<'a, 'py> Args<'a, 'py> {
@@ -60,20 +60,22 @@ impl<'a, 'py> Args<'a, 'py> {
         Some(unsafe { Borrowed::from_ptr(self.1, given) })
     }
 
-    /// Returns the length of the array of arguments. An entry of the array is null if the argument
-    /// was not passed.
+    /// Returns the length of the array of arguments, in which an argument that was not passed is
+    /// null.
     #[inline]
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Returns `true` if an argument was passed for parameter number `parameter` or a later one.
+    /// Returns `true` if an argument was passed for the parameter with the index `parameter` or a
+    /// later one.
     #[inline]
     pub(crate) fn any_from(&self, parameter: usize) -> bool {
         self.0.len() > parameter && self.0[parameter..].iter().any(|given| !given.is_null())
     }
 
-    /// Returns the argument for a required parameter; the caller has checked that it was passed.
+    /// Returns the argument for a required parameter. The caller must have checked that it was
+    /// passed.
     #[inline]
     pub(crate) fn required(&self, parameter: usize) -> Borrowed<'a, 'py, PyAny> {
         self.get(parameter).expect("checked by the call")
@@ -143,7 +145,7 @@ unsafe extern "C" fn entry<F: Function>(
     }
 }
 
-/// Handles a call with any arguments. It is called if [`Function::quick`] has not handled the call.
+/// Handles a call with any arguments, after [`Function::quick`] has returned `None`.
 ///
 /// # Safety
 /// The requirements of [`entry`].
@@ -177,8 +179,8 @@ unsafe extern "C" fn whole_call<F: Function>(
     made.unwrap_or_else(|panic| fail_of_panic(&*panic))
 }
 
-/// Calls a Python object with one argument. It uses little of the C stack, because the callee may
-/// call this module again, and such calls may be nested.
+/// Calls a Python object with one argument. It uses little of the C stack, because the object may
+/// call functions of this crate again, so that such calls are nested.
 ///
 /// # Errors
 /// The exception that the object raises.
@@ -194,7 +196,7 @@ pub(crate) fn call_one<'py>(
     owned_or_error(callable.py(), made)
 }
 
-/// Returns the new object `made`; if it is null, the exception that CPython has set.
+/// Returns the new object `made`, or the exception that CPython has set if `made` is null.
 ///
 /// # Errors
 /// The exception that is set if `made` is null.
@@ -243,7 +245,7 @@ unsafe fn arrange<F: Function>(
     unsafe { signature.arrange(py, args, n, names, given) }
 }
 
-/// The signature of a [`Function`], in a form that is not generic.
+/// The signature of a [`Function`] as a value, so that the code that uses it is not generic.
 struct Signature {
     name: &'static str,
     parameters: &'static [&'static str],
@@ -252,8 +254,8 @@ struct Signature {
 }
 
 impl Signature {
-    /// Assigns each argument of a call to its parameter, and stores it in `given`. It handles calls
-    /// with keywords, and returns a `TypeError` for too few or too many arguments. It is a separate
+    /// Stores each argument of a call in `given`, at the index of its parameter. It handles keyword
+    /// arguments, and returns a `TypeError` for too few or too many arguments. It is a separate
     /// function, so that its variables are not on the stack while the Python function runs.
     ///
     /// # Safety

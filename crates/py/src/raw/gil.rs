@@ -1,14 +1,14 @@
-//! Acquires and releases the GIL. While the interpreter is being finalized, a thread that would
-//! acquire the GIL waits until the process ends.
+//! Acquires and releases the GIL. A thread that tries to acquire the GIL while the interpreter is
+//! being finalized is parked until the process ends.
 //!
-//! Up to 3.13, CPython ends a daemon thread that attaches during finalization with `pthread_exit`.
-//! With glibc that unwinds the stack, and the process is aborted at the first Rust frame. (From
-//! 3.14 on, CPython lets such a thread wait, as this module does.)
+//! If a daemon thread attaches during the finalization, CPython up to 3.13 ends it with
+//! `pthread_exit`. In glibc this function unwinds the stack, and the process is aborted at the
+//! first Rust frame. (From 3.14 on, CPython parks such a thread, as this module does.)
 //!
 //! A callback of `atexit` runs before the finalization begins. It sets a flag, and waits for the
-//! threads that are attaching, or running Python code inside a call of this crate. From then on,
-//! each thread that would attach or run Python code is parked. No thread with Rust frames on its
-//! stack can then reach the code of CPython that ends it.
+//! threads that are attaching or running Python code inside a call to this crate. From then on,
+//! each thread that tries to attach or to run Python code is parked. Therefore no thread with Rust
+//! frames on its stack can reach the code of CPython that ends it.
 //!
 //! A [`Task`] runs on a separate stack, and CPython never runs on that stack. If a task calls
 //! [`attach`] or [`try_attach`], the closure is called on the stack of the thread that resumed the
@@ -28,23 +28,24 @@ use pyo3::types::PyCFunction;
 
 use super::process;
 
-/// The [`thread_number`] of the thread that finalizes the interpreter; 0 before the finalization.
+/// The [`thread_number`] of the thread that finalizes the interpreter; 0 before the finalization
+/// begins.
 static ENDED_BY: AtomicU64 = AtomicU64::new(0);
 
-/// The number of threads that have a [`Crossing`], which means that they are attaching to the
-/// interpreter or running Python code.
+/// The number of threads that have a [`Crossing`], because they are attaching to the interpreter or
+/// running Python code.
 static N_CROSSING: AtomicIsize = AtomicIsize::new(0);
 
-/// The condition that the last thread notifies when it drops its [`Crossing`] during the
-/// finalization.
+/// The condition variable that is notified during the finalization when no thread has a
+/// [`Crossing`] any more.
 static ALL_ARE_THROUGH: (Mutex<()>, Condvar) = (Mutex::new(()), Condvar::new());
 
-/// The longest time for which the finalization waits until no thread has a [`Crossing`]. After this
-/// time it continues, so that a thread that runs Python code for long does not prevent the exit.
+/// The longest time that the finalization waits until no thread has a [`Crossing`]. It then
+/// continues, so that a thread that runs Python code for a long time does not prevent the exit.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Registers the callback of `atexit` that begins the finalization. This function is called when
-/// the module is imported.
+/// Registers the `atexit` callback that begins the finalization. This function is called when the
+/// module is imported.
 pub(crate) fn watch(py: Python<'_>) -> PyResult<()> {
     let begin = PyCFunction::new_closure(py, None, None, |args, _| begin(args.py()))?;
     py.import("atexit")?.call_method1("register", (begin,))?;
@@ -61,8 +62,8 @@ fn begin(py: Python<'_>) {
     });
 }
 
-/// Decrements the number of threads that have a [`Crossing`]. If it becomes 0 during the
-/// finalization, the waiting thread is notified.
+/// Decrements the number of threads that have a [`Crossing`]. If this number becomes 0 during the
+/// finalization, notifies the thread that waits for it.
 fn end_crossing() {
     if N_CROSSING.fetch_sub(1, SeqCst) == 1 && ENDED_BY.load(SeqCst) != 0 {
         let (mutex, all_are_through) = &ALL_ARE_THROUGH;
@@ -78,12 +79,12 @@ fn is_ending() -> bool {
 }
 
 thread_local! {
-    /// The number of nested [`Crossing`]s of this thread. Only the outermost one counts in
+    /// The number of nested [`Crossing`]s of this thread. Only the outermost one is counted in
     /// [`N_CROSSING`].
     static DEPTH: Cell<usize> = const { Cell::new(0) };
 }
 
-/// A guard that exists while a thread acquires the GIL, or runs Python code inside a call of this
+/// A guard that exists while a thread acquires the GIL, or runs Python code inside a call to this
 /// crate. The finalization waits until the guard is dropped.
 struct Crossing;
 
@@ -108,8 +109,9 @@ impl Drop for Crossing {
     }
 }
 
-/// The number of [`Crossing`]s that a thread had when it released the GIL or was parked. Until this
-/// value is dropped, the thread is not counted in [`N_CROSSING`].
+/// A guard that exists while a thread has released the GIL or is parked. It stores the number of
+/// [`Crossing`]s that the thread had before. Meanwhile, the thread is not counted in
+/// [`N_CROSSING`].
 struct Paused(usize);
 
 impl Paused {
@@ -153,16 +155,16 @@ fn park_attached_if_ending(_: Python<'_>) {
     }
 }
 
-/// Calls `work` with the GIL released, and acquires the GIL again. This crate uses it instead of
-/// [`Python::detach`], because it parks the thread if the interpreter is being finalized meanwhile.
+/// Calls `work` with the GIL released, and acquires the GIL again. Unlike [`Python::detach`], it
+/// parks the thread if the interpreter is being finalized when the GIL is to be acquired.
 ///
 /// The function is inlined, so that the result of `work` is created at its destination and not
-/// copied. The copy would take time, because the result of a fetch is large, and because some
-/// drivers require one call for each cell.
+/// copied. The copy would be expensive: the result of a fetch is large, and some drivers require
+/// one call for each cell.
 #[inline(always)]
 pub(crate) fn detach<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> T {
-    /// A guard that is dropped after `work` has returned or panicked, before the thread acquires
-    /// the GIL. It begins a [`Crossing`].
+    /// A guard that is dropped when `work` has returned or panicked, right before the thread
+    /// acquires the GIL. Dropping it begins a [`Crossing`].
     struct Returning;
     impl Drop for Returning {
         fn drop(&mut self) {
@@ -170,8 +172,8 @@ pub(crate) fn detach<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -
             park_if_ending();
         }
     }
-    /// A guard that is dropped after the thread has acquired the GIL. It ends the [`Crossing`] that
-    /// `Returning` has begun.
+    /// A guard that is dropped right after the thread has acquired the GIL. Dropping it ends the
+    /// [`Crossing`] that `Returning` has begun.
     struct Returned<'py>(Python<'py>);
     impl Drop for Returned<'_> {
         fn drop(&mut self) {
@@ -188,10 +190,10 @@ pub(crate) fn detach<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -
     })
 }
 
-/// Resumes a task with the GIL released, until the task ends or waits again.
+/// Resumes a task with the GIL released. Returns when the task has ended or has to wait again.
 pub(crate) fn resume<T: Send>(py: Python<'_>, task: &mut Task<T>) -> Progress<T> {
-    /// A wrapper that makes its contents `Send`, as `detach` requires. The task in it is not moved
-    /// to another thread.
+    /// A wrapper that makes its contents `Send`, which `detach` requires. It is sound because the
+    /// task is not moved to another thread.
     struct OfThisThread<T>(T);
     // SAFETY: `detach` runs its closure on the calling thread; the bound is there to keep Python's
     // objects out of it, which a task cannot hold: its call is `Send`.
@@ -204,8 +206,8 @@ pub(crate) fn resume<T: Send>(py: Python<'_>, task: &mut Task<T>) -> Progress<T>
     .0
 }
 
-/// Calls `work`, which may run any Python code, with the GIL held. If another thread is finalizing
-/// the interpreter, this thread is parked before or after the call.
+/// Calls `work`, which may run any Python code, with the GIL held. Before and after the call, the
+/// thread is parked if another thread is finalizing the interpreter.
 #[inline]
 pub(crate) fn calls<T>(py: Python<'_>, work: impl FnOnce() -> T) -> T {
     let crossing = Crossing::begin();
@@ -216,9 +218,8 @@ pub(crate) fn calls<T>(py: Python<'_>, work: impl FnOnce() -> T) -> T {
     done
 }
 
-/// Acquires the GIL and calls `work`. Returns `None`, without calling `work`, if there is no
-/// interpreter, or if another thread is finalizing it. This crate uses it instead of
-/// [`Python::try_attach`].
+/// Acquires the GIL and calls `work`. If there is no interpreter, or another thread is finalizing
+/// it, returns `None` without calling `work`. This crate uses it instead of [`Python::try_attach`].
 pub(crate) fn try_attach<T>(work: impl FnOnce(Python<'_>) -> T) -> Option<T> {
     task::call_outside(|| {
         if process::is_attached() {
@@ -232,8 +233,8 @@ pub(crate) fn try_attach<T>(work: impl FnOnce(Python<'_>) -> T) -> Option<T> {
     })
 }
 
-/// Acquires the GIL and calls `work`. This crate uses it instead of [`Python::attach`], because it
-/// parks the thread if another thread is finalizing the interpreter.
+/// Acquires the GIL and calls `work`. Unlike [`Python::attach`], it parks the thread if another
+/// thread is finalizing the interpreter.
 pub(crate) fn attach<T>(work: impl FnOnce(Python<'_>) -> T) -> T {
     task::call_outside(|| {
         if process::is_attached() {
@@ -245,14 +246,14 @@ pub(crate) fn attach<T>(work: impl FnOnce(Python<'_>) -> T) -> T {
     })
 }
 
-/// Resets the number of threads that have a [`Crossing`] to 0. It must be called in a forked child,
-/// because the other threads of the parent do not exist there.
+/// Sets the number of threads that have a [`Crossing`] to 0. It must be called in a forked child,
+/// in which the other threads of the parent do not exist.
 pub(super) fn forget_threads() {
     N_CROSSING.store(0, SeqCst);
 }
 
-/// Locks a mutex. If another thread holds the mutex, the GIL is released while this thread waits,
-/// because that other thread may need the GIL before it can unlock the mutex.
+/// Locks a mutex. If another thread holds the mutex, the GIL is released during the wait, because
+/// that thread may have to acquire the GIL before it can unlock the mutex.
 pub(crate) fn lock<'m, T>(_: Python<'_>, mutex: &'m Mutex<T>) -> MutexGuard<'m, T> {
     match mutex.try_lock() {
         Ok(locked) => return locked,

@@ -1,10 +1,10 @@
 //! `GrowingStr`: a byte sink that converts the written bytes to a `str`, block by block.
 //!
-//! The writer fills a block with UTF-8, or with Latin-1 while `is_latin1` is set. The block is so
-//! small that it remains in the processor's cache. The bytes of a full block are converted to code
-//! units, which are appended to the `str`. The code units of the `str` are as wide as those of the
-//! widest block so far. The caller estimates the kind and length of the `str`; if the estimate is
-//! too small, the characters so far are copied once more.
+//! The writer fills a block with UTF-8, or with Latin-1 while `is_latin1` is set. A block is small
+//! enough to remain in the processor's cache. When it is full, its bytes are converted to code
+//! units, which are appended to the `str`. The code units of the `str` are as wide as the widest
+//! character so far requires. The caller estimates the kind and length of the `str`. If the
+//! estimate is too small, the characters written so far are copied to a wider or longer `str`.
 
 use std::cell::Cell;
 use std::mem::MaybeUninit;
@@ -23,19 +23,19 @@ use super::encode::json::Ucs2Text;
 use super::fresh;
 use super::text::{self, MakeError, data_of};
 
-/// The number of bytes in a block at which the block is converted to code units of the `str`.
+/// When a block contains this number of bytes, it is converted to code units of the `str`.
 const BLOCK_BYTES: usize = 16 << 10;
 
 /// The additional capacity of a block, in bytes. The block is converted only when the writer
 /// requests space, so its contents can exceed [`BLOCK_BYTES`].
 const SPARE_BYTES: usize = 8 << 10;
 
-/// The size in bytes to which a short `str` grows first. For this size the allocator reuses freed
-/// memory, and does not create a memory mapping.
+/// The size in bytes to which a short `str` grows first. The allocator provides memory of this size
+/// from its heap, without creating a memory mapping.
 const MIDDLE_BYTES: usize = 120 << 10;
 
-/// The smallest size in bytes to which a `str` of more than [`MIDDLE_BYTES`] grows. The allocator
-/// grows an object of this size by moving pages, and pages that are not used are never written to.
+/// The minimum size in bytes to which a `str` of more than [`MIDDLE_BYTES`] grows. The allocator
+/// enlarges an object of this size by moving pages, and unused pages are never written to.
 const WHOLE_BYTES: usize = 2 * MOVED_BY_PAGES_BYTES;
 
 /// A byte sink that produces a `str`. See the module documentation.
@@ -44,18 +44,18 @@ pub(crate) struct GrowingStr<'c, 'py> {
     /// `true` if the block contains Latin-1, `false` if it contains UTF-8. The writer changes this
     /// flag only while the block is empty.
     is_latin1: &'c Cell<bool>,
-    /// Receives UCS-2 text, which is written directly to the `str` instead of to `block`, the
-    /// buffer for all other text.
+    /// Receives UCS-2 text that the writer writes directly to the `str`. All other output goes
+    /// through the buffer `block`.
     ucs2: &'c Ucs2Text,
     takes_wide: bool,
     block: Vec<u8>,
     /// The `str`; `None` before the first block was converted, and after a failed allocation.
     made: Option<Bound<'py, PyAny>>,
-    /// The kind of `made`, and the number of characters that it has space for.
+    /// The kind of `made`, and its capacity in characters.
     shape: Shape,
-    /// The number of characters that were written to `made`.
+    /// The number of characters in `made` that have been written.
     n_chars: usize,
-    /// The kind of the widest block so far.
+    /// The widest kind of all blocks that have been converted so far.
     widest: Kind,
     turned_bytes: usize,
     moved_bytes: usize,
@@ -92,7 +92,7 @@ impl<'c, 'py> GrowingStr<'c, 'py> {
     }
 
     /// Returns the `str`, its shape, and the number of bytes that were copied in addition to the
-    /// conversion of each text.
+    /// one conversion of each character.
     ///
     /// # Errors
     /// [`MakeError::Malformed`], with the position in the whole input, if the input is not UTF-8.
@@ -123,7 +123,7 @@ impl<'c, 'py> GrowingStr<'c, 'py> {
         Ok((made, shape, copied))
     }
 
-    /// Implements [`GrowingStr::finish`] for an input that is completely in the first block.
+    /// Implements [`GrowingStr::finish`] if the whole input is in the first block.
     fn finish_short(self) -> Result<(Bound<'py, PyAny>, Shape, usize), MakeError> {
         let units = self.units();
         let shape = match measure(units, Policy::Strict) {
@@ -134,15 +134,15 @@ impl<'c, 'py> GrowingStr<'c, 'py> {
         Ok((made, shape, self.block.len()))
     }
 
-    /// Returns `true` if UCS-2 text may be written directly to the `str` while the block contains
-    /// Latin-1. This requires that the expected `str` is UCS-2 and longer than one block.
+    /// Returns `true` if the writer may write UCS-2 text directly to the `str` while the block
+    /// contains Latin-1. This requires that the expected `str` is UCS-2 and longer than one block.
     pub(crate) fn takes_wide(&self) -> bool {
         self.takes_wide
     }
 
-    /// Adds the code units that the writer has written directly to the `str` to `n_chars`, and ends
-    /// direct writes to its memory. Returns the number of bytes of the block that the writer has
-    /// copied to the `str` before these code units.
+    /// Ends direct writes to the memory of the `str`, and adds the code units that were written
+    /// there to `n_chars`. Returns the number of bytes of the block that the writer has copied to
+    /// the `str` before these code units.
     fn take_ucs2(&mut self) -> usize {
         if self.ucs2.at().is_null() {
             return 0;
@@ -162,8 +162,8 @@ impl<'c, 'py> GrowingStr<'c, 'py> {
         n_gone
     }
 
-    /// Lets the writer write text directly to the memory of the `str`. `n_gone` is the number of
-    /// bytes of the block that were already copied to the `str`.
+    /// Allows the writer to write directly to the memory of the `str`. `n_gone` is the number of
+    /// bytes of the block that have already been copied to the `str`.
     fn map_ucs2(&mut self, n_gone: usize) {
         let (mut at, mut end) = (null_mut(), null_mut());
         if let Some(made) = &self.made
@@ -184,7 +184,7 @@ impl<'c, 'py> GrowingStr<'c, 'py> {
     }
 
     /// Returns `true` if the bytes written so far are not valid UTF-8. [`GrowingStr::finish`] then
-    /// returns the error with its position.
+    /// returns an error that contains the position.
     pub(crate) fn is_malformed(&self) -> bool {
         self.malformed.is_some()
     }
@@ -197,8 +197,8 @@ impl<'c, 'py> GrowingStr<'c, 'py> {
         }
     }
 
-    /// Converts the bytes of the block, and appends them to the `str`. Returns `false` if the bytes
-    /// are malformed, or the `str` cannot be allocated.
+    /// Converts the bytes of the block and appends them to the `str`. Returns `false` if the bytes
+    /// are malformed or if an allocation fails.
     fn turn(&mut self) -> bool {
         onecopy_text::planted::extra_work_on_chunk(&self.block);
         let n_gone = self.take_ucs2();
@@ -242,8 +242,8 @@ impl<'c, 'py> GrowingStr<'c, 'py> {
         self.is_turned(block)
     }
 
-    /// Counts the bytes of the converted block `block`, clears it so that its memory receives the
-    /// next bytes, and returns `true`.
+    /// Adds the bytes of the converted block to the counts, clears the block for reuse, and returns
+    /// `true`.
     fn is_turned(&mut self, block: Vec<u8>) -> bool {
         self.turned_bytes += block.len();
         self.block = block;
@@ -252,7 +252,7 @@ impl<'c, 'py> GrowingStr<'c, 'py> {
         true
     }
 
-    /// Reserves space in the `str` for `n_more` more characters of the kind `kind`.
+    /// Reserves space in the `str` for `n_more` additional characters of the kind `kind`.
     fn reserve(&mut self, kind: Kind, n_more: usize) -> PyResult<()> {
         let wanted = self.n_chars + n_more;
         match &self.made {
@@ -306,11 +306,11 @@ impl<'c, 'py> GrowingStr<'c, 'py> {
     }
 }
 
-/// Provides the memory for the next characters of the `str`. It implements [`NewStr`], so that a
-/// kernel appends to an existing `str` instead of creating one.
+/// The memory for the next characters of the `str`, as an implementation of [`NewStr`]. It lets a
+/// kernel append to an existing `str` instead of creating one.
 struct PartsOfStr<'s, 'c, 'py>(&'s mut GrowingStr<'c, 'py>);
 
-/// The memory in the `str` for the next characters.
+/// The memory of the `str` that receives the next characters.
 struct StrPart<'py> {
     of: Bound<'py, PyAny>,
     from: usize,
@@ -407,9 +407,9 @@ fn resize(
     }
 }
 
-/// Truncates a `str` to `n_chars` characters, which are the ones that were written. An unused part
-/// of more than a sixteenth is freed. A smaller part remains in the object, which saves page faults
-/// of the next `str` (see `finish_at` in the module `binary`).
+/// Truncates a `str` to `n_chars` characters, the number of characters that were written. The
+/// unused end is freed only if it is more than a sixteenth of the `str`. A smaller end remains
+/// allocated, which saves page faults of the next `str` (see `finish_at` in the module `binary`).
 fn cut(string: Bound<'_, PyAny>, shape: Shape, n_chars: usize) -> PyResult<Bound<'_, PyAny>> {
     let left = shape.n_chars - n_chars;
     if left == 0 {
@@ -435,8 +435,8 @@ fn cut(string: Bound<'_, PyAny>, shape: Shape, n_chars: usize) -> PyResult<Bound
 /// Returns the memory for `n_chars` characters of a `str`, from character `from` on.
 ///
 /// # Safety
-/// `made` must be a compact `str` of this kind, with no other reference and at least as many
-/// characters.
+/// `made` must be a compact `str` of this kind with at least `from + n_chars` characters, and there
+/// must be no other reference to it.
 unsafe fn spare_chars<'a>(
     made: &'a mut Bound<'_, PyAny>,
     kind: Kind,
@@ -466,7 +466,8 @@ unsafe fn spare_chars<'a>(
 /// Returns the first `n_chars` characters of a `str`, as code units of the kind `kind`.
 ///
 /// # Safety
-/// `made` must be a compact `str` of this kind, with that many characters written.
+/// `made` must be a compact `str` of this kind, of which at least `n_chars` characters have been
+/// written.
 unsafe fn written<'a>(made: &'a Bound<'_, PyAny>, kind: Kind, n_chars: usize) -> Units<'a> {
     // SAFETY: the caller guarantees the requirements.
     unsafe {

@@ -1,4 +1,4 @@
-//! Creates instances of Python classes without running Python code of the class.
+//! Creates instances of Python classes without running Python code that the class defines.
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
@@ -9,7 +9,8 @@ use pyo3::types::{PyString, PyTuple, PyType};
 /// must set the attributes of the instance.
 ///
 /// # Errors
-/// `TypeError` if the class has a `__new__` in C, which `object.__new__` refuses to bypass.
+/// `TypeError` if the class has a `__new__` that is implemented in C, because `object.__new__` does
+/// not allow it to be bypassed.
 #[inline]
 pub(crate) fn new<'py>(class: &Bound<'py, PyType>) -> PyResult<Bound<'py, PyAny>> {
     let py = class.py();
@@ -40,8 +41,8 @@ fn is_plain(class: &Bound<'_, PyType>) -> bool {
     }
 }
 
-/// Sets an attribute by `object.__setattr__`. A method `__setattr__` that the class defines, for
-/// example to forbid changes, is not called.
+/// Sets an attribute with `object.__setattr__`. A method `__setattr__` of the class, which may for
+/// example forbid changes, is not called.
 #[inline]
 pub(crate) fn set(
     object: &Bound<'_, PyAny>,

@@ -1,14 +1,14 @@
 //! Cancels a blocking driver call when Ctrl-C is pressed.
 //!
 //! A blocking driver call does not check Python's signal flags, so Ctrl-C would have no effect
-//! until the call returns. While the main thread is in such a call, this module has installed its
-//! own signal handler. This handler calls Python's handler, records the signal and wakes a watcher
-//! thread. The watcher thread cancels the call through the call's [`CancelHandle`]. The call
-//! returns, Python's handler runs, and `KeyboardInterrupt` is raised. This takes a few system calls
-//! per driver call, and none per cell.
+//! until the call returns. Therefore this module installs its own signal handler while the main
+//! thread is in such a call. This handler calls Python's handler, records the signal and wakes a
+//! watcher thread. The watcher thread cancels the call through the call's [`CancelHandle`]. When
+//! the call returns, Python's signal handlers run and `KeyboardInterrupt` is raised. The cost is a
+//! few system calls per driver call, and none per cell.
 //!
-//! The handler is installed only if Python's default handler is set. A handler of the application
-//! may not intend to end the call, and runs when the call has returned. See
+//! The handler is installed only if Python's default handler is set. A handler that the application
+//! has set may not be intended to end the call, so it runs only after the call has returned. See
 //! `docs/decisions/0050-interrupt.md`.
 
 use std::cell::UnsafeCell;
@@ -30,7 +30,7 @@ use super::{gil, process, reserve};
 struct Watched {
     /// The cancel handle of the main thread's current call; `None` if no call can be cancelled.
     cancel: Mutex<Option<CancelHandle>>,
-    /// The condition variable that is notified when the current call has ended, so that the watcher
+    /// The condition variable that is notified when the current call ends, so that the watcher
     /// stops cancelling it.
     over: Condvar,
     /// `true` if SIGINT has arrived since the current call began.
@@ -43,8 +43,8 @@ struct Watched {
     before: Handler,
 }
 
-/// The previous signal handler. The main thread writes it while this module's handler is not
-/// installed, and this module's handler reads it.
+/// The previous signal handler. The main thread writes this value only while this module's handler,
+/// which reads it, is not installed.
 struct Handler(UnsafeCell<MaybeUninit<libc::sigaction>>);
 
 // SAFETY: only the main thread writes it, before our handler is installed, and only the handler
@@ -60,7 +60,7 @@ static WATCHED: Watched = Watched {
     before: Handler(UnsafeCell::new(MaybeUninit::uninit())),
 };
 
-/// The signal handler of this module. It is async-signal-safe: it only uses atomics, one `write`,
+/// This module's signal handler. It is async-signal-safe, because it uses only atomics, one `write`
 /// and the previous handler.
 extern "C" fn on_interrupt(
     signal: libc::c_int,
@@ -101,7 +101,7 @@ fn call_under_way() -> MutexGuard<'static, Option<CancelHandle>> {
     lock(&WATCHED.cancel)
 }
 
-/// Runs the loop of the watcher thread: waits for a signal, and cancels the current call. The
+/// Runs the watcher thread: waits for a signal, then cancels the current call, in a loop. The
 /// thread never acquires the GIL, so the interpreter can end without joining the thread.
 fn watch(wake: RawFd) {
     loop {
@@ -123,7 +123,7 @@ fn watch(wake: RawFd) {
     }
 }
 
-/// Starts the watcher thread, unless it was already started in this process. Returns `false` if it
+/// Starts the watcher thread, unless it is already running in this process. Returns `false` if it
 /// cannot be started.
 fn start_watcher() -> bool {
     if WATCHED.generation.load(SeqCst) == process::generation() {
@@ -159,13 +159,14 @@ fn block_signals() {
     }
 }
 
-/// A guard while this module's signal handler is installed. When the guard is dropped, the previous
-/// handler is restored.
+/// A guard that exists while this module's signal handler is installed. Dropping it restores the
+/// previous handler.
 struct Installed(libc::sigaction);
 
 impl Installed {
-    /// Installs this module's handler for SIGINT. Returns `None`, and installs nothing, if SIGINT
-    /// has no handler function, or if this module's handler is already installed.
+    /// Installs this module's handler for SIGINT. If SIGINT is ignored or has the system's default
+    /// action, or if this module's handler is already installed, installs nothing and returns
+    /// `None`.
     fn begin() -> Option<Installed> {
         let mut before = MaybeUninit::<libc::sigaction>::zeroed();
         // SAFETY: a query fills `before`. Ours is made of it with the handler replaced; SA_SIGINFO
@@ -199,8 +200,8 @@ impl Drop for Installed {
     }
 }
 
-/// Returns `true` if this is the main thread, which runs Python's signal handlers, and if SIGINT
-/// has Python's default handler. Only then may Ctrl-C cancel a call.
+/// Returns `true` if Ctrl-C may cancel a call: this is the main thread, which runs Python's signal
+/// handlers, and SIGINT has Python's default handler.
 fn ctrl_c_is_ours(py: Python<'_>) -> PyResult<bool> {
     if !process::is_main_thread() {
         return Ok(false);
@@ -215,8 +216,8 @@ fn ctrl_c_is_ours(py: Python<'_>) -> PyResult<bool> {
 }
 
 /// Calls `call` with the GIL released. On the main thread, Ctrl-C cancels the call through the
-/// handle that `cancel` returns. If a signal has arrived meanwhile, Python's signal handlers run
-/// after the call. If a handler raises an exception, this exception is returned as the error.
+/// handle that `cancel` returns. If a signal arrived during the call, Python's signal handlers run
+/// after it, and an exception that a handler raises is returned as the error.
 pub(crate) fn detached<T: Send>(
     py: Python<'_>,
     cancel: impl FnOnce() -> CancelHandle,
@@ -233,10 +234,10 @@ pub(crate) fn detached<T: Send>(
     Ok(result)
 }
 
-/// Calls `call` on behalf of another library, on any thread, with or without the GIL. On the main
-/// thread, Ctrl-C cancels the call through the handle that `cancel` returns. This function does not
-/// run Python's signal handlers. They run when the other library returns to the interpreter, which
-/// then raises their exceptions.
+/// Calls `call` on behalf of another library, on any thread, whether or not it holds the GIL. On
+/// the main thread, Ctrl-C cancels the call through the handle that `cancel` returns. Python's
+/// signal handlers do not run in this function. They run when the other library returns to the
+/// interpreter, which then raises their exceptions.
 pub(crate) fn anywhere<T: Send>(
     cancel: impl FnOnce() -> CancelHandle + Send,
     call: impl FnOnce() -> T + Send,
@@ -263,9 +264,9 @@ pub(crate) fn anywhere<T: Send>(
     }
 }
 
-/// Calls `call` with the GIL released. It is used on the main thread only, where Ctrl-C cancels the
-/// call. If `looks` is `true`, Python's signal handlers run before the call. If a handler raises an
-/// exception, `call` is not called, and the exception is returned as the error.
+/// Calls `call` on the main thread with the GIL released. Ctrl-C cancels the call. If `looks` is
+/// `true`, Python's signal handlers run first; if one of them raises an exception, the exception is
+/// returned as the error, without calling `call`.
 fn watched<T: Send>(
     py: Python<'_>,
     cancel: CancelHandle,

@@ -1,15 +1,16 @@
-//! `ListBuilder`: builds a list whose length is known.
+//! `ListBuilder`: builds a list whose length is known in advance.
 
 use pyo3::exceptions::PyMemoryError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
-/// Builds a list of a known length. The items are set in order, from the first to the last.
+/// Builds a list whose length is known in advance. The items are set in order, from the first to
+/// the last.
 ///
-/// The unset items are null. Therefore no other code can access the list until it is finished, not
-/// even through the garbage collector. If the builder is dropped, the list is dropped with its
-/// items.
+/// Items that are not set are null. Therefore other code cannot access the list before it is
+/// complete: even the garbage collector does not track it. If the builder is dropped, the list and
+/// its items are freed.
 pub(crate) struct ListBuilder<'py> {
     list: Bound<'py, PyList>,
     /// The address of the list's items. It does not change, because the list is never resized.
@@ -39,7 +40,7 @@ impl<'py> ListBuilder<'py> {
         }
     }
 
-    /// Returns the number of items that were set so far.
+    /// Returns the number of items that have been set.
     #[inline(always)]
     pub(crate) fn len(&self) -> usize {
         self.n_set

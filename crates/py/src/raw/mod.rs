@@ -1,5 +1,5 @@
 //! The unsafe boundary: access to CPython's own data structures. This is the only module of the
-//! crate with `unsafe`.
+//! crate that contains `unsafe`.
 //!
 //! Every function that it exports to the crate is safe: it checks its preconditions, or its
 //! argument types guarantee them.

@@ -25,8 +25,8 @@ pub(crate) fn decimal_class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
     CLASS.import(py, "decimal", "Decimal")
 }
 
-/// Creates a `Decimal` of the class `class` from a `str` of ASCII digits. The result is exact,
-/// because the constructor ignores the precision of the decimal context.
+/// Creates a `Decimal` of the class `class` from ASCII text. The result is exact, because the
+/// constructor ignores the precision of the decimal context.
 #[inline]
 pub(crate) fn decimal<'py>(
     class: &Bound<'py, PyType>,

@@ -1,4 +1,4 @@
-//! `Column`: numbers whose memory Python code may read and write through the buffer protocol (PEP
+//! `Column`: numbers in memory that Python code can read and write through the buffer protocol (PEP
 //! 3118).
 
 use std::ffi::{CStr, c_int, c_void};
@@ -16,7 +16,7 @@ struct PinnedNumbers {
     item_bytes: isize,
     format: &'static CStr,
     capacity: usize,
-    /// The function that frees the memory, which was allocated by a vector. It depends on the type
+    /// The function that frees the memory, which was allocated as a `Vec`. It depends on the type
     /// of the numbers.
     free: unsafe fn(*mut c_void, usize),
 }
@@ -27,10 +27,11 @@ unsafe impl Send for PinnedNumbers {}
 // races are its own, as with any `bytearray`.
 unsafe impl Sync for PinnedNumbers {}
 
-/// Frees the memory of a vector of `T`, from its address and capacity.
+/// Frees the memory of a `Vec<T>`, given its address and capacity.
 ///
 /// # Safety
-/// The caller must pass the address and capacity of a vector of `T` that nothing uses any more.
+/// The caller must pass the address and capacity of a `Vec<T>` that was leaked and is no longer
+/// used.
 unsafe fn free<T>(at: *mut c_void, capacity: usize) {
     // SAFETY: as the caller guarantees; numbers need no drop, so a length of 0 will do.
     drop(unsafe { Vec::<T>::from_raw_parts(at.cast(), 0, capacity) });
@@ -89,7 +90,7 @@ impl PinnedNumbers {
 pub(crate) struct Column {
     name: String,
     type_code: &'static str,
-    /// The unit of timestamps, and `true` if they are in UTC; `None` for other columns.
+    /// For timestamps, their unit, and `true` if they are in UTC; `None` for other columns.
     timestamp: Option<(TimeUnit, bool)>,
     values: PinnedNumbers,
     n_nulls: usize,
@@ -97,8 +98,8 @@ pub(crate) struct Column {
 }
 
 impl Column {
-    /// Creates a column of `numbers`; `nulls` has one byte for each number, which is 1 for NULL.
-    /// Copies: none.
+    /// Creates a column of `numbers`. `nulls` has one byte for each number: 1 for NULL, otherwise
+    /// 0. Copies: none.
     pub(crate) fn new(
         py: Python<'_>,
         name: &str,
@@ -125,7 +126,8 @@ impl Column {
         })
     }
 
-    /// Returns the unit of timestamps, and `true` if they are in UTC; `None` for other columns.
+    /// Returns the unit of timestamps, and `true` if they are in UTC. Returns `None` for other
+    /// columns.
     pub(crate) fn timestamp(&self) -> Option<(TimeUnit, bool)> {
         self.timestamp
     }
@@ -160,8 +162,8 @@ impl Column {
         self.timestamp.map(|(unit, _)| unit.name())
     }
 
-    /// ``True`` if the column contains timestamps in UTC, because the database's column type has a
-    /// UTC offset.
+    /// ``True`` if the column contains timestamps in UTC, because the database's column type
+    /// includes a UTC offset.
     #[getter]
     fn is_utc(&self) -> bool {
         self.timestamp.is_some_and(|(_, is_utc)| is_utc)
@@ -173,8 +175,8 @@ impl Column {
         self.n_nulls
     }
 
-    /// A column of booleans, each of which is true if the value is NULL; ``None`` for a column that
-    /// is itself a mask.
+    /// The NULL mask: a column of booleans that are true where the value is NULL; ``None`` for a
+    /// column that is itself a mask.
     #[getter]
     fn null_mask(&self, py: Python<'_>) -> Option<Py<Column>> {
         self.null_mask.as_ref().map(|mask| mask.clone_ref(py))
@@ -195,7 +197,8 @@ impl Column {
     /// Fills `view` with the address, format and shape of the column's memory.
     ///
     /// # Safety
-    /// `view` must be null, or a `Py_buffer` to be filled: CPython calls this for `bf_getbuffer`.
+    /// Only CPython may call this, as `bf_getbuffer`: `view` must be null, or a `Py_buffer` that
+    /// can be filled.
     unsafe fn __getbuffer__(
         slf: Bound<'_, Self>,
         view: *mut ffi::Py_buffer,

@@ -1,4 +1,4 @@
-//! Converts the decimal digits of long integers to `int` objects.
+//! Converts long decimal integers to `int` objects.
 
 use num_bigint::BigUint;
 use pyo3::intern;
@@ -7,17 +7,17 @@ use pyo3::types::{PyBytes, PyInt};
 
 use crate::raw::objects::scalars;
 
-/// The largest number of digits that are converted by CPython. It is the smallest limit that
-/// `sys.set_int_max_str_digits` allows, so CPython accepts this number of digits with any limit.
+/// Integers of up to this number of digits are converted by CPython. It is the smallest limit that
+/// `sys.set_int_max_str_digits` allows, so CPython never refuses them.
 const MOST_SHORT_DIGITS: usize = 640;
 
-/// The number of digits that the big integer library converts at once. Longer numbers are split
-/// into halves, so that the time grows less than quadratically with the number of digits.
+/// The number of digits that the big integer library converts in one call. Longer numbers are split
+/// into halves first, because the library's conversion takes quadratic time.
 const LEAF_DIGITS: usize = 1024;
 
 /// Creates an `int` from its digits, with an optional `-`. The limit of
-/// `sys.set_int_max_str_digits` is not applied: it protects against conversions in quadratic time,
-/// and the time of this conversion grows less than quadratically.
+/// `sys.set_int_max_str_digits` is not applied, because it protects against quadratic running time,
+/// and this conversion takes less than quadratic time.
 pub(super) fn int<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyAny>> {
     if text.len() <= MOST_SHORT_DIGITS {
         return scalars::big_int(py, text);
@@ -34,8 +34,8 @@ pub(super) fn int<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyAn
     }
 }
 
-/// Converts digits to a number. The digits are split: the length of the tail is [`LEAF_DIGITS`]
-/// times a power of two. The tail and the digits before it are converted separately.
+/// Converts digits to a number. Splits off a tail whose length is [`LEAF_DIGITS`] times a power of
+/// two, and converts the tail and the digits before it separately.
 fn magnitude(digits: &[u8]) -> BigUint {
     // Powers of ten. The last one has as many zeros as the tail has digits; the earlier ones are
     // for the tails of the halves.

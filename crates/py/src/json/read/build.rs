@@ -19,8 +19,8 @@ use crate::raw::objects::scalars::{self, InParts};
 use crate::raw::objects::string_cache;
 use crate::raw::text::MakeError;
 
-/// The capacity of the buffer for unescaped strings, in bytes. A longer string is unescaped in
-/// parts, twice: once to measure it and once to copy it.
+/// The capacity of the buffer for unescaped strings, in bytes. A string that does not fit is
+/// unescaped twice, in parts: first to measure it and then to copy it.
 const SCRATCH_BYTES: usize = 32 << 10;
 const LEAST_SCRATCH_BYTES: usize = 1 << 10;
 
@@ -60,7 +60,8 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
         }
     }
 
-    /// Returns the complete object, after the last event.
+    /// Returns the Python object that represents the whole JSON value. Must be called after the
+    /// last event.
     #[inline(always)]
     pub(super) fn finish(self) -> Bound<'py, PyAny> {
         self.building.finish()
@@ -128,8 +129,8 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
         made.or_else(|e| self.malformed_text(units, e))
     }
 
-    /// Handles malformed text: returns an error, or keeps or replaces the lone surrogates of a
-    /// `str` if the option `errors` permits this.
+    /// Handles malformed text: keeps or replaces the lone surrogates of a string if the option
+    /// `errors` permits this, otherwise returns an error.
     #[cold]
     #[inline(never)]
     fn malformed_text(
@@ -196,7 +197,8 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
     }
 
     /// Creates a `str` from a JSON string with escapes, if the JSON text is itself a `str`. The
-    /// string is read twice: first to find its widest character, then to copy it.
+    /// string is read twice: first to find its largest character, which determines the character
+    /// width of the new `str`, then to copy it.
     #[inline(always)]
     fn wide_escaped(&mut self, text: Escaped<'_>) -> Result<Bound<'py, PyAny>, Rejection> {
         let surrogates = self.options.surrogates;
@@ -243,7 +245,8 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
     }
 
     /// Creates a `str` from a string that is longer than the scratch buffer. The string is read
-    /// twice, in parts: first to find its widest character, then to copy it.
+    /// twice, in parts: first to find its largest character, which determines the character width
+    /// of the new `str`, then to copy it.
     #[inline(never)]
     fn long_escaped(
         &mut self,

@@ -6,14 +6,14 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyType;
 
-/// Returns the exception for text that is not valid JSON. `data` is the caller's argument. `text`
-/// is the text of `data`. The error's position is counted in code units of `text`.
+/// Returns the exception for text that is not valid JSON. `data` is the object that the caller has
+/// passed, and `text` is its content. The position in the error is counted in code units of `text`.
 #[cold]
 pub(super) fn to_py(data: &Bound<'_, PyAny>, text: Units<'_>, error: ReadError) -> PyErr {
     raise(data, text, &error.reason.to_string(), error.at_units)
 }
 
-/// Creates the exception of [`to_py`] from a reason as text and a position in code units of `text`.
+/// Creates the exception of [`to_py`] from a message and a position in code units of `text`.
 #[cold]
 pub(crate) fn raise(
     data: &Bound<'_, PyAny>,

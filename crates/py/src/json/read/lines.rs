@@ -66,17 +66,17 @@ Copies: one, of each text into its `str`.
     }
 }
 
-/// The value of [`JSONLines::at`] while a line is being read.
+/// The value of [`JSONLines::at`] while a line is being parsed.
 const BUSY: usize = usize::MAX;
 
-/// An iterator over lines of JSON. Each line is parsed when its value is requested.
+/// An iterator over the values in lines of JSON. Each line is parsed when its value is requested.
 #[pyclass(frozen, module = "onecopy.json")]
 struct JSONLines {
     /// The lines of JSON: a `bytes`, a memoryview of one, or a `str`.
     data: Py<PyAny>,
     options: OwnedJsonReadOptions,
-    /// The offset at which the next line starts, in bytes (for a `str`, in characters), or
-    /// [`BUSY`].
+    /// The offset at which the next line starts, in bytes (for a `str`, in characters); [`BUSY`]
+    /// while a line is being parsed.
     at: AtomicUsize,
 }
 
@@ -121,8 +121,8 @@ impl JSONLines {
     }
 }
 
-/// Returns the number of bytes up to and including the next line feed. Without a line feed, returns
-/// the number of all bytes.
+/// Returns the length in bytes of the first line of `rest`, including its line feed. If `rest` has
+/// no line feed, returns its whole length.
 fn find_in_bytes(mut rest: &[u8]) -> usize {
     rest.skip_until(b'\n').unwrap_or(0)
 }
@@ -132,8 +132,8 @@ fn find_in_units<U: Copy + Into<u32>>(rest: &[U]) -> usize {
     end.map_or(rest.len(), |end| end + 1)
 }
 
-/// Parses the next line of `text` that is not blank, and returns its value. `at` is the start of
-/// the line, and is set to the start of the line after it.
+/// Parses the next line of `text` that is not blank, and returns its value. The search starts at
+/// `at`, which is then set to the start of the line after the parsed one.
 fn line<'py, F: SourceForm>(
     py: Python<'py>,
     data: Borrowed<'_, 'py, PyAny>,

@@ -142,7 +142,7 @@ fn loads_other<'py>(
     }
 }
 
-/// Parses the JSON value in the range `part` of the text `all`. Positions of errors count from the
+/// Parses the JSON value in the range `part` of the text `all`. Error positions are relative to the
 /// start of `all`.
 #[inline]
 pub(super) fn value<'py, F: SourceForm>(
@@ -178,13 +178,13 @@ pub(super) fn value<'py, F: SourceForm>(
     })
 }
 
-/// The reason for which a JSON text could not be converted to an object.
+/// The reason why a JSON text could not be converted to an object.
 pub(super) enum LoadFailure {
     Read(ReadError),
     Python(PyErr),
 }
 
-/// The arguments of one call of the parser. The struct implements [`Work`], so its method `run` is
+/// The arguments of one call to the parser. The struct implements [`Work`], whose method `run` is
 /// compiled once for each instruction set.
 pub(super) struct ValueInput<'a, 'py, F: SourceForm> {
     pub(super) py: Python<'py>,

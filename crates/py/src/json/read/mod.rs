@@ -1,4 +1,4 @@
-//! Reading of JSON: `loads`, `load` and `loads_lines`.
+//! Reading JSON: `loads`, `load` and `loads_lines`.
 //!
 //! | module | contents |
 //! |---|---|

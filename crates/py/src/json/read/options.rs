@@ -17,7 +17,7 @@ pub(super) enum BigIntType {
     Error,
 }
 
-/// The names of the parameters: the data, then the options, in the order in which
+/// The names of the parameters: `data`, and then the options in the order in which
 /// [`JsonReadOptions::given`] parses them.
 pub(super) const PARAMETERS: &[&str] = &[
     "data",
@@ -30,7 +30,7 @@ pub(super) const PARAMETERS: &[&str] = &[
     "max_depth",
 ];
 
-/// The parameter names of a function that reads a file: `file`, then the options as in
+/// The parameter names of a function that reads a file: `file`, and then the same options as in
 /// [`PARAMETERS`].
 pub(super) const FILE_PARAMETERS: &[&str] = &[
     "file",
@@ -43,7 +43,7 @@ pub(super) const FILE_PARAMETERS: &[&str] = &[
     "max_depth",
 ];
 
-/// The options of one call of a function that reads JSON.
+/// The options of one call to a function that reads JSON.
 pub(super) struct JsonReadOptions<'py> {
     pub(super) big_ints: BigIntType,
     pub(super) refuse_duplicates: bool,
@@ -116,14 +116,14 @@ impl<'py> JsonReadOptions<'py> {
         Ok(options)
     }
 
-    /// Returns `true` if no code of the caller runs while objects are created.
+    /// Returns `true` if no Python code that the caller has passed runs while objects are created.
     #[inline]
     pub(super) fn is_alone(&self) -> bool {
         self.object_hook.is_none() && self.parse_float.is_none()
     }
 }
 
-/// [`JsonReadOptions`] with owned references to Python objects, which can be stored after the call.
+/// [`JsonReadOptions`] with owned references to Python objects. They can be stored after the call.
 pub(super) struct OwnedJsonReadOptions {
     big_ints: BigIntType,
     refuse_duplicates: bool,

@@ -1,4 +1,4 @@
-//! `iter_chunks`: the items of an iterable as JSON, in chunks of bounded size.
+//! `iter_chunks`: writes the items of an iterable as JSON, in chunks of bounded size.
 
 use onecopy_text::ByteSink;
 use pyo3::exceptions::{PyMemoryError, PyValueError};
@@ -12,7 +12,7 @@ use crate::raw::binary::FreshBytes;
 use crate::raw::encode::json::{JsonShape, JsonTarget};
 use crate::raw::function::{Args, Function};
 
-/// The default of `chunk_bytes`, the approximate size of a chunk.
+/// The default of `chunk_bytes`, the approximate size of a chunk in bytes.
 const CHUNK_BYTES: usize = 64 << 10;
 
 pub(super) struct IterChunks;
@@ -78,8 +78,8 @@ pub(crate) struct JSONChunks {
 struct ChunksState {
     /// The iterator of items; `None` after the last item, and after an error.
     items: Option<Py<PyIterator>>,
-    /// `true` if the opening bracket of the array was written. With a chunk size of one byte, the
-    /// first chunk contains only the bracket.
+    /// `true` after the opening bracket of the array was written. If the chunk size is one byte,
+    /// the first chunk contains only this bracket.
     is_open: bool,
     n_items: u64,
 }
@@ -137,8 +137,8 @@ impl JSONChunks {
     }
 }
 
-/// The number of bytes by which a chunk's capacity exceeds the chunk size. The end of the last item
-/// of a chunk is written to this space. The encoder requires this space before it writes a block of
-/// a long text. If the space were smaller, the chunk would be moved to larger memory for each text
-/// of more than a few thousand characters.
+/// The number of bytes by which a chunk's capacity exceeds the chunk size. This space receives the
+/// end of the last item of a chunk. It is as large as the space that the encoder requires before it
+/// writes a block of a long string. With less space, each string of more than a few thousand
+/// characters would make the chunk grow, and its bytes would be copied.
 const ROOM_BYTES: usize = 32 << 10;

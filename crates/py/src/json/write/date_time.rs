@@ -1,5 +1,4 @@
-//! Writes dates and times. The methods of their time zones may be Python code, which this module
-//! calls.
+//! Writes dates and times. For some time zones, this calls methods that are written in Python.
 
 use onecopy_wire::datetime::{Date, Time, Timestamp};
 use onecopy_wire::{WriteError, json};
@@ -14,8 +13,9 @@ use crate::raw::encode::json::JsonStop;
 use crate::raw::temporal;
 
 impl JsonWriteOptions {
-    /// Returns a date, time or datetime as a JSON string; `None` for any other object. With the
-    /// option `compat="orjson"`, also returns `None` for a date or datetime of a derived class.
+    /// Returns the JSON string of a date, time or datetime; `None` for any other object. With the
+    /// option `compat="orjson"`, also returns `None` for an instance of a class derived from `date`
+    /// or `datetime`.
     pub(super) fn temporal(&self, object: &Bound<'_, PyAny>) -> Result<Option<Vec<u8>>, JsonStop> {
         let is_left = |is_exact: bool| self.style.natives.orjson && !is_exact;
         let text = if let Ok(at) = object.cast::<PyDateTime>() {
@@ -46,7 +46,7 @@ impl JsonWriteOptions {
         Ok(Some(text))
     }
 
-    /// Returns the time of day, and the number of digits with which its fraction is written.
+    /// Returns the time of day, and the number of digits after the decimal point of its seconds.
     fn time(&self, at: &impl PyTimeAccess) -> (Time, u8) {
         let micros = if self.style.natives.omit_microseconds {
             0
@@ -62,7 +62,7 @@ impl JsonWriteOptions {
         (time, if micros == 0 { 0 } else { 6 })
     }
 
-    /// Formats a datetime according to RFC 3339, with the offset rounded to whole minutes.
+    /// Formats a datetime according to RFC 3339. Its UTC offset is rounded to whole minutes.
     fn datetime(&self, at: &Bound<'_, PyDateTime>) -> Result<Vec<u8>, JsonStop> {
         let natives = &self.style.natives;
         let offset_us = self.offset_us(at)?;
@@ -85,9 +85,9 @@ impl JsonWriteOptions {
         Ok(text)
     }
 
-    /// Returns the offset from UTC in microseconds; `None` for a naive datetime. If the option
-    /// `compat` is `orjson`, the method first calls `normalize` of a pytz time zone, as orjson
-    /// does.
+    /// Returns the UTC offset of a datetime in microseconds; `None` for a naive datetime. If the
+    /// option `compat` is `orjson`, the method first calls `normalize` of a pytz time zone, as
+    /// orjson does.
     fn offset_us(&self, at: &Bound<'_, PyDateTime>) -> PyResult<Option<i64>> {
         let py = at.py();
         let natives = &self.style.natives;

@@ -12,7 +12,7 @@ use crate::raw::encode::json as encoder;
 use crate::raw::encode::json::JsonTarget;
 use crate::recent::RecentLength;
 
-/// Appends the JSON of an object to the sink, and counts the converted bytes in the active
+/// Appends the JSON of an object to the sink, and adds the number of converted bytes to the active
 /// `onecopy.ledger()`.
 #[inline(always)]
 pub(super) fn write<'py>(
@@ -37,14 +37,14 @@ pub(super) fn write<'py>(
     done.map_err(|failed| to_py(py, failed, options.style.max_depth))
 }
 
-/// Adds `bytes` to the counts of the active `onecopy.ledger()`: the number of bytes that were
-/// copied again because a buffer had to grow.
+/// Adds `bytes` to the counts of the active `onecopy.ledger()`. They are the bytes that were copied
+/// again because a buffer had to grow.
 pub(super) fn moved(py: Python<'_>, bytes: usize) -> PyResult<()> {
     let mut tally = Tally::default();
     tally.copied_again(bytes);
     ledger::enter(py, &mut tally, Stage::Encode)
 }
 
-/// Estimates the length of the next result of functions that return `bytes`, from the lengths of
-/// their recent results.
+/// Estimates the length in bytes of the next result, from the recent results of functions that
+/// return `bytes`.
 pub(super) static RECENT_BYTES: RecentLength = RecentLength::new();

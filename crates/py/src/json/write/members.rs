@@ -1,6 +1,6 @@
-//! Creates a list of the keys and values of an object before the object is written. The encoder
-//! requires such a list for dataclasses, for instances of subclasses of `dict`, and for dicts whose
-//! keys are sorted.
+//! Lists the keys and values of an object before the object is written. The encoder requires such a
+//! list for dataclasses, for instances of classes derived from `dict`, and for dicts whose keys are
+//! sorted.
 
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyDict, PyList, PyString};
@@ -28,8 +28,8 @@ impl JsonWriteOptions {
         Ok(ObjectForm::Pairs(self.members(&items)?))
     }
 
-    /// Returns a list in which the keys (as text) and the values of `items` alternate. `items` is
-    /// an iterable of pairs. The pairs are sorted by key if the option `sort_keys` is set.
+    /// Returns a list in which keys (converted to `str`) and values alternate. `items` is an
+    /// iterable of key-value pairs. The pairs are sorted by key if the option `sort_keys` is set.
     pub(super) fn members<'py>(
         &self,
         items: &Bound<'py, PyAny>,
@@ -110,7 +110,8 @@ impl JsonWriteOptions {
         Ok(Some(ObjectForm::Pairs(pairs(py, members)?)))
     }
 
-    /// Returns all attributes in an instance's `__dict__`. orjson writes these for a dataclass.
+    /// Returns all attributes in an instance's `__dict__`, which orjson writes for most
+    /// dataclasses.
     fn instance_dict<'py>(
         &self,
         attributes: &Bound<'py, PyDict>,

@@ -1,4 +1,4 @@
-//! Writing of JSON: `dumps` and the related functions.
+//! Writing JSON: `dumps` and the related functions.
 //!
 //! | module | contents |
 //! |---|---|

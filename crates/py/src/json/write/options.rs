@@ -15,7 +15,8 @@ use crate::raw::function::Args;
 use crate::raw::ndarray::Choice;
 use crate::raw::text;
 
-/// The names of the keywords, in the order in which [`JsonWriteOptions::take`] reads them.
+/// The parameter names of a function that writes JSON: the `$first` names, and then the options in
+/// the order in which [`JsonWriteOptions::take`] parses them.
 macro_rules! with_options {
     ($($first:literal),*) => {
         &[
@@ -27,8 +28,8 @@ macro_rules! with_options {
 }
 pub(super) use with_options;
 
-/// The parameters of a function that writes JSON, as a Python signature. `$first` contains those
-/// before the options.
+/// The parameters of a function that writes JSON, as a Python signature. `$first` contains the
+/// parameters before the options.
 macro_rules! options_signature {
     ($first:literal) => {
         concat!(
@@ -40,7 +41,8 @@ macro_rules! options_signature {
 }
 pub(super) use options_signature;
 
-/// The treatment of an `int` that other JSON parsers may not read exactly (option `big_ints`).
+/// The treatment of integers that other JSON parsers may not be able to read exactly (option
+/// `big_ints`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BigIntPolicy {
     /// Every integer is written with all its digits.
@@ -54,33 +56,34 @@ pub(crate) enum BigIntPolicy {
     Error53,
 }
 
-/// The library that the option `compat` names. A call uses the classes, key rules and defaults of
-/// this library.
+/// The library that the option `compat` names. The call recognizes the classes and uses the key
+/// rules and defaults of this library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Compat {
     Orjson,
     Ujson,
 }
 
-/// The options of one call. They determine how objects of types other than CPython's built-in types
-/// are written.
+/// The options of one call. They also determine how objects are written whose types are not built
+/// into CPython.
 #[derive(Debug)]
 pub(crate) struct JsonWriteOptions {
     pub(crate) style: Style,
     pub(crate) default: Option<Hook>,
     pub(crate) big_ints: BigIntPolicy,
     pub(crate) non_str_keys: bool,
-    /// `true` to convert keys of any type with `str()`, and to sort them before this conversion, as
-    /// ujson does.
+    /// `true` if keys of any type are converted with `str()`, as in ujson. With the option
+    /// `sort_keys`, the keys are sorted before this conversion.
     pub(super) keys_by_str: bool,
-    /// Selects the NumPy objects that are written, and the form in which they are written. Objects
-    /// of types in `passed` are passed to `default` instead.
+    /// Determines which NumPy objects are written, and in which form.
     pub(super) numpy: Choice,
-    /// The types whose objects are passed to `default`: one bit for each variant of [`Passed`].
+    /// The types whose objects are passed to `default`, as a bit set with one bit for each variant
+    /// of [`Passed`].
     pub(super) passed: u16,
 }
 
-/// Types that JSON can represent, but whose objects the option `passthrough` passes to `default`.
+/// The types that the option `passthrough` can select. Their objects are passed to `default`,
+/// although JSON can represent them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Passed {
     Dataclass,
@@ -115,7 +118,7 @@ const PASSED: &[(&str, Passed)] = &[
     ("uuid", Passed::Uuid),
 ];
 
-/// The default of the option `max_depth`, the largest depth of nested containers.
+/// The default of the option `max_depth`, which limits the depth of nested containers.
 const MAX_DEPTH: usize = 1000;
 
 impl JsonWriteOptions {
@@ -143,10 +146,12 @@ impl JsonWriteOptions {
         }
     }
 
-    /// Parses the keyword arguments of a call: the function's parameters from index `from` on.
+    /// Parses the keyword arguments of a call. They are the function's parameters from index `from`
+    /// on.
     ///
-    /// The method changes the options in place. Returning new options would take 7 ns more: they
-    /// would be moved right after they were stored, so that each load would wait for a store.
+    /// The method changes the options in place. To return new options would take 7 ns longer,
+    /// because they would be moved immediately after they were stored, and each load would wait for
+    /// the preceding store.
     #[inline]
     pub(super) fn take(&mut self, args: &Args<'_, '_>, from: usize) -> PyResult<()> {
         match args.any_from(from) {
@@ -273,7 +278,8 @@ impl JsonWriteOptions {
     }
 }
 
-/// Parses the option `indent`: a number of spaces per level, or the text of one level.
+/// Parses the option `indent`: the number of spaces per level, or the string that indents one
+/// level.
 fn indent(object: Borrowed<'_, '_, PyAny>) -> PyResult<Vec<u8>> {
     if object.is_instance_of::<PyInt>() && !object.is_instance_of::<PyBool>() {
         // A negative number counts as zero. A number that exceeds `i64` is too large in any case.
@@ -293,8 +299,8 @@ fn indent(object: Borrowed<'_, '_, PyAny>) -> PyResult<Vec<u8>> {
     }
 }
 
-/// The largest number of characters of an indent. It limits the memory that a deeply nested list
-/// can require.
+/// The largest number of characters of an indent. This limits the memory for the output of deeply
+/// nested lists.
 const MOST_INDENT: usize = 1000;
 
 fn too_wide() -> PyErr {

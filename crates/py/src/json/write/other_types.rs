@@ -1,5 +1,5 @@
-//! Writes objects of types other than CPython's built-in ones, or returns the object to write
-//! instead.
+//! Writes objects of types other than CPython's built-in ones, or returns another object that is
+//! written instead.
 
 use num_bigint::BigUint;
 use onecopy_text::ByteSink;
@@ -19,8 +19,8 @@ use crate::raw::{buffer, encode, number, text, uuid};
 /// `Fragment(data)` accepts a `bytes`, any other object with a buffer, or a `str`, with one JSON
 /// value in UTF-8. The value is not checked: if it is invalid, the surrounding JSON is invalid too.
 ///
-/// Copies: a `str`, or a buffer that may change, is copied once by the constructor. Any data is
-/// copied once when the fragment is written.
+/// Copies: the constructor copies a `str`, or a buffer that may change, once. Each time the
+/// fragment is written, its data is copied once.
 ///
 /// Raises `TypeError` for any other object.
 ///
@@ -85,7 +85,7 @@ impl From<WriteError> for JsonStop {
     }
 }
 
-/// Calls `write`, and returns the bytes that it has written: the JSON of one scalar value, at most
+/// Calls `write`, which writes the JSON of one scalar value, and returns the written bytes: at most
 /// [`json::SCALAR_BYTES`].
 pub(super) fn written<E: Into<JsonStop>>(
     write: impl FnOnce(&mut onecopy_text::Window<'_, Vec<u8>>) -> Result<(), E>,
@@ -100,8 +100,8 @@ pub(super) fn written<E: Into<JsonStop>>(
 }
 
 impl JsonWriteOptions {
-    /// For an object whose class derives from a built-in type, returns an object form that the
-    /// encoder can write.
+    /// Returns the object form with which the encoder writes an instance of a class derived from a
+    /// built-in type.
     fn subclass<'py>(
         &self,
         object: &Bound<'py, PyAny>,
@@ -158,7 +158,7 @@ impl JsonWriteOptions {
         })
     }
 
-    /// Converts a key to text; an error if the options do not allow keys of its type.
+    /// Converts a key to a `str`; an error if the options do not allow keys of its type.
     pub(super) fn key_text<'py>(
         &self,
         key: &Bound<'py, PyAny>,
@@ -166,9 +166,9 @@ impl JsonWriteOptions {
         self.key_text_again(key, 0)
     }
 
-    /// Implements [`JsonWriteOptions::key_text`] for the replacement of a key: the value of an
-    /// enumeration member, or the result of `default`. `times` is the number of replacements of
-    /// this key so far.
+    /// Implements [`JsonWriteOptions::key_text`] for an object that replaces a key: the value of an
+    /// enumeration member, or the result of `default`. `times` is the number of times that this key
+    /// has been replaced so far.
     fn key_text_again<'py>(
         &self,
         key: &Bound<'py, PyAny>,
@@ -239,7 +239,7 @@ impl JsonWriteOptions {
     }
 }
 
-/// The largest number of consecutive replacements of a key by values that are not a `str`.
+/// The largest number of times that one key may be replaced by an object that is not a `str`.
 const MOST_TIMES: u8 = 16;
 
 fn unquoted(text: &[u8]) -> &[u8] {
@@ -248,9 +248,9 @@ fn unquoted(text: &[u8]) -> &[u8] {
         .unwrap_or(text)
 }
 
-/// Returns all digits of an `int`. The limit of `sys.set_int_max_str_digits` is not applied: it
-/// protects against conversions in quadratic time, and the time of this conversion grows less than
-/// quadratically.
+/// Returns all digits of an `int`. The limit of `sys.set_int_max_str_digits` is not applied,
+/// because it protects against quadratic running time, and this conversion takes less than
+/// quadratic time.
 fn digits(value: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
     let py = value.py();
     let is_negative = value.lt(0)?;
@@ -362,9 +362,9 @@ impl<'py> ObjectForms<'py> for JsonWriteOptions {
     }
 }
 
-/// Returns the text of a `Decimal` in the form that `write_decimal` accepts. For every NaN this is
-/// `NaN`: the sign, the payload and the `s` of a signaling NaN are dropped. The text of any other
-/// value is unchanged.
+/// Returns the text of a `Decimal` in the form that `write_decimal` accepts. Every NaN becomes
+/// `NaN`, without its sign, payload and the `s` of a signaling NaN. The text of any other value is
+/// unchanged.
 fn named(digits: &[u8]) -> &[u8] {
     let unsigned = digits.strip_prefix(b"-").unwrap_or(digits);
     let quiet = unsigned.strip_prefix(b"s").unwrap_or(unsigned);

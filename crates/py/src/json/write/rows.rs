@@ -1,4 +1,4 @@
-//! `dumps_rows`: rows that are tuples, with one list of names for all rows.
+//! `dumps_rows`: writes rows that are tuples, with one list of keys for all rows.
 
 use onecopy_text::{ByteSink, Tally};
 use onecopy_wire::json::KeySegments;
@@ -165,8 +165,8 @@ fn of_name(name: &Bound<'_, PyString>) -> PyResult<String> {
     })
 }
 
-/// Returns the columns of `object` as lists and tuples. A column of another type is copied to a
-/// list. Returns an error if there are not `n_names` columns.
+/// Returns the columns in `object` as lists and tuples. A column of another type is copied to a
+/// list. Returns an error unless there are `n_names` columns.
 fn columns<'py>(
     py: Python<'py>,
     object: Borrowed<'_, 'py, PyAny>,
@@ -192,7 +192,8 @@ fn columns<'py>(
     PyTuple::new(py, columns)
 }
 
-/// Returns the rows as dicts, for options that apply to whole objects and not to single values.
+/// Converts the rows to dicts. This is necessary if an option applies to whole objects and not only
+/// to single values.
 fn objects<'py>(
     py: Python<'py>,
     names: &[Bound<'py, PyString>],

@@ -1,11 +1,11 @@
-//! `Attribute`: reads attributes of instances of Python classes directly from memory. The position
-//! of each attribute is determined once for a class.
+//! `Attribute`: reads attributes of instances of Python classes directly from memory. For each
+//! class, the position of an attribute is determined only once.
 //!
-//! This module neither runs Python code nor looks names up: a slot has a fixed offset, and a
-//! dictionary is searched for the interned `str` of the name. Instances of a class may share the
-//! keys of their attributes. The values of such instances are read in the memory layout of CPython
-//! 3.11 to 3.13. When the module is imported, [`check`] compares values read in place with the
-//! results of `getattr`. With other interpreters only slots and dictionaries are read.
+//! No Python code runs, and no attribute lookup takes place: a slot has a fixed offset, and an
+//! instance's dictionary is searched for the interned `str` of the name. In CPython 3.11 to 3.13,
+//! instances of a class may also share the keys of their attributes and store only the values;
+//! these are read from memory too. At import, [`check`] compares values read in place with the
+//! results of `getattr`. With other interpreters, only slots and dictionaries are read.
 
 use std::cell::Cell;
 use std::cmp::Ordering;
@@ -17,7 +17,7 @@ use pyo3::types::{PyString, PyType};
 
 use super::dict;
 
-/// `true` if instances that share keys have the memory layout that this module reads.
+/// `true` if instances that share their keys have the memory layout that this module expects.
 static READS_SHARED: AtomicBool = AtomicBool::new(false);
 
 /// An attribute and its position in the instances of a class.
@@ -31,17 +31,17 @@ pub(super) struct Attribute {
 enum Position {
     /// The attribute is in a slot, at this offset in bytes from the start of the object.
     Slot(usize),
-    /// The attribute is a key that the instances share. The field is the index of its value in an
-    /// instance, and is set at the first read. Some instances have a dictionary instead.
+    /// The attribute is a key that instances of the class share. The field is the index of its
+    /// value, set at the first read. Some instances of such a class have a dictionary instead.
     #[cfg_attr(
         not(Py_3_11),
         expect(dead_code, reason = "before 3.11 each instance has a dictionary")
     )]
     Shared(Cell<Option<usize>>),
-    /// The attribute is in a dictionary, whose address is at this offset in bytes from the object.
+    /// The attribute is in a dictionary; the pointer to it is at this byte offset in the object.
     Dict(usize),
-    /// The attribute is in a dictionary, whose address is at this offset in bytes before the end of
-    /// an object of variable size.
+    /// The attribute is in a dictionary; the pointer to it is at this offset in bytes before the
+    /// end of the object, whose size is variable.
     DictAtEnd(usize),
 }
 
@@ -69,7 +69,7 @@ impl Position {
     }
 }
 
-/// Returns the attribute `name` of a class or of one of its bases. A descriptor is not called.
+/// Returns the attribute `name` of a class or of one of its bases, without calling descriptors.
 pub(super) fn of_class<'py>(
     class: &Bound<'py, PyType>,
     name: &Bound<'py, PyString>,
@@ -125,7 +125,7 @@ impl Attribute {
     }
 
     /// Returns a borrowed reference to the attribute's value. Returns `None` if the instance does
-    /// not have the attribute, or stores it at another position.
+    /// not have the attribute, or stores it at a different position than other instances.
     ///
     /// # Safety
     /// `object` must be alive, and an instance of exactly the class that was passed to
@@ -149,8 +149,8 @@ impl Attribute {
         (!value.is_null()).then_some(value)
     }
 
-    /// Returns the index of the attribute among the shared keys of the object's class; `None` if
-    /// these keys do not contain the attribute. The result is stored in `noted`.
+    /// Returns the index of the attribute among the shared keys of the object's class, and stores
+    /// it in `noted`. Returns `None` if these keys do not contain the attribute.
     ///
     /// # Safety
     /// The requirements of [`Attribute::read`].
@@ -169,10 +169,10 @@ impl Attribute {
     }
 }
 
-/// Returns `true` if an instance has exactly these `attributes`, and they were set in this order.
+/// Returns `true` if an instance has exactly these `attributes`, set in this order.
 ///
 /// # Safety
-/// The requirements of [`Attribute::read`], which must have read all of the attributes.
+/// The requirements of [`Attribute::read`], which must already have read all of the attributes.
 pub(super) unsafe fn are_all<'a>(
     object: *mut ffi::PyObject,
     attributes: impl ExactSizeIterator<Item = &'a Attribute> + Clone,
@@ -218,14 +218,14 @@ fn are_in_order<'a>(
     order.len() == attributes.len() && order.zip(attributes).all(is_at)
 }
 
-/// Returns `true` for a descriptor with `__set__`, which has precedence over the instance's value.
+/// Returns `true` if the descriptor has `__set__`: it then takes precedence over instance values.
 fn takes_precedence(descriptor: &Bound<'_, PyAny>) -> bool {
     let class = descriptor.get_type();
     // SAFETY: a class that we hold.
     unsafe { (*class.as_type_ptr()).tp_descr_set.is_some() }
 }
 
-/// Returns the offset of a slot in the instance; `None` if `descriptor` is not that of a slot.
+/// Returns the offset of a slot in the instance; `None` if `descriptor` does not describe a slot.
 ///
 /// # Safety
 /// The GIL must be held.
@@ -244,7 +244,7 @@ unsafe fn slot(descriptor: &Bound<'_, PyAny>) -> Option<usize> {
     }
 }
 
-/// Returns the position at which instances of a class store the attributes that are not slots.
+/// Returns where the instances of a class store the attributes that are not in slots.
 ///
 /// # Safety
 /// The class must be alive.
@@ -313,10 +313,10 @@ impl InstanceValues {
     }
 }
 
-/// Returns the values of an instance; the error is its dictionary (or null) if it has one instead.
+/// Returns the attribute values of an instance, or its dictionary (or null) as `Err`.
 ///
 /// # Safety
-/// `object` must be alive, of a class whose instances have their dictionary before them in memory.
+/// `object` must be alive, and its class must store the dictionary pointer before the object.
 #[inline(always)]
 unsafe fn shared_values(object: *mut ffi::PyObject) -> Result<InstanceValues, *mut ffi::PyObject> {
     // SAFETY: the caller guarantees that it is alive; `check` has compared this layout.
@@ -326,7 +326,7 @@ unsafe fn shared_values(object: *mut ffi::PyObject) -> Result<InstanceValues, *m
     }
 }
 
-/// Implements [`shared_values`] for CPython 3.11. In each version, the result may be read only at
+/// Implements [`shared_values`] for CPython 3.11. In all versions, values may be read only at the
 /// indexes of the class's shared keys.
 ///
 /// # Safety
@@ -382,7 +382,7 @@ unsafe fn values_before(
     }
 }
 
-/// Implements [`shared_values`] for other interpreters, where instances have a dictionary.
+/// Implements [`shared_values`] for other interpreters, in which every instance has a dictionary.
 ///
 /// # Safety
 /// The requirements of [`shared_values`]; `dict` must be the third word before the instance.
@@ -394,7 +394,7 @@ unsafe fn values_before(
     None
 }
 
-/// Returns the value whose key is the object `name` itself; null if the dictionary has no such key.
+/// Returns the value for the key object `name`, compared by address; null if there is none.
 ///
 /// # Safety
 /// `dict` must be a live `dict`, or null.
@@ -415,7 +415,7 @@ unsafe fn find_in(dict: *mut ffi::PyObject, name: *mut ffi::PyObject) -> *mut ff
     std::ptr::null_mut()
 }
 
-/// Compares values that this module reads with the results of `getattr`. It is called at import.
+/// Compares values that this module reads with the results of `getattr`; called at import.
 pub(super) fn check(py: Python<'_>) -> PyResult<()> {
     READS_SHARED.store(
         cfg!(all(Py_3_11, not(any(Py_3_14, Py_GIL_DISABLED)))),

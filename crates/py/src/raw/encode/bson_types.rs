@@ -1,5 +1,4 @@
-//! Reads values of the BSON classes of onecopy and of pymongo directly from the memory of the
-//! objects.
+//! Reads values of the BSON classes of onecopy and of pymongo directly from memory.
 
 use onecopy_wire::bson::Tag;
 use pyo3::ffi;
@@ -26,10 +25,10 @@ impl ShortValue {
     }
 }
 
-/// The position and type of the value in the instances of a BSON class.
+/// Where the instances of a BSON class store their value, and the type of this value.
 #[derive(Debug)]
 pub(super) enum BsonClass {
-    /// A class `Int64`, whose instances are also `int` objects and are read as such.
+    /// The class is `Int64`. Its instances are also `int` objects, and are read as such.
     Int64,
     /// The value is a `bytes` in an attribute. The fields are the BSON tag, the length of the
     /// `bytes`, and the attribute.
@@ -38,8 +37,8 @@ pub(super) enum BsonClass {
     Words([Attribute; 2]),
 }
 
-/// For each class: its module, its name, the slot that contains the bytes of an instance, the BSON
-/// tag of these bytes, and their number.
+/// The classes whose value is a `bytes` in a slot: module and name of the class, the slot, the BSON
+/// tag of the value, and the number of its bytes.
 const IN_SLOTS: [(&str, &str, &str, Tag, usize); 3] = [
     (
         "onecopy.bson._decimal128",
@@ -63,12 +62,12 @@ const IN_SLOTS: [(&str, &str, &str, Tag, usize); 3] = [
         12,
     ),
 ];
-/// The module and the name of each class that represents 64-bit integers.
+/// The classes that represent 64-bit integers: module and name.
 const INTEGERS: [(&str, &str); 2] = [("onecopy.bson._types", "Int64"), ("bson.int64", "Int64")];
 
 impl BsonClass {
-    /// Returns the [`BsonClass`] of a class; `None` if it is not a BSON class. A class derived from
-    /// a BSON class is not one, because it may store its value elsewhere.
+    /// Returns the [`BsonClass`] of a class. Returns `None` for any other class, and for a class
+    /// derived from a BSON class, which may store its value elsewhere.
     pub(super) fn of(class: &Bound<'_, PyType>) -> PyResult<Option<BsonClass>> {
         let py = class.py();
         let (module, name) = (class.module()?, class.name()?);
@@ -94,15 +93,15 @@ impl BsonClass {
         Ok(None)
     }
 
-    /// Returns the two attributes in which a `Decimal128` of pymongo stores its value. Its `bid` is
-    /// a property, which cannot be read without running Python code.
+    /// Returns the two attributes in which a `Decimal128` of pymongo stores its value. The public
+    /// attribute `bid` is a property, which cannot be read without running Python code.
     fn words_of(class: &Bound<'_, PyType>) -> PyResult<Option<BsonClass>> {
         let find = |name| Attribute::find(class, &PyString::intern(class.py(), name));
         let words = find("_Decimal128__low")?.zip(find("_Decimal128__high")?);
         Ok(words.map(|(low, high)| BsonClass::Words([low, high])))
     }
 
-    /// Returns the value of an instance; `None` if Python code must run to determine the value, or
+    /// Returns the value of an instance; `None` if Python code must run to determine the value or
     /// to raise an exception.
     ///
     /// # Safety

@@ -1,6 +1,7 @@
 //! Reads objects of CPython's built-in types directly from their memory.
 //!
-//! All functions require pointers to live objects, and the GIL; none of them stores a pointer.
+//! All functions require pointers to live objects, and must be called with the GIL held. None of
+//! them stores a pointer.
 
 use std::slice;
 
@@ -9,7 +10,7 @@ use pyo3::ffi;
 
 use crate::raw::str_header;
 
-/// The kind of an object, by its exact type: an instance of a derived class is `Other`.
+/// The kind of an object, determined by its exact type: an instance of a derived class is `Other`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ObjectKind {
     Str,
@@ -21,14 +22,14 @@ pub(super) enum ObjectKind {
     Tuple,
     Dict,
     /// An instance of a dataclass whose fields are read from memory. [`kind`] never returns this
-    /// kind; only [`super::standard_types`] does.
+    /// variant; only [`super::standard_types`] does.
     Fields,
-    /// A NumPy array. [`kind`] never returns this kind; only [`super::standard_types`] does.
+    /// A NumPy array. [`kind`] never returns this variant; only [`super::standard_types`] does.
     Array,
     Other,
 }
 
-/// Returns the kind of an object by its exact type, not by the types that it derives from.
+/// Returns the kind of an object from its exact type. Base classes are ignored.
 ///
 /// # Safety
 /// `object` must be alive.
@@ -59,9 +60,9 @@ pub(super) unsafe fn kind(object: *mut ffi::PyObject) -> ObjectKind {
     }
 }
 
-/// Returns the text of a `str`, either as its code units or as the UTF-8 in its UTF-8 cache. The
-/// second item is `true` if the header of the `str` has the ASCII flag. Returns `None` for a `str`
-/// in the representation before PEP 393, which is possible until Python 3.11.
+/// Returns the characters of a `str`, either as its code units or as the UTF-8 in its UTF-8 cache.
+/// The second item is `true` if the header of the `str` has the ASCII flag. Returns `None` for a
+/// `str` in the legacy representation from before PEP 393, which exists up to Python 3.11.
 ///
 /// # Safety
 /// The object must be a `str`.
@@ -85,7 +86,7 @@ pub(super) unsafe fn text<'a>(object: *mut ffi::PyObject) -> Option<(Units<'a>, 
     }
 }
 
-/// Returns the text of a compact `str`, whose characters follow its header.
+/// Returns the characters of a compact `str`, which follow its header in memory.
 ///
 /// # Safety
 /// The object must be a compact `str` of `n` units.
@@ -102,7 +103,7 @@ unsafe fn compact_text<'a>(object: *mut ffi::PyObject, n: usize) -> Units<'a> {
     }
 }
 
-/// Returns the text of a `str` in a free-threaded interpreter.
+/// Returns the characters of a `str` in a free-threaded interpreter.
 ///
 /// # Safety
 /// The object must be a `str` of `n` units.
@@ -118,7 +119,8 @@ unsafe fn compact_text<'a>(object: *mut ffi::PyObject, n: usize) -> Units<'a> {
     }
 }
 
-/// Returns the `n` code units at `data`, whose size is that of the `str` kind `kind`.
+/// Returns the `n` code units at `data`. `kind` is the kind of the `str`, which determines the size
+/// of a code unit.
 ///
 /// # Safety
 /// `n` units must be at `data`, and must not change while the result is used.
@@ -134,8 +136,8 @@ unsafe fn units_at<'a>(data: *const u8, kind: std::ffi::c_uint, n: usize) -> Uni
     }
 }
 
-/// Implements [`text`] for an instance of a class derived from `str`, whose characters are in a
-/// separate allocation.
+/// Implements [`text`] for an instance of a class derived from `str`, which stores its characters
+/// in a separate allocation.
 ///
 /// # Safety
 /// The object must be a `str` of `n` units.
@@ -158,8 +160,8 @@ unsafe fn apart<'a>(object: *mut ffi::PyObject, n: usize) -> Option<(Units<'a>, 
     }
 }
 
-/// Returns the characters of a compact `str` whose header has the ASCII flag; `None` for any other
-/// `str`, and in a free-threaded interpreter.
+/// Returns the characters of a compact `str` whose header has the ASCII flag. Returns `None` for
+/// any other `str`, and in a free-threaded interpreter.
 ///
 /// # Safety
 /// The object must be a `str`.
@@ -182,8 +184,8 @@ pub(super) unsafe fn ascii<'a>(object: *mut ffi::PyObject) -> Option<&'a [u8]> {
     }
 }
 
-/// Implements [`ascii`] for an instance of a class derived from `str`, whose characters are in a
-/// separate allocation.
+/// Implements [`ascii`] for an instance of a class derived from `str`, which stores its characters
+/// in a separate allocation.
 ///
 /// # Safety
 /// The object must be a `str`.
@@ -212,7 +214,8 @@ pub(super) unsafe fn ascii_apart<'a>(object: *mut ffi::PyObject) -> Option<&'a [
     }
 }
 
-/// Returns the number of digits of an `int`, `true` if it is negative, and the digits (base 2^30).
+/// Returns the internal representation of an `int`: the number of digits, `true` if it is negative,
+/// and the digits in base 2^30.
 ///
 /// # Safety
 /// The object must be an `int`.
@@ -261,8 +264,8 @@ pub(super) unsafe fn small_int(object: *mut ffi::PyObject) -> Option<i64> {
     }
 }
 
-/// Returns the value of an `int` that is not negative and has up to 128 bits. Returns `None` for
-/// any other object, and in a free-threaded interpreter.
+/// Returns the value of a non-negative `int` of up to 128 bits. Returns `None` for any other
+/// object, and in a free-threaded interpreter.
 ///
 /// # Safety
 /// `object` must be alive.
@@ -293,7 +296,7 @@ pub(super) unsafe fn u128(object: *mut ffi::PyObject) -> Option<u128> {
     }
 }
 
-/// Returns the value of an `int` that fits `i64` or `u64`; `None` for any other `int`.
+/// Returns the value of an `int` that fits into `i64` or `u64`; `None` for any other `int`.
 ///
 /// # Safety
 /// The object must be an `int`.
@@ -370,7 +373,7 @@ pub(super) unsafe fn items<'a>(
     }
 }
 
-/// Returns `true` if integers have the memory layout that [`small_int`] reads.
+/// Returns `true` if integers have the memory layout that [`small_int`] expects.
 pub(super) fn reads_ints(py: pyo3::Python<'_>) -> bool {
     let samples = [
         0,

@@ -2,8 +2,9 @@
 //! written.
 //!
 //! A class is identified by its address and its version. CPython assigns a new version if the class
-//! or one of its bases changes, and never assigns the same version to two classes. A class that was
-//! changed, or a new one at the same address, is therefore examined again.
+//! or one of its bases changes, and never assigns the same version to two classes. Therefore a
+//! class is examined again if it was changed, or if it is a new class at the address of a freed
+//! one.
 
 use std::cell::{Cell, RefCell};
 use std::ffi::c_uint;
@@ -20,13 +21,13 @@ use super::class_forms::{form_of, is_of_orjson};
 use super::hints::Hints;
 use crate::raw::ndarray::ScalarClass;
 
-/// The number of classes in the cache of each thread.
+/// The number of entries in each thread's cache of classes.
 const CLASSES: usize = 256;
-/// The number of consecutive table entries in which a class may be stored. Its address determines
-/// the first of them.
+/// The number of consecutive table entries in which a class may be stored. The address of the class
+/// determines the first of these entries.
 const PROBES: usize = 4;
 
-/// The form in which the instances of a class are written.
+/// How the instances of a class are written.
 #[derive(Debug)]
 pub(super) enum ClassForm {
     /// A `uuid.UUID`, whose value is read from its attribute `int`.
@@ -45,13 +46,14 @@ pub(super) enum ClassForm {
     Fields(Fields),
     /// A number, boolean or datetime of NumPy, whose value is read from the object's memory.
     Scalar(ScalarClass),
-    /// A NumPy array. `is_ndarray` is `false` for derived classes, which orjson does not recognize.
+    /// A NumPy array. `is_ndarray` is `false` for classes derived from `ndarray`, which orjson does
+    /// not recognize.
     Array { is_ndarray: bool },
-    /// A class whose instances are passed to the `ObjectForms` of the format. All instances are
-    /// treated in the same way, so a failure for one instance is a failure for all of them.
+    /// A class whose instances are passed to the format's `ObjectForms`. All instances are treated
+    /// in the same way: if one cannot be written, none can.
     Uniform,
-    /// A class whose instances are passed to the `ObjectForms` of the format, which determines the
-    /// form of each instance.
+    /// A class whose instances are passed to the format's `ObjectForms`, which determines for each
+    /// instance how it is written.
     Other,
 }
 
@@ -61,14 +63,14 @@ pub(super) struct Class {
     pub(super) form: ClassForm,
     /// `true` if the class has the attribute `_type_marker` of a BSON class.
     pub(super) is_marked: bool,
-    /// `true` if orjson also writes the instances of the class in this `form`.
+    /// `true` if orjson also writes the instances of the class as `form` describes.
     pub(super) is_orjson: bool,
-    /// The position of the value in the instances, if this is a BSON class; `None` for other
+    /// If this is a BSON class, the position of the value in its instances; `None` for other
     /// classes.
     pub(super) marked: Option<BsonClass>,
     pub(super) hints: Hints,
-    /// A number that represents the options with which instances of the class cannot be written; 0
-    /// if no such options are known.
+    /// A number that encodes the options with which no instance of the class can be written; 0 if
+    /// no such options are known.
     no_form_by: Cell<u32>,
 }
 
@@ -77,13 +79,13 @@ pub(super) struct Class {
 pub(super) struct Fields {
     pub(super) fields: Box<[(Attribute, bool)]>,
     pub(super) n_public: isize,
-    /// `true` if the class itself has `__slots__`. orjson then writes the fields of an instance;
-    /// for any other dataclass, it writes the `__dict__` of the instance.
+    /// `true` if the class itself defines `__slots__`. Only then does orjson write the fields of an
+    /// instance; for any other dataclass, it writes the instance's `__dict__`.
     pub(super) has_slots: bool,
 }
 
 impl Class {
-    /// Returns the fields if the class is a dataclass.
+    /// Returns the fields if the class is a dataclass, otherwise `None`.
     pub(super) fn fields(&self) -> Option<&Fields> {
         match &self.form {
             ClassForm::Fields(fields) => Some(fields),
@@ -91,8 +93,8 @@ impl Class {
         }
     }
 
-    /// Returns `true` if this is the class of the object, and was not changed since it was
-    /// examined.
+    /// Returns `true` if this is the class of the object, and the class has not changed since it
+    /// was examined.
     ///
     /// # Safety
     /// `object` must be alive.
@@ -103,8 +105,9 @@ impl Class {
 }
 
 impl Fields {
-    /// Returns the next field to write, from index `at` on, and sets `at` to the index after this
-    /// field. Fields whose name begins with an underscore are skipped unless `private` is `true`.
+    /// Returns the next field to write, starting at index `at`, and sets `at` to the index after
+    /// this field. Fields whose name begins with an underscore are skipped unless `private` is
+    /// `true`.
     #[inline(always)]
     fn step(&self, private: bool, at: &mut isize) -> Option<&Attribute> {
         loop {
@@ -116,13 +119,14 @@ impl Fields {
         }
     }
 
-    /// Returns the name of the next field to write, as [`Fields::step`] determines it.
+    /// Returns the name of the next field to write, which is found like that of [`Fields::step`].
     pub(super) fn next_name(&self, private: bool, at: &mut isize) -> Option<*mut ffi::PyObject> {
         self.step(private, at).map(Attribute::name)
     }
 
-    /// Returns the name of the next field to write, as [`Fields::step`] determines it, and the
-    /// field's value in an instance. The value is null if the instance does not have the attribute.
+    /// Returns the name of the next field to write, which is found like that of [`Fields::step`],
+    /// and the field's value in an instance. The value is null if the instance does not have the
+    /// attribute.
     ///
     /// # Safety
     /// The requirements of [`Attribute::read`].
@@ -139,8 +143,7 @@ impl Fields {
         Some((attribute.name(), value.unwrap_or(std::ptr::null_mut())))
     }
 
-    /// Returns the value of the field at index `at - 1`, which is the field before the position
-    /// `at`.
+    /// Returns the value of the field at index `at - 1`, which is the field that was written last.
     ///
     /// # Safety
     /// The requirements of [`Attribute::read`].
@@ -154,15 +157,14 @@ impl Fields {
         unsafe { field.0.read(object) }
     }
 
-    /// Returns the name of the field at index `at - 1`, which is the field before the position
-    /// `at`.
+    /// Returns the name of the field at index `at - 1`, which is the field that was written last.
     pub(super) fn name_before(&self, at: isize) -> Option<*mut ffi::PyObject> {
         let field = self.fields.get(at.unsigned_abs().checked_sub(1)?)?;
         Some(field.0.name())
     }
 
-    /// Returns the number of fields to write. Fields with a leading underscore are included if
-    /// `private` is `true`.
+    /// Returns the number of fields to write. Fields whose name begins with an underscore are
+    /// included only if `private` is `true`.
     #[inline(always)]
     pub(super) fn count(&self, private: bool) -> isize {
         match private {
@@ -171,8 +173,9 @@ impl Fields {
         }
     }
 
-    /// Returns `true` if orjson would write exactly these fields of an instance. Without
-    /// `__slots__`, orjson writes all attributes of an instance, also those that are not fields.
+    /// Returns `true` if orjson would write exactly these fields of an instance. For a class
+    /// without `__slots__`, orjson writes all attributes of an instance, even those that are not
+    /// fields.
     ///
     /// # Safety
     /// The requirements of [`Attribute::read`].
@@ -213,11 +216,12 @@ unsafe fn version(class: *mut ffi::PyTypeObject) -> c_uint {
     }
 }
 
-/// A cache of the classes that were found since Python code last ran, keyed by their addresses. The
-/// cache is cleared before Python code runs, because such code might change or free a class.
+/// A cache of the classes that have been looked up since Python code last ran, keyed by their
+/// addresses. It is cleared before Python code runs, because such code might change or free a
+/// class.
 ///
-/// Without this cache, each written object would borrow the thread's table and increment a
-/// reference count, which takes 10 ns per object.
+/// Without this cache, the encoder would borrow the thread's table and increment a reference count
+/// for each object, which takes 10 ns.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RecentClasses([(*mut ffi::PyTypeObject, *const Class); 4]);
 
@@ -226,7 +230,7 @@ impl RecentClasses {
         RecentClasses([(std::ptr::null_mut(), std::ptr::null()); 4]);
 
     /// Returns the properties of an object's class; null if they are not cached. The pointer is
-    /// valid until Python code is executed, which may remove entries of the thread's table.
+    /// valid until Python code runs, because such code may remove entries of the thread's table.
     ///
     /// # Safety
     /// `object` must be alive. Python code must not have been executed since `self` was set to
@@ -249,8 +253,8 @@ impl RecentClasses {
     }
 }
 
-/// Returns an owned reference to cached properties, from the pointer that [`RecentClasses::of`] has
-/// returned.
+/// Converts a pointer that [`RecentClasses::of`] has returned to an owned reference to the cached
+/// properties.
 ///
 /// # Safety
 /// `class` must be a result of [`RecentClasses::of`] that is not null, and no Python code may have
@@ -289,8 +293,8 @@ pub(super) unsafe fn of(object: *mut ffi::PyObject) -> Option<Rc<Class>> {
     })
 }
 
-/// Examines the class of an object and caches its properties, unless they are cached. Any Python
-/// code may run.
+/// Examines the class of an object and caches its properties, unless they are already cached. Any
+/// Python code may run.
 pub(super) fn learn(object: &Bound<'_, PyAny>) {
     // SAFETY: alive.
     if unsafe { of(object.as_ptr()) }.is_some() || cfg!(Py_GIL_DISABLED) {
@@ -340,7 +344,7 @@ pub(super) fn learn(object: &Bound<'_, PyAny>) {
 }
 
 /// Returns `true` if [`note_no_form`] has recorded that the instances of the object's class cannot
-/// be written with `options`, which must not be 0.
+/// be written with `options`, which must be a number other than 0.
 pub(crate) fn has_no_form(object: &Bound<'_, PyAny>, options: u32) -> bool {
     // SAFETY: alive.
     let (known, flags) = unsafe {
@@ -353,8 +357,8 @@ pub(crate) fn has_no_form(object: &Bound<'_, PyAny>, options: u32) -> bool {
         && flags & ffi::Py_TPFLAGS_MAPPING == 0
 }
 
-/// Records that an object cannot be written with `options`, if this is true for all instances of
-/// its class.
+/// Records that the object's class cannot be written with `options`, if this applies to all
+/// instances of the class.
 pub(crate) fn note_no_form(object: &Bound<'_, PyAny>, options: u32) {
     // SAFETY: alive.
     let (known, flags) = unsafe {

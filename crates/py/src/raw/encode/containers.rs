@@ -1,6 +1,5 @@
-//! The loop over the open containers of an encoder (those of which not all members were written).
-//! For each container, it continues with the member at which the loop over the members was
-//! interrupted.
+//! The loop over an encoder's open containers, whose members have not all been written. It
+//! continues each container with the member at which the loop over its members was interrupted.
 
 use onecopy_text::Pen;
 use onecopy_text::convert::Kernels;
@@ -12,9 +11,9 @@ use super::format::MemberEncoder;
 use super::frames::{ContainerForm, ContainerFrame};
 use super::members::{ExitReason, container, write_fields, write_members};
 
-/// Writes the remaining members of all containers in the stack of frames. It is called after a
-/// frame was pushed for the outermost container, or after this container was entered by [`enter`],
-/// whose loop may have been interrupted.
+/// Writes the remaining members of all containers on the stack of frames. It is called after a
+/// frame was pushed for the outermost container, or after [`enter`], which may have pushed frames
+/// because it was interrupted.
 ///
 /// # Safety
 /// The GIL must be held while the encoder lives, the caller must hold a reference to the root, and
@@ -73,8 +72,8 @@ pub(super) unsafe fn run<'py, 's, K: Kernels, F: MemberEncoder<'py>>(
     }
 }
 
-/// Enters a list, tuple, `dict` or dataclass, and writes its members. If the loop over them is
-/// interrupted, a frame is pushed for each container with remaining members.
+/// Enters a list, tuple, `dict` or dataclass instance, and writes its members. If this is
+/// interrupted, pushes a frame for each container that has members left to write.
 ///
 /// # Safety
 /// The requirements of [`MemberEncoder::any_value`]; the depth must allow another level.
@@ -99,10 +98,10 @@ pub(super) unsafe fn enter<'py, 's, K: Kernels, F: MemberEncoder<'py>>(
     pen
 }
 
-/// Returns `true` if all members of the innermost open container were written.
+/// Returns `true` if all members of the innermost open container have been written.
 ///
 /// # Errors
-/// Python code has changed the container while it was written.
+/// Returns an error if Python code has changed the container since it was entered.
 ///
 /// # Safety
 /// `frame` must be the innermost frame.
@@ -140,13 +139,14 @@ unsafe fn is_at_end<'py, F: MemberEncoder<'py>>(
     })
 }
 
-/// Writes the next members of the innermost open container, up to its end or an interruption.
+/// Writes the next members of the innermost open container, until no members are left or the loop
+/// is interrupted.
 ///
 /// # Errors
 /// The errors of [`MemberEncoder::any_key`].
 ///
 /// # Safety
-/// `frame` must be the innermost frame, and must have members that are not written.
+/// `frame` must be the innermost frame, and must have members left to write.
 #[inline(always)]
 unsafe fn resume<'py, 's, K: Kernels, F: MemberEncoder<'py>>(
     kernels: K,

@@ -1,16 +1,16 @@
-//! Reads `decimal.Decimal` objects of CPython's C implementation directly from memory. A call of
+//! Reads `decimal.Decimal` objects of CPython's C implementation directly from memory. A call to
 //! `str()` would take twice as long as all other work for writing a decimal.
 //!
 //! After its header and its hash, the object contains a struct `mpd_t` of `libmpdec` (see CPython's
 //! `Modules/_decimal/_decimal.c` and `libmpdec/mpdecimal.h`). Its layout is the same from CPython
-//! 3.3 to 3.14. [`is_known`] compares some values that were read in place with the results of
-//! `str()`, once. Decimals of other implementations are written by `str()`.
+//! 3.3 to 3.14. [`is_known`] compares some values that are read in place with the results of
+//! `str()`, once per process. Decimals of other implementations are written with `str()`.
 
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 
-/// A number of `libmpdec`, in its memory layout.
+/// The memory layout of a number of `libmpdec` (`mpd_t`).
 #[repr(C)]
 struct Mpd {
     flags: u8,
@@ -30,11 +30,11 @@ struct Object {
 }
 
 const NEGATIVE: u8 = 1;
-/// The flags of `libmpdec` that mark an infinity, a NaN and a signaling NaN.
+/// The flags of `libmpdec` for infinity, NaN and signaling NaN.
 const SPECIAL: u8 = 2 | 4 | 8;
 
-/// A decimal of at most 19 digits that `str()` writes without an exponent. Its value is
-/// `coefficient` divided by 10 to the power of `scale`.
+/// A decimal of at most 19 digits for which `str()` uses no exponent. Its value is `coefficient`
+/// divided by 10 to the power of `scale`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ShortDecimal {
     pub(super) negative: bool,
@@ -43,7 +43,7 @@ pub(super) struct ShortDecimal {
     pub(super) scale: u32,
 }
 
-/// Returns the value of a decimal; `None` if it is not a [`ShortDecimal`].
+/// Returns the value of a decimal; `None` if it cannot be represented as a [`ShortDecimal`].
 ///
 /// # Safety
 /// `object` must be alive, and of a class for which [`is_known`] has returned `true`.
@@ -69,7 +69,7 @@ pub(super) unsafe fn read(object: *mut ffi::PyObject) -> Option<ShortDecimal> {
     }
 }
 
-/// Returns `true` if the instances of a class have the memory layout that [`read`] reads.
+/// Returns `true` if the instances of a class have the memory layout that [`read`] expects.
 pub(super) fn is_known(class: &Bound<'_, PyType>) -> PyResult<bool> {
     let py = class.py();
     if cfg!(Py_GIL_DISABLED) || !class.module()?.eq("decimal") {

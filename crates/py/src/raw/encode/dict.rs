@@ -1,11 +1,11 @@
-//! Reads the members of a `dict` directly from its memory, because a call of `PyDict_Next` takes as
-//! long as writing a short text.
+//! Reads the members of a `dict` directly from its memory, because a call to `PyDict_Next` takes as
+//! long as writing a short string.
 //!
 //! A `dict` is a table of entries in the order of their insertion (CPython's
 //! `Objects/dictobject.c`); deleted entries have no value. This module reads two layouts of the
 //! table: that of CPython 3.10, and that of 3.11 to 3.15. When the module is imported, [`is_known`]
-//! compares the members it reads with those of `PyDict_Next`. With other interpreters, and for
-//! dicts that share their keys, `PyDict_Next` is used.
+//! compares the members it reads with those of `PyDict_Next`. `PyDict_Next` is used with other
+//! interpreters, and for dicts that share their keys with other dicts.
 
 #[cfg(not(Py_GIL_DISABLED))]
 use std::mem::offset_of;
@@ -13,9 +13,9 @@ use std::mem::offset_of;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-/// The offset in a `dict`'s table of keys, in bytes, of the field that contains log2 of the size of
-/// the hash index. `N` is the offset of the number of entries, and `INDICES` the offset of the hash
-/// index. The offsets are those of CPython 3.11 to 3.15.
+/// The offset, in the struct of a `dict`'s keys, of the field with log2 of the hash index's size in
+/// bytes. `N` is the offset of the number of entries, and `INDICES` that of the hash index. The
+/// offsets are in bytes, and are those of CPython 3.11 to 3.15.
 #[cfg(all(Py_3_11, not(Py_GIL_DISABLED)))]
 const LOG2_INDEX_BYTES: usize = 9;
 #[cfg(all(Py_3_11, not(Py_GIL_DISABLED)))]
@@ -29,7 +29,7 @@ pub(super) struct Entries {
     /// The address of the first entry's key; null if `PyDict_Next` must be used.
     first: *mut *mut ffi::PyObject,
     /// The distance from one key to the next, in units of the pointer size. The value of a key is
-    /// in the pointer after the key.
+    /// stored directly after the key.
     stride: usize,
     n: usize,
 }
@@ -52,7 +52,7 @@ pub(super) unsafe fn len(dict: *mut ffi::PyObject) -> isize {
     }
 }
 
-/// Returns the address of a `dict`'s table of entries. The caller only prefetches this address.
+/// Returns the address of a `dict`'s table of entries. The address may only be prefetched.
 ///
 /// # Safety
 /// The requirements of [`len`].
@@ -151,11 +151,11 @@ unsafe fn table_entries(keys: *mut u8) -> Entries {
     }
 }
 
-/// Returns the index of a key among the keys that the instances of a class share. The key is found
-/// by its address.
+/// Returns the index of a key among the keys that the instances of a class share. Keys are compared
+/// by address.
 ///
 /// # Safety
-/// `keys` must be the table of the keys that the instances of a live class share, or null.
+/// `keys` must be null, or the table of the keys that the instances of a live class share.
 #[cold]
 pub(super) unsafe fn index_of(
     keys: *const std::ffi::c_void,
@@ -187,8 +187,8 @@ impl Entries {
         n: 0,
     };
 
-    /// Iterates over the values of the first `n_max` entries. The value of a deleted entry is null.
-    /// The iterator is empty if `PyDict_Next` must be used.
+    /// Returns an iterator over the values of the first `n_max` entries. The value of a deleted
+    /// entry is null. The iterator is empty if `PyDict_Next` must be used.
     ///
     /// # Safety
     /// The `dict` must not have changed since [`entries`] has returned these entries.
@@ -198,7 +198,7 @@ impl Entries {
         unsafe { self.values_from(0, n_max) }
     }
 
-    /// Iterates over values as [`Entries::values`] does, but begins with the entry at index `from`.
+    /// Returns an iterator like [`Entries::values`], but starting with the entry at index `from`.
     ///
     /// # Safety
     /// The requirements of [`Entries::values`].
@@ -213,12 +213,12 @@ impl Entries {
         (from..end).map(move |i| unsafe { *self.first.add(i * self.stride + 1) })
     }
 
-    /// Returns the key and value of the next member, from index `at` on, and sets `at` to the index
-    /// after it.
+    /// Returns the key and value of the next member, starting at index `at`, and sets `at` to the
+    /// index after this member.
     ///
     /// # Safety
-    /// These must be the entries of `dict`, which must not have changed since [`entries`] has
-    /// returned them.
+    /// `self` must be the entries of `dict`, which must not have changed since [`entries`] returned
+    /// them.
     #[inline(always)]
     pub(super) unsafe fn next(
         self,
@@ -247,7 +247,7 @@ impl Entries {
     }
 }
 
-/// Implements [`Entries::next`] by `PyDict_Next`, for a `dict` of any layout.
+/// Implements [`Entries::next`] with `PyDict_Next`, for a `dict` of any layout.
 ///
 /// # Safety
 /// The requirements of [`len`].
@@ -262,7 +262,7 @@ unsafe fn next_by_api(
     (found != 0).then_some((key, value))
 }
 
-/// Returns `true` if dicts have the memory layout that [`entries`] reads.
+/// Returns `true` if dicts have the memory layout that [`entries`] expects.
 pub(super) fn is_known(py: Python<'_>) -> PyResult<bool> {
     let globals = pyo3::types::PyDict::new(py);
     let code = c"

@@ -10,18 +10,19 @@ use super::frames::{ContainerForm, ContainerFrame};
 use super::members::ExitReason;
 use super::state::EncoderState;
 
-/// The result of an attempt to write a value by the fast path.
+/// The result of trying to write a value with the fast path.
 #[derive(Clone, Copy)]
 pub(super) enum Step {
     /// The value was written.
     Done,
     /// The value was written, and is `None` or a `bool`.
     Constant,
-    /// The value was not written, although it is of a built-in type. It is a text that is long or
+    /// The value was not written, although it is of a built-in type. It is a string that is long or
     /// contains surrogates, an `int` of more than two internal digits (60 bits), or (in JSON) NaN
     /// or an infinity.
     Slow(ObjectKind),
-    /// The value was not written, because it is a container, or not of a built-in type.
+    /// The value was not written, because it is a container or an object that is not of a built-in
+    /// type.
     Large(ObjectKind),
 }
 
@@ -30,7 +31,7 @@ pub(super) enum Step {
 ///
 /// The parameter `tag` is the address of the output byte at which the member begins.
 pub(super) trait MemberEncoder<'py>: Sized {
-    /// The type of the reason for which the encoder has failed.
+    /// The reason why an encoder has failed.
     type Stop;
     /// The key of the next item of an array, for a format whose arrays have keys (BSON).
     type Index;
@@ -42,32 +43,32 @@ pub(super) trait MemberEncoder<'py>: Sized {
     fn shared(&mut self) -> &mut EncoderState<'py>;
 
     /// Returns `true` if there is space for a key, a short value, and `key_bytes` more bytes.
-    /// `levels` is the number of further levels of containers that can be entered, inside of the
-    /// container with this key, without pushing a frame.
+    /// `levels` is the number of nested containers that can still be entered by recursion, below
+    /// the container that has this key.
     fn has_space(&self, levels: usize, key_bytes: usize, pen: &Pen<'_>) -> bool;
 
     /// Returns `true` if there is space for the end of a container; `levels` is as in
     /// [`MemberEncoder::has_space`].
     fn has_space_to_end(&self, levels: usize, pen: &Pen<'_>) -> bool;
 
-    /// Reserves the space that [`MemberEncoder::has_space`] requires for a member of the innermost
-    /// frame's container.
+    /// Reserves the space that [`MemberEncoder::has_space`] requires for a member of the container
+    /// in the innermost frame.
     ///
     /// # Errors
-    /// The allocation has failed, or the output would be too large; the exceptions of Python code
-    /// that runs.
+    /// Returns an error if the allocation fails, if the output would be too large, or if Python
+    /// code that runs raises an exception.
     fn grow<'s>(&mut self, pen: Pen<'s>) -> Result<Pen<'s>, Self::Stop>;
 
-    /// Returns the number of levels of nested containers that may be entered by recursion, inside
-    /// of the innermost frame's container. It is at most [`LEVELS`](super::members::LEVELS), and
-    /// limited by the option for the largest depth.
+    /// Returns how many levels of nested containers may be entered by recursion, below the
+    /// container in the innermost frame. The result is at most [`LEVELS`](super::members::LEVELS),
+    /// and is also limited by the option for the maximum depth.
     fn levels(&mut self) -> usize;
 
     /// Writes the bytes that the format requires before a member, such as a line break.
     fn before_member(&mut self, is_first: bool, levels: usize, pen: &mut Pen<'_>);
 
     /// Completes a member after [`MemberEncoder::step`] or [`MemberEncoder::end`] has written its
-    /// value. JSON with line breaks removes the comma that was written after the value.
+    /// value. The JSON encoder for output with line breaks removes the comma after the value.
     fn after_member(&mut self, pen: &mut Pen<'_>);
 
     /// Returns the key of the array item at index `at`, which [`MemberEncoder::put_index`] writes.
@@ -76,8 +77,8 @@ pub(super) trait MemberEncoder<'py>: Sized {
     /// Writes the key of the array item at index `at`, and advances `index` to the next item.
     fn put_index(index: &mut Self::Index, at: isize, pen: &mut Pen<'_>);
 
-    /// Writes a key by the fast path. Returns `false` if the fast path cannot write this key. The
-    /// caller then discards the bytes that were written.
+    /// Writes a key with the fast path. Returns `false` if the fast path does not support this key.
+    /// The caller must then discard the bytes that were written.
     ///
     /// # Safety
     /// `key` must be alive, and there must be space as [`MemberEncoder::has_space`] defines it.
@@ -88,8 +89,8 @@ pub(super) trait MemberEncoder<'py>: Sized {
         pen: &mut Pen<'_>,
     ) -> bool;
 
-    /// Writes a value by the fast path. If the fast path cannot write it, returns the reason as a
-    /// [`Step`].
+    /// Writes a value with the fast path. The returned [`Step`] is the reason if the value was not
+    /// written.
     ///
     /// # Safety
     /// The requirements of [`MemberEncoder::short_key`].
@@ -101,15 +102,15 @@ pub(super) trait MemberEncoder<'py>: Sized {
         pen: &mut Pen<'_>,
     ) -> Step;
 
-    /// Writes the items at the start of `items` that are `None` or `bool`, and returns their
-    /// number.
+    /// Writes the leading items of `items` that are `None` or `bool`, and returns the number of
+    /// these items.
     ///
     /// # Safety
     /// The items must be alive.
     unsafe fn constants(&mut self, items: &[*mut ffi::PyObject], pen: &mut Pen<'_>) -> isize;
 
-    /// Returns `true` if the loop may enter containers of this kind directly. It may not if a
-    /// container needs preparation, such as sorting of its keys.
+    /// Returns `true` if the loop may enter containers of this kind directly. It returns `false` if
+    /// such a container needs preparation, for example if its keys have to be sorted.
     fn enters(&self, kind: ObjectKind) -> bool;
 
     fn writes_private_fields(&self) -> bool;
@@ -129,19 +130,19 @@ pub(super) trait MemberEncoder<'py>: Sized {
     unsafe fn begin(&mut self, form: ContainerForm, tag: *mut u8, pen: &mut Pen<'_>) -> *mut u8;
 
     /// Writes the end of the container that begins at `start`. Between [`MemberEncoder::begin`] and
-    /// this call, the caller must not reserve space, because the output might move and `start`
-    /// become invalid.
+    /// this call, the caller must not reserve space: the output might move, which would invalidate
+    /// `start`.
     ///
     /// # Safety
-    /// A member must have been written last; `start` must be the result of
+    /// The last thing written must be a member of the container, and `start` must be the result of
     /// [`MemberEncoder::begin`].
     unsafe fn end(&mut self, form: ContainerForm, start: *mut u8, levels: usize, pen: &mut Pen<'_>);
 
-    /// Returns the offset of the address `start` from the beginning of the output, in bytes.
+    /// Returns the offset in bytes of the address `start` in the output.
     fn offset_of(&self, start: *mut u8) -> usize;
 
-    /// Writes a NumPy array with a limited number of dimensions, if there is space for all of it.
-    /// Otherwise returns `false` and leaves the output unchanged.
+    /// Writes a NumPy array with few dimensions if there is space for all of it. Otherwise returns
+    /// `false` and leaves the output unchanged.
     ///
     /// # Safety
     /// `value` must be alive and of an array class. `tag` must be the address at which the member
@@ -155,14 +156,15 @@ pub(super) trait MemberEncoder<'py>: Sized {
         pen: &mut Pen<'_>,
     ) -> bool;
 
-    /// Writes the next key of the innermost frame's container, and the value of this key. The key
-    /// may be an object of any type.
+    /// Writes the next key of the container in the innermost frame, and the value of this key. The
+    /// key may be an object of any type.
     ///
     /// # Errors
-    /// The key or the value cannot be represented; the exceptions of Python code that runs.
+    /// Returns an error if the format cannot represent the key or the value, or if Python code that
+    /// runs raises an exception.
     ///
     /// # Safety
-    /// The frame must have members with keys, and the next key must not be written.
+    /// The container must have members with keys, and the next key must not have been written.
     unsafe fn any_key<'s, K: Kernels>(
         &mut self,
         kernels: K,
@@ -170,14 +172,14 @@ pub(super) trait MemberEncoder<'py>: Sized {
     ) -> Result<Pen<'s>, Self::Stop>;
 
     /// Writes a value of any type. If the value is a container and the loop over its members is
-    /// interrupted, a frame is pushed for each container with remaining members.
+    /// interrupted, pushes a frame for each container that has members left to write.
     ///
     /// # Errors
     /// The errors of [`MemberEncoder::any_key`].
     ///
     /// # Safety
-    /// `value` must be alive, of that kind, and without a frame. There must be space as
-    /// [`MemberEncoder::has_space`] defines it.
+    /// `value` must be alive and of the given kind, and must not have a frame. There must be space
+    /// as [`MemberEncoder::has_space`] defines it.
     unsafe fn any_value<'s, K: Kernels>(
         &mut self,
         kernels: K,
@@ -187,11 +189,11 @@ pub(super) trait MemberEncoder<'py>: Sized {
         pen: Pen<'s>,
     ) -> Result<Pen<'s>, Self::Stop>;
 
-    /// Returns `true` if all members of a frame of the form `Rows`, `Row` or `Columns` were
+    /// Returns `true` if all members of a frame of the form `Rows`, `Row` or `Columns` have been
     /// written.
     ///
     /// # Errors
-    /// Python code has changed the number of values in a row.
+    /// Returns an error if Python code has changed the number of values in a row.
     ///
     /// # Safety
     /// `frame` must be the innermost frame.
@@ -211,11 +213,11 @@ pub(super) trait MemberEncoder<'py>: Sized {
         pen: Pen<'s>,
     ) -> Result<Pen<'s>, Self::Stop>;
 
-    /// Writes the end of the innermost frame's container. `is_due` is `true` if space was reserved
-    /// for a further member, which was then not found.
+    /// Writes the end of the container in the innermost frame. `is_due` is `true` if space was
+    /// reserved for another member, but the container had none left.
     ///
     /// # Errors
-    /// The allocation failed; the exceptions of Python code that runs.
+    /// Returns an error if the allocation fails, or if Python code that runs raises an exception.
     fn leave<'s>(
         &mut self,
         frame: *const ContainerFrame,
@@ -224,11 +226,10 @@ pub(super) trait MemberEncoder<'py>: Sized {
         pen: Pen<'s>,
     ) -> Result<Pen<'s>, Self::Stop>;
 
-    /// Returns the error that Python code has changed a container while it was written.
+    /// Returns the error for a container that Python code has changed while it was being written.
     fn changed() -> Self::Stop;
 
-    /// Stores the reason why the loop over members was interrupted, and the position of the
-    /// interruption.
+    /// Records why and where the loop over members was interrupted.
     #[inline(always)]
     fn interrupt(
         &mut self,
@@ -240,8 +241,8 @@ pub(super) trait MemberEncoder<'py>: Sized {
         self.shared().interruption.set(reason, value, at, start);
     }
 
-    /// Pushes a frame for a container after the loop over its members was interrupted. `at` is the
-    /// position of the next member in the parent of this container.
+    /// Pushes a frame for a container, after the loop over its members was interrupted. `at` is the
+    /// position of the next member in the container that contains this one.
     ///
     /// # Safety
     /// The requirements of [`Frames::push`](super::frames::Frames::push).

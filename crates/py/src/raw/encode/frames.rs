@@ -1,5 +1,5 @@
-//! `Frames`: the stack of an encoder's open containers (those of which not all members were
-//! written). Its entries are called frames.
+//! `Frames`: the stack of an encoder's open containers, whose members have not all been written.
+//! Its entries are called frames.
 
 use std::cell::Cell;
 use std::fmt::Write as _;
@@ -13,7 +13,7 @@ use super::classes::Class;
 use super::{builtin_types, dict};
 use crate::raw::text;
 
-/// The type of a container, and the form in which it is written.
+/// The type of a container, and how the container is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ContainerForm {
     /// A list, written as an array.
@@ -22,20 +22,21 @@ pub(super) enum ContainerForm {
     Tuple,
     /// A `dict`, written as an object.
     Dict,
-    /// A list that contains keys and values alternately, written as an object.
+    /// A list in which keys and values alternate, written as an object.
     Pairs,
     /// A list or tuple of rows, written as an array of objects.
     Rows,
-    /// A row, written as an object whose keys are passed separately. If the frame's `n` is 1, the
-    /// row is a list, otherwise a tuple.
+    /// A row, written as an object whose keys are passed separately. The row is a list if the
+    /// frame's `n` is 1, otherwise a tuple.
     Row,
-    /// A tuple of columns, each a list or tuple, written as an array with an object for each row.
+    /// A tuple of columns, each of which is a list or tuple. It is written as an array that
+    /// contains an object for each row.
     Columns,
-    /// An instance of a dataclass, written as an object with its fields. The frame's `n` is the
-    /// index of its class in the encoder's list of dataclasses.
+    /// An instance of a dataclass, written as an object. The frame's `n` is the index of the
+    /// instance's class in the encoder's list of dataclasses.
     Fields,
-    /// Not a container: an object that is written instead of another object, and that the frame
-    /// keeps alive.
+    /// Not a container: an object that is written instead of another object. The frame keeps it
+    /// alive.
     Held,
 }
 
@@ -44,40 +45,40 @@ pub(super) enum ContainerForm {
 pub(super) struct ContainerFrame {
     pub(super) object: *mut ffi::PyObject,
     pub(super) form: ContainerForm,
-    /// `true` if the frame owns a reference to the container; otherwise the reference is borrowed.
+    /// `true` if the frame owns a reference to the container, `false` if the reference is borrowed.
     owned: bool,
-    /// The position of the next member: an index, or for a `dict` the position of `PyDict_Next`.
+    /// The position of the next member: its index, or for a `dict` the position for `PyDict_Next`.
     pub(super) at: isize,
-    /// The number of items when the container was entered. If the number of entries of a `dict`
-    /// changes later, the encoder returns an error. For some values of `form`, the number has
-    /// another meaning, see [`ContainerForm`].
+    /// The number of members at the time when the container was entered. If the number of entries
+    /// of a `dict` changes later, the encoder returns an error. For some values of `form`, this
+    /// field has another meaning, which is documented there.
     pub(super) n: isize,
-    /// The offset in the output at which the container begins, for a format that writes lengths
-    /// first; otherwise 0.
+    /// The offset of the container in the output, for a format that writes the length of a
+    /// container at its start; otherwise 0.
     pub(super) start: usize,
 }
 
 thread_local! {
-    /// The memory for frames that the last encoder of this thread has used. The next encoder uses
-    /// it, so that writing a small object needs no allocation for frames.
+    /// The memory in which the previous encoder of this thread stored its frames. The next encoder
+    /// reuses it, so that writing a small object needs no allocation for frames.
     static ROOM: Cell<Vec<ContainerFrame>> = const { Cell::new(Vec::new()) };
 }
 
-/// The largest number of frames whose memory is kept in [`ROOM`].
+/// The largest capacity, in frames, of the memory that is stored in [`ROOM`] for reuse.
 const KEPT: usize = 64;
 
 /// The stack of the open containers of an encoder, the outermost first. Each frame contains a
 /// reference to its container.
 ///
-/// While no Python code runs, no container inside the outermost one can be freed, so the references
-/// in frames are borrowed. Before Python code runs, [`Frames::own`] converts them to owned
-/// references.
+/// The references in frames are borrowed as long as no Python code runs, because no container
+/// inside the outermost one can then be freed. Before Python code runs, [`Frames::own`] converts
+/// them to owned references.
 pub(super) struct Frames<'py> {
     frames: Vec<ContainerFrame>,
-    /// The number of frames at the bottom of the stack (the outermost ones) that own the reference
-    /// to their object.
+    /// The number of frames that own the reference to their object. They are the outermost frames,
+    /// at the bottom of the stack.
     n_owned: u32,
-    /// The number of frames of the form `Held`, which only keep an object alive.
+    /// The number of frames of the form `Held`, which keep an object alive and are not containers.
     n_held: u32,
     py: Python<'py>,
 }
@@ -92,7 +93,8 @@ impl<'py> Frames<'py> {
         }
     }
 
-    /// Returns the number of frames of the form `Held`, which only keep an object alive.
+    /// Returns the number of frames of the form `Held`, which keep an object alive and are not
+    /// containers.
     pub(super) fn n_held(&self) -> usize {
         self.n_held as usize
     }
@@ -120,8 +122,8 @@ impl<'py> Frames<'py> {
     /// Pushes a frame for a container, with a borrowed reference.
     ///
     /// # Safety
-    /// The container must be alive and of that form, and a reference of the outermost object must
-    /// keep it alive until Python code runs.
+    /// The container must be alive and of that form. The outermost object must keep it alive,
+    /// directly or indirectly, until Python code runs.
     #[inline(always)]
     pub(super) unsafe fn push(
         &mut self,
@@ -133,8 +135,9 @@ impl<'py> Frames<'py> {
         unsafe { self.push_at(object, form, n, 0, 0) };
     }
 
-    /// Pushes a frame for a container with a borrowed reference, as [`Frames::push`] does. The
-    /// container begins at offset `start` of the output, and its next member has the position `at`.
+    /// Pushes a frame for a container with a borrowed reference, like [`Frames::push`]. The
+    /// container begins at offset `start` of the output, and `at` is the position of its next
+    /// member.
     ///
     /// # Safety
     /// The requirements of [`Frames::push`].
@@ -157,8 +160,8 @@ impl<'py> Frames<'py> {
         });
     }
 
-    /// Sets the position of frame `n - 1` to `at`, and reverses the order of the later frames,
-    /// because they were pushed from the innermost container to the outermost.
+    /// Sets the position of frame `n - 1` to `at`, and reverses the order of the frames after it,
+    /// which were pushed from the innermost container to the outermost.
     #[cold]
     #[inline(never)]
     pub(super) fn settle(&mut self, n: usize, at: isize) {
@@ -168,8 +171,8 @@ impl<'py> Frames<'py> {
         self.frames[n..].reverse();
     }
 
-    /// Pushes a frame that owns the reference `object`. All other frames become owners of their
-    /// references too, because releasing `object` later may run Python code.
+    /// Pushes a frame that owns the reference `object`. All earlier frames become owners of their
+    /// references too, because the later release of `object` may run Python code.
     pub(super) fn push_owned(&mut self, object: Bound<'py, PyAny>, form: ContainerForm, n: isize) {
         self.own();
         self.n_held += u32::from(form == ContainerForm::Held);
@@ -185,14 +188,14 @@ impl<'py> Frames<'py> {
     }
 
     /// Returns the number of frames as a 32-bit integer, which is sufficient because the depth is
-    /// limited. With 32 bits, the initial state of an encoder has at most 128 bytes, and is moved
-    /// without a call of `memcpy`.
+    /// limited. A 32-bit integer limits the initial state of an encoder to 128 bytes, which are
+    /// moved without a call to `memcpy`.
     fn n_frames(&self) -> u32 {
         self.frames.len() as u32
     }
 
-    /// Pops the innermost frame. Returns `true` if the frame's reference was released; the release
-    /// may have run any Python code.
+    /// Pops the innermost frame. Returns `true` if the frame owned its reference. Its release may
+    /// have run any Python code.
     #[inline(always)]
     pub(super) fn pop(&mut self) -> bool {
         match self.frames.pop() {
@@ -214,8 +217,8 @@ impl<'py> Frames<'py> {
         unsafe { ffi::Py_DECREF(frame.object) };
     }
 
-    /// Makes all frames owners of the references to their containers. It is called before Python
-    /// code runs, because such code could release other references to the containers.
+    /// Makes all frames own the references to their containers. It is called before Python code
+    /// runs, because such code could release the other references to the containers.
     pub(super) fn own(&mut self) {
         for frame in &mut self.frames[self.n_owned as usize..] {
             if !frame.owned {
@@ -244,8 +247,8 @@ impl Drop for Frames<'_> {
     }
 }
 
-/// Returns the index of `class` in `classes`, and adds the class if it is not there. `classes`
-/// contains the class of each dataclass instance that has a frame.
+/// Returns the index of `class` in `classes`, the list of the classes of all dataclass instances
+/// that have a frame. Adds the class if the list does not contain it.
 pub(super) fn index_of_class(classes: &mut Vec<Rc<Class>>, class: Rc<Class>) -> isize {
     let found = classes.iter().rposition(|known| Rc::ptr_eq(known, &class));
     let index = found.unwrap_or_else(|| {
@@ -255,8 +258,8 @@ pub(super) fn index_of_class(classes: &mut Vec<Rc<Class>>, class: Rc<Class>) -> 
     index as isize
 }
 
-/// Appends the path from a container to the member that was written last, such as `[3]` or
-/// `.price`.
+/// Appends the step from a container to its most recently written member, such as `[3]` or
+/// `.price`, to a path.
 ///
 /// # Safety
 /// The GIL must be held, and the frame's object must be alive.
@@ -297,7 +300,8 @@ pub(super) unsafe fn append_step(
     }
 }
 
-/// Returns the key of a `dict` that was written last: the key before the position in the frame.
+/// Returns the most recently written key of a `dict`, which is the key before the position in the
+/// frame.
 ///
 /// # Safety
 /// The frame's object must be a live `dict`.

@@ -5,19 +5,19 @@ use pyo3::types::PyType;
 
 use super::classes;
 
-/// Attributes of a Python class. They are cached, so that the class's metaclass, which may run
-/// Python code, is not called for each instance.
+/// Attributes of a Python class. They are cached because each lookup calls the class's metaclass,
+/// which may run Python code.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hints {
-    /// The attribute `_type_marker`, by which pymongo marks its BSON classes; `None` if the class
-    /// has none, or if its value is not a number of 8 bits.
+    /// The attribute `_type_marker`, with which pymongo marks its BSON classes. `None` if the class
+    /// does not have the attribute, or if its value does not fit into 8 bits.
     pub(crate) marker: Option<u8>,
     /// `true` if the class has `__dataclass_fields__`.
     pub(crate) has_fields: bool,
 }
 
-/// Returns the [`Hints`] for the class of an object. They are read from the cache if it contains
-/// the class, otherwise from the attributes of the class.
+/// Returns the [`Hints`] for the class of an object, from the cache or from the attributes of the
+/// class.
 ///
 /// # Errors
 /// An exception that a method of the metaclass raises.

@@ -1,41 +1,41 @@
-//! `KeyCache`: the encoded bytes of recent keys. The rows of a table usually have the same `str`
-//! objects as keys, so each key is encoded only once.
+//! `KeyCache`: the encoded bytes of recently used keys. The rows of a table usually have the same
+//! `str` objects as keys, so each key is encoded only once.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use pyo3::ffi;
 
-/// The largest size of the encoded bytes of a cached key, in bytes. They include the quotes and the
-/// colon of JSON, or the tag byte and the NUL of BSON.
+/// The maximum size of a cached key in its encoded form, in bytes. This form includes the quotes
+/// and the colon of JSON, or the tag byte and the NUL of BSON.
 const MOST_BYTES: usize = 40;
 
-/// The number of slots. The address of a key determines its slot.
+/// The number of slots. The slot of a key is determined by the key's address.
 const PLACES: usize = 128;
 
 /// A cached key.
 #[derive(Clone, Copy)]
 struct KeyCacheSlot {
     key: *mut ffi::PyObject,
-    /// The number that the [`KeyCache`] had when the key was cached. The slot is valid only while
-    /// the cache has this number.
+    /// The number of the [`KeyCache`] when the key was cached. The slot is valid only while the
+    /// cache still has this number.
     encoder: u64,
     len: usize,
     text: [u8; MOST_BYTES],
 }
 
 thread_local! {
-    /// The slots of this thread's last encoder. The next encoder uses the memory of these slots,
-    /// and ignores their contents, because they have the number of the previous encoder.
+    /// The slots of the encoder that this thread used last. The next encoder reuses their memory.
+    /// It ignores their contents, which have the number of the earlier encoder.
     static PLACES_LEFT: Cell<Option<Box<[KeyCacheSlot; PLACES]>>> = const { Cell::new(None) };
 }
 
-/// The next number for a [`KeyCache`], unique in the process. A cache gets a new number when it is
-/// cleared, so that its old slots are ignored.
+/// The number of the next [`KeyCache`]. Numbers are unique in the process. When a cache is cleared,
+/// it gets a new number, so that its old slots are ignored.
 static ENCODERS: AtomicU64 = AtomicU64::new(1);
 
-/// The cached keys of one encoder. A key is identified by its address, until Python code runs that
-/// might free the `str`.
+/// The cached keys of one encoder. A key is identified by the address of its `str`. The cache is
+/// cleared when Python code runs, because such code might free the `str`.
 pub(super) struct KeyCache {
     places: Option<Box<[KeyCacheSlot; PLACES]>>,
     encoder: u64,
@@ -49,8 +49,8 @@ impl KeyCache {
         }
     }
 
-    /// Returns the encoded bytes of a cached key: an array, and the number of its bytes that are
-    /// used. Returns `None` if the key is not cached.
+    /// Returns the encoded bytes of a cached key, as an array and the number of bytes in it.
+    /// Returns `None` if the key is not cached.
     #[inline(always)]
     pub(super) fn get(&self, key: *mut ffi::PyObject) -> Option<(&[u8; MOST_BYTES], usize)> {
         let place = &self.places.as_ref()?[place_of(key)];
@@ -74,8 +74,8 @@ impl KeyCache {
         place.text[..text.len()].copy_from_slice(text);
     }
 
-    /// Allocates the slots, or reuses those of this thread's last encoder. It is called for the
-    /// encoder's first key, which is not cached.
+    /// Allocates the slots, or reuses those of the encoder that this thread used last. It is called
+    /// for the encoder's first key.
     #[cold]
     fn begin(&mut self) {
         let left = PLACES_LEFT.take();
@@ -91,7 +91,8 @@ impl KeyCache {
         self.forget();
     }
 
-    /// Clears the cache. It is called after Python code has run, which may have freed a key.
+    /// Clears the cache. Must be called after Python code has run, because such code may have freed
+    /// a key.
     pub(super) fn forget(&mut self) {
         self.encoder = ENCODERS.fetch_add(1, Relaxed);
     }

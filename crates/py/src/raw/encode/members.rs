@@ -1,10 +1,10 @@
-//! The loop that writes the members of a container (the items of a list, the entries of a `dict`,
-//! …). It is generic over the type of container and the output format.
+//! The loop that writes the members of a container, such as the items of a list or the entries of a
+//! `dict`. It is generic over the type of container and the output format.
 //!
-//! A container that is written without an interruption needs no frame (an entry of the stack of
-//! open containers). The loop is interrupted if it needs more space, Python code or a slow path.
-//! Each open container then gets a frame, which records the position of the next member. The module
-//! [`containers`](super::containers) continues at these positions.
+//! The loop is interrupted if it needs more space, Python code or a slow path. Each open container
+//! then gets a frame, which is an entry of the stack of open containers and records the position of
+//! the next member. The module [`containers`](super::containers) continues at these positions. A
+//! container that is written without an interruption needs no frame.
 
 use onecopy_text::Pen;
 use onecopy_text::convert::{Kernels, Work};
@@ -19,37 +19,37 @@ use super::frames::ContainerForm;
 use super::prefetch;
 use super::python_members::{DictMembers, FieldMembers, Pairs, SequenceItems};
 
-/// The largest number of nested containers that are entered by recursion, without a frame. Each
-/// level uses space on the C stack.
+/// The maximum number of nested containers that are entered by recursion, without pushing frames.
+/// It limits the use of the C stack.
 pub(super) const LEVELS: usize = 16;
 
-/// The reason for which the loop over the members has ended.
+/// The reason why the loop over the members returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ExitReason {
-    /// All members were written.
+    /// All members have been written.
     Done,
-    /// There may not be enough space for the next member.
+    /// There may be too little space for the next member.
     Space,
-    /// The fast path cannot write the next key, because it is long or not a `str`, or cannot read
-    /// the next attribute of a dataclass instance. No byte of the member was written.
+    /// The fast path does not support the next key, because it is long or not a `str`, or cannot
+    /// read the next attribute of a dataclass instance. Nothing was written for this member.
     Key,
-    /// The fast path cannot write the value, which is of a built-in type.
+    /// The fast path does not support the value, which is of a built-in type.
     Slow(ObjectKind),
     /// The value is not of a built-in type, or is a container that cannot be entered without
     /// pushing a frame.
     Large(ObjectKind),
 }
 
-/// The position at which the loop over the members was interrupted.
+/// Why and where the loop over the members was interrupted.
 pub(super) struct Interruption {
     pub(super) reason: ExitReason,
-    /// The value that must be written next; not used if the reason is `Space` or `Key`.
+    /// The value that must be written next; unused if the reason is `Space` or `Key`.
     pub(super) value: *mut ffi::PyObject,
-    /// The position of the next member in the innermost container that had a frame before the
-    /// interruption. For the containers inside of it, frames were pushed with their own positions.
+    /// The position of the next member in the innermost container that already had a frame before
+    /// the interruption. The frames that were pushed for containers inside it have their own
+    /// positions.
     pub(super) at: isize,
-    /// The address in the output at which the member of `value` begins; in BSON, this is the
-    /// address of its tag.
+    /// The output address of the member whose value is `value`; in BSON, the address of its tag.
     pub(super) start: *mut u8,
 }
 
@@ -80,22 +80,24 @@ impl Interruption {
 }
 
 /// The members of a container: the items of a list, the entries of a `dict` or the fields of a
-/// dataclass. The container is not changed, because no Python code runs while this value is used. A
-/// member may have a key. The value of a member is null if it can only be looked up by the key.
+/// dataclass instance. No Python code runs while this value is used, so the container does not
+/// change. A member may have a key. The value of a member is null if it must be looked up by the
+/// key.
 pub(super) trait Members: Copy {
-    /// Returns the key and value of the next member, from position `at` on, and sets `at` to the
-    /// position after it. The key is null if the members have no keys.
+    /// Returns the key and value of the next member, starting at position `at`, and sets `at` to
+    /// the position after this member. The key is null if the members have no keys.
     ///
     /// # Safety
     /// The container must be alive, and must not have changed since this value was created.
     unsafe fn next(&self, at: &mut isize) -> Option<(*mut ffi::PyObject, *mut ffi::PyObject)>;
 
-    /// Writes the key of the member at position `at` by the fast path. Returns `false` if the fast
-    /// path cannot write this key. The caller then discards the bytes that were written.
+    /// Writes the key of the member at position `at` with the fast path. Returns `false` if the
+    /// fast path does not support this key. The caller must then discard the bytes that were
+    /// written.
     ///
     /// # Safety
-    /// The requirements of [`Members::next`], which must have returned the key; there must be the
-    /// space that [`MemberEncoder::has_space`] requires.
+    /// The same requirements as for [`Members::next`], which must have returned the key. There must
+    /// be the space that [`MemberEncoder::has_space`] requires.
     unsafe fn put_key<'py, K: Kernels, F: MemberEncoder<'py>>(
         &self,
         kernels: K,
@@ -107,36 +109,37 @@ pub(super) trait Members: Copy {
     ) -> bool;
 
     /// Returns the space in bytes that the longest key of these members needs in addition to the
-    /// space that is available before each member.
+    /// space that is reserved before each member.
     #[inline(always)]
     fn key_bytes(&self) -> usize {
         0
     }
 
-    /// Prefetches the value of a member that is some positions after position `at`.
+    /// Prefetches the value of a later member, which is a fixed number of positions after `at`.
     #[inline(always)]
     fn prefetch(&self, _at: isize) {}
 
-    /// Prefetches the contents of those of the next members, from position `at` on, that are
-    /// containers.
+    /// Prefetches the contents of the next members, starting at position `at`. Only members that
+    /// are containers are prefetched.
     ///
     /// # Safety
     /// The requirements of [`Members::next`].
     #[inline(always)]
     unsafe fn prefetch_contents<'py, F: MemberEncoder<'py>>(&self, _at: isize) {}
 
-    /// Returns the items from index `at` on; none if the members are not items of a list or tuple.
+    /// Returns the items from index `at` on. The slice is empty if the members are not the items of
+    /// a list or tuple.
     #[inline(always)]
     fn items_from(&self, _at: isize) -> &[*mut ffi::PyObject] {
         &[]
     }
 }
 
-/// Writes the members from position `at` on. If all of them were written, [`Interruption::reason`]
-/// is `Done`; otherwise [`Interruption`] contains the reason and the position.
+/// Writes the members from position `at` on. If all of them are written, [`Interruption::reason`]
+/// is `Done` afterwards; otherwise [`Interruption`] contains the reason and the position.
 ///
 /// # Safety
-/// The container must be alive, and no Python code may run before the end.
+/// The container must be alive, and no Python code may run during this call.
 #[inline(always)]
 pub(super) unsafe fn write<'py, 's, K: Kernels, F: MemberEncoder<'py>, M: Members>(
     kernels: K,
@@ -203,7 +206,7 @@ pub(super) unsafe fn write<'py, 's, K: Kernels, F: MemberEncoder<'py>, M: Member
 }
 
 /// The arguments for writing the members of a list, tuple, `dict` or list of pairs. The struct
-/// implements [`Work`], so its method `run` is compiled once for each instruction set.
+/// implements [`Work`], whose method `run` is compiled once for each instruction set.
 struct WriteMembers<'w, 's, F, const FORM: u8> {
     encoder: &'w mut F,
     container: *mut ffi::PyObject,
@@ -297,12 +300,12 @@ pub(super) unsafe fn write_members<'py, 's, K: Kernels, F: MemberEncoder<'py>>(
     }
 }
 
-/// Writes a list, tuple, `dict`, dataclass or NumPy array that is a member of another container.
-/// `at` is the position of the next member of that container.
+/// Writes a list, tuple, `dict`, dataclass instance or NumPy array that is a member of another
+/// container. `at` is the position of the next member in that other container.
 ///
 /// # Safety
-/// The requirements of [`write()`]; there must be the space that [`MemberEncoder::has_space`]
-/// requires; `tag` must be the position where the member begins.
+/// The same requirements as for [`write()`]. There must be the space that
+/// [`MemberEncoder::has_space`] requires, and `tag` must be the address at which the member begins.
 #[inline(always)]
 #[expect(clippy::too_many_arguments)]
 pub(super) unsafe fn container<'py, 's, K: Kernels, F: MemberEncoder<'py>>(
@@ -354,7 +357,7 @@ pub(super) unsafe fn container<'py, 's, K: Kernels, F: MemberEncoder<'py>>(
 }
 
 /// Implements [`container`] for an object that is not a list, tuple or `dict`, and for a container
-/// that needs a frame because no further level may be entered by recursion.
+/// that needs a frame because the recursion limit is reached.
 ///
 /// # Safety
 /// The requirements of [`container`].
@@ -426,8 +429,8 @@ unsafe fn fields_of<'py, 's, K: Kernels, F: MemberEncoder<'py>>(
     pen
 }
 
-/// The arguments for writing the fields of a dataclass instance. The struct implements [`Work`], so
-/// its method `run` is compiled once for each instruction set.
+/// The arguments for writing the fields of a dataclass instance. The struct implements [`Work`],
+/// whose method `run` is compiled once for each instruction set.
 struct WriteFields<'w, 'f, 's, F> {
     encoder: &'w mut F,
     object: *mut ffi::PyObject,

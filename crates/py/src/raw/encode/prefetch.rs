@@ -1,5 +1,5 @@
-//! Loads objects into the L1 cache before they are written. The processor does not do that itself,
-//! because the objects of a list are often not in the order of their addresses.
+//! Loads objects into the L1 cache before they are written. The processor's own prefetcher does
+//! not, because the objects of a list are often not in the order of their addresses.
 //!
 //! A prefetch cannot fail, whatever its address. On a processor without a prefetch instruction,
 //! these functions do nothing.
@@ -9,24 +9,24 @@ use pyo3::ffi;
 use super::builtin_types::{self, ObjectKind};
 use super::dict;
 
-/// The distance in items at which objects are prefetched: while item `i` of a list is written, item
-/// `i + OBJECTS` is prefetched. Its first two cache lines are loaded, which contain its type and
-/// its size.
+/// The distance at which objects are prefetched, in items: while item `i` of a list is written,
+/// item `i + OBJECTS` is prefetched. Its first two cache lines are loaded, which contain its type
+/// and size.
 const OBJECTS: usize = 8;
-/// The distance in rows at which tables are prefetched: while row `i` is written, the table of
-/// entries of the `dict` in row `i + ENTRIES` is prefetched.
+/// The distance at which tables of entries are prefetched, in rows: while row `i` is written, the
+/// table of the `dict` in row `i + ENTRIES` is prefetched.
 const ENTRIES: usize = 4;
-/// The distance in rows at which values are prefetched: while row `i` is written, the values of row
-/// `i + VALUES` are prefetched.
+/// The distance at which values are prefetched, in rows: while row `i` is written, the values of
+/// row `i + VALUES` are prefetched.
 const VALUES: usize = 2;
-/// The number of cache lines at the start of a `dict`'s table that are prefetched. They contain
-/// about ten entries.
+/// The number of cache lines that are prefetched at the start of a `dict`'s table of entries. They
+/// contain about ten entries.
 const TABLE_LINES: usize = 4;
-/// The number of values of a row that are prefetched. The processor itself prefetches the values of
-/// wider rows.
+/// The number of values that are prefetched for a row. Further values are prefetched by the
+/// processor itself.
 const ROW_VALUES: usize = 12;
-/// The number of members after a nested container that are examined when the encoder enters this
-/// container. The tables of those that are dicts are prefetched.
+/// When the encoder enters a nested container, it examines this number of members after it, and
+/// prefetches the tables of those that are dicts.
 const SIBLINGS: usize = 2;
 /// The size of a cache line in bytes.
 const LINE: usize = 64;
@@ -39,10 +39,10 @@ pub(super) fn fetch_object(items: &[*mut ffi::PyObject], at: usize) {
     }
 }
 
-/// Prefetches the contents of two later rows. If row `at + ENTRIES` is a `dict` or a list, its
-/// table is prefetched. The values of row `at + VALUES`, whose table was prefetched earlier, are
-/// prefetched. Objects other than dicts, lists and tuples are skipped. An instance of a derived
-/// class counts as its base class.
+/// Prefetches data of two later rows: the table of row `at + ENTRIES` if this row is a `dict` or a
+/// list, and the values of row `at + VALUES`, whose table was prefetched earlier. Objects other
+/// than dicts, lists and tuples are skipped. An instance of a derived class is treated like one of
+/// its base class.
 ///
 /// # Safety
 /// The items must be alive.
@@ -88,11 +88,11 @@ pub(super) unsafe fn fetch_values(dict: *mut ffi::PyObject) {
     }
 }
 
-/// Examines the next [`SIBLINGS`] members, from position `at` on, and prefetches the tables of
-/// those that are dicts. These members are written after the member that is being entered.
+/// Examines the next [`SIBLINGS`] members, starting at position `at`, and prefetches the tables of
+/// those that are dicts. They will be written after the member that is being entered.
 ///
 /// # Safety
-/// The entries must be those of a `dict` that has not changed since.
+/// The entries must be those of a live `dict` that has not changed since they were read.
 #[inline(always)]
 pub(super) unsafe fn fetch_tables(entries: dict::Entries, at: isize) {
     // SAFETY: the caller guarantees the requirements; each value is alive, and read as what it is.
@@ -105,7 +105,7 @@ pub(super) unsafe fn fetch_tables(entries: dict::Entries, at: isize) {
     }
 }
 
-/// Prefetches `N` cache lines, the first one at `place`.
+/// Prefetches `N` consecutive cache lines, starting at `place`.
 #[inline(always)]
 fn lines<const N: usize>(place: *const i8) {
     for i in 0..N {

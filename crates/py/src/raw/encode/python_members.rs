@@ -95,7 +95,7 @@ impl Members for DictMembers {
     }
 }
 
-/// The items of a list that contains keys and values alternately, as members of a container.
+/// The items of a list in which keys and values alternate, as members of a container.
 #[derive(Clone, Copy)]
 pub(super) struct Pairs<'i>(pub(super) &'i [*mut ffi::PyObject]);
 

@@ -1,4 +1,4 @@
-//! `Flushing` and `Fixed`: sinks for the encoder's output, if the result is not a new `bytes`
+//! `Flushing` and `Fixed`: sinks for the encoder's output if the result is not a new `bytes`
 //! object. `Flushing` passes chunks to a function, and `Fixed` writes to an existing buffer.
 
 use std::mem::MaybeUninit;
@@ -7,9 +7,9 @@ use onecopy_text::{ByteSink, SinkFull};
 
 use crate::raw::buffer::WritableBuffer;
 
-/// A chunk of output that is passed to a function when it is full. It is checked only when the
-/// encoder requests more space, so it may exceed its size by the bytes that the encoder writes
-/// between two requests.
+/// A sink that passes its chunk of output to a function when the chunk is full. This is checked
+/// only when the encoder requests more space, so a chunk may exceed its size by the bytes that the
+/// encoder writes between two requests.
 pub(crate) struct Flushing<F: FnMut(&[u8]) -> bool> {
     chunk: Vec<u8>,
     full_bytes: usize,
@@ -18,8 +18,8 @@ pub(crate) struct Flushing<F: FnMut(&[u8]) -> bool> {
 }
 
 impl<F: FnMut(&[u8]) -> bool> Flushing<F> {
-    /// Creates a chunk that is passed to `flush` when it contains at least `full_bytes`. `flush`
-    /// returns `false` if it failed.
+    /// Creates a sink that passes its chunk to `flush` when the chunk contains at least
+    /// `full_bytes`. `flush` returns `false` if it failed.
     pub(crate) fn new(full_bytes: usize, flush: F) -> Flushing<F> {
         Flushing {
             chunk: Vec::new(),
@@ -29,8 +29,8 @@ impl<F: FnMut(&[u8]) -> bool> Flushing<F> {
         }
     }
 
-    /// Flushes the remaining bytes. Returns the number of all bytes that were flushed; `None` if
-    /// this flush failed.
+    /// Flushes the remaining bytes. Returns the total number of flushed bytes, or `None` if this
+    /// flush failed.
     pub(crate) fn finish(mut self) -> Option<u64> {
         self.flush().then_some(self.written_bytes)
     }
@@ -82,13 +82,12 @@ unsafe impl<F: FnMut(&[u8]) -> bool> ByteSink for Flushing<F> {
 }
 
 /// A sink that writes to a buffer of fixed size. The encoder may request more space than it uses.
-/// If the buffer has less space than requested, the encoder writes to the separate buffer `tail`.
-/// The bytes in `tail` are copied to the buffer at the next request, and at the end.
+/// If the buffer has less space than requested, the encoder writes to `tail`, a separate buffer,
+/// whose bytes are copied to the fixed buffer at the next request and at the end.
 pub(crate) struct Fixed<'a> {
     place: WritableBuffer<'a>,
     len: usize,
-    /// The bytes that were written since the last request for space, if the buffer had less space
-    /// than requested.
+    /// The buffer that receives the next bytes if the fixed buffer has less space than requested.
     tail: Vec<u8>,
     in_tail: bool,
     copied_bytes: usize,
@@ -105,21 +104,22 @@ impl<'a> Fixed<'a> {
         }
     }
 
-    /// Returns the number of bytes written, and the number of those that were copied from `tail`.
+    /// Returns the number of bytes written, and how many of them were copied from `tail`. Returns
     /// `None` if the output does not fit into the buffer.
     pub(crate) fn finish(mut self) -> Option<(usize, usize)> {
         self.settle().then_some((self.len, self.copied_bytes))
     }
 
-    /// Returns the number of bytes in the buffer while the encoder writes to `tail`; otherwise 0.
+    /// While the encoder writes to `tail`, returns the number of bytes in the fixed buffer;
+    /// otherwise 0.
     pub(super) fn settled(&self) -> usize {
         if self.in_tail { self.len } else { 0 }
     }
 
-    /// Overwrites bytes that were written to the buffer.
+    /// Overwrites bytes in the fixed buffer.
     ///
     /// # Panics
-    /// If the bytes to overwrite were not written to the buffer before.
+    /// If one of these bytes has not been written to the fixed buffer yet.
     pub(super) fn patch_settled(&mut self, at: usize, bytes: &[u8]) {
         assert!(at + bytes.len() <= self.len, "not in the place");
         // SAFETY: inside of the written part of the buffer, checked above.
@@ -129,7 +129,7 @@ impl<'a> Fixed<'a> {
         }
     }
 
-    /// Copies the bytes of `tail` to the end of the buffer. Returns `false` if they do not fit.
+    /// Appends the bytes of `tail` to the fixed buffer. Returns `false` if they do not fit.
     fn settle(&mut self) -> bool {
         if self.in_tail {
             if self.tail.len() > self.place.len - self.len {

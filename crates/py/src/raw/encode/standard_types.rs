@@ -1,5 +1,5 @@
 //! Reads values of the standard library's types, and of classes derived from built-in types,
-//! directly from the memory of the objects and without running Python code.
+//! directly from memory, without running Python code.
 //!
 //! The encoders of all formats use this module: [`read`] returns the value of an object, and the
 //! encoder writes it.
@@ -14,35 +14,33 @@ use super::decimal::{self, ShortDecimal};
 use crate::raw::ndarray::{Choice, Scalar};
 use crate::raw::temporal;
 
-/// The types whose objects are written without running Python code, and the options that concern
-/// them.
+/// Which types of objects are written without running Python code, and how.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Natives {
     pub(crate) temporal: bool,
     pub(crate) uuid: bool,
     pub(crate) enums: bool,
     pub(crate) dataclasses: bool,
-    /// `true` to write instances of classes derived from built-in types. For a class derived from
-    /// `float` or from `tuple`, the option `floats` or `tuples` applies instead.
+    /// `true` if instances of classes derived from built-in types are written. For classes derived
+    /// from `float` or `tuple`, the field `floats` or `tuples` applies instead.
     pub(crate) subclasses: bool,
     pub(crate) floats: bool,
     pub(crate) tuples: bool,
     pub(crate) numpy: Choice,
-    /// `true` if the format has no special form for BSON classes, so that their instances are
+    /// `true` if the format has no special representation for instances of BSON classes: they are
     /// written like those of any other class. `false` if they are written as [`Native::Short`], or
     /// by the `ObjectForms` of the format.
     pub(crate) marked: bool,
-    /// `true` to write the fields of a dataclass whose names begin with an underscore.
+    /// `true` if dataclass fields whose names begin with an underscore are written.
     pub(crate) private_fields: bool,
-    /// `true` if a `datetime` without a time zone is written as if it were in UTC.
+    /// `true` if a naive `datetime` is written as if it were in UTC.
     pub(crate) naive_utc: bool,
     pub(crate) utc_z: bool,
     pub(crate) omit_microseconds: bool,
     pub(crate) decimals: bool,
-    /// `true` to write an `int` of any size as a number.
+    /// `true` if an `int` of any size is written as a number.
     pub(crate) exact_ints: bool,
-    /// `true` if only objects of the classes that orjson supports are written, in the form of
-    /// orjson.
+    /// `true` if only objects of classes that orjson supports are written, as orjson writes them.
     pub(crate) orjson: bool,
 }
 
@@ -67,28 +65,27 @@ impl Natives {
     };
 }
 
-/// The value of an object that was read from memory, or the way in which the encoder must write the
-/// object.
+/// A value that was read from an object's memory, or how the encoder must write the object.
 pub(super) enum Native {
     Uuid([u8; 16]),
     Decimal(ShortDecimal),
-    /// A value of a BSON class, as its tag and bytes.
+    /// A value of a BSON class, with its tag and bytes.
     Short(ShortValue),
-    /// The attribute `value` of a member of an enumeration, which is written instead of the member.
+    /// The attribute `value` of an enumeration member. It is written instead of the member.
     Instead(*mut ffi::PyObject),
     /// The object is written like an object of this built-in type, from which its class derives.
     Contents(ObjectKind),
-    /// The fields of a dataclass. The pointer is valid until Python code runs.
+    /// A dataclass instance, whose fields are written. The pointer is valid until Python code runs.
     Fields(*const Class),
     /// The value of a NumPy scalar.
     Scalar(Scalar),
     /// A NumPy array. [`ndarray::view_of`] returns a view of its memory.
     Array,
-    /// The value cannot be read in place: Python code must run for the object.
+    /// The value cannot be read from memory; Python code must run.
     Other,
 }
 
-/// The most recent time zone and classes. They are cached until Python code runs.
+/// The time zone and the classes that were used last. They are cached until Python code runs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RecentObjects {
     pub(super) zone: Zone,
@@ -102,13 +99,14 @@ impl RecentObjects {
     };
 }
 
-/// The UTC offset of the most recent time zone with a constant offset. The zone is identified by
-/// its address until Python code runs that might free it.
+/// The UTC offset of the most recently used time zone with a constant offset. The zone is
+/// identified by its address. The entry is cleared when Python code runs, because such code might
+/// free the zone.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Zone {
     zone: *mut ffi::PyObject,
     us: Option<i64>,
-    /// The offset in minutes; `None` if the offset has seconds.
+    /// The offset in minutes; `None` if the offset is not a whole number of minutes.
     minutes: Option<i16>,
 }
 
@@ -119,8 +117,9 @@ impl Zone {
         minutes: None,
     };
 
-    /// Returns the UTC offset of a `datetime` in microseconds. The outer `Option` is `None` if
-    /// Python code would have to run to find the offset; the inner one if the zone has no offset.
+    /// Returns the UTC offset of a `datetime` in microseconds. The outer `Option` is `None` if the
+    /// offset cannot be determined without running Python code. The inner `Option` is `None` if the
+    /// zone has no offset.
     ///
     /// # Safety
     /// `zone` must be the zone of `at`, which is exactly a `datetime`, and must not be `None`; both
@@ -135,9 +134,9 @@ impl Zone {
         unsafe { self.found(zone, at).map(|zone| zone.us) }
     }
 
-    /// Returns the UTC offset of a `datetime` in minutes. The outer `Option` is `None` if Python
-    /// code would have to run to find the offset, and for an offset with seconds, which
-    /// [`ObjectForms`](super::ObjectForms) rounds. The inner one is `None` if the zone has no
+    /// Returns the UTC offset of a `datetime` in minutes. The outer `Option` is `None` if the
+    /// offset cannot be determined without running Python code, or includes seconds, which
+    /// [`ObjectForms`](super::ObjectForms) rounds. The inner `Option` is `None` if the zone has no
     /// offset.
     ///
     /// # Safety
@@ -157,7 +156,7 @@ impl Zone {
     }
 
     /// Returns a [`Zone`] with the UTC offset that the `tzinfo` object `zone` has at the `datetime`
-    /// `at`. Returns `None` if Python code would have to run to find the offset.
+    /// `at`. Returns `None` if the offset cannot be determined without running Python code.
     ///
     /// # Safety
     /// The requirements of [`Zone::offset`].
@@ -184,9 +183,9 @@ impl Zone {
 /// a `date`, `time` or `datetime`.
 ///
 /// # Safety
-/// `object` must be alive, and the GIL must be held. Borrowed parts are valid while the object is
-/// alive and no Python code runs; no Python code may have run since `recent` was
-/// [`RecentObjects::NONE`].
+/// `object` must be alive, and the GIL must be held. The borrowed parts of the result are valid
+/// while the object is alive and no Python code runs. No Python code may have run since `recent`
+/// was [`RecentObjects::NONE`].
 #[inline(always)]
 pub(super) unsafe fn read(
     object: *mut ffi::PyObject,
@@ -261,9 +260,8 @@ pub(super) unsafe fn read(
     }
 }
 
-/// Returns `true` if an `int` is small enough to be written as a number without running Python
-/// code. Its magnitude must be below 2**53, or below 2**60 (two internal digits) if `exact` is
-/// `true`.
+/// Returns `true` if an `int` can be written as a number without running Python code: its magnitude
+/// is below 2**53, or below 2**60 (two internal digits) if `exact` is `true`.
 ///
 /// # Safety
 /// `object` must be an `int`, or of a class derived from it.
@@ -276,7 +274,7 @@ unsafe fn is_short(object: *mut ffi::PyObject, exact: bool) -> bool {
 /// Reads the year, month and day of a `date`.
 ///
 /// # Safety
-/// `date` must be a `date`.
+/// `date` must be a live `date`.
 #[inline(always)]
 pub(super) unsafe fn date(date: *mut ffi::PyObject) -> Date {
     // SAFETY: a `date`, as the caller guarantees.

@@ -1,4 +1,4 @@
-//! `EncoderState`: the state that the encoders of all formats have.
+//! `EncoderState`: the part of an encoder's state that is the same for all output formats.
 
 use std::rc::Rc;
 
@@ -15,26 +15,27 @@ use super::standard_types::RecentObjects;
 use super::{builtin_types, dict};
 use crate::raw::gil;
 
-/// The error that containers or calls of `default` are nested more deeply than the limit allows.
+/// The error for containers, or calls to `default`, that are nested more deeply than the limit
+/// allows.
 pub(super) struct TooDeep {
     pub(super) is_circular: bool,
 }
 
-/// The state of an encoder that does not depend on the output format. The write position is not
-/// part of it.
+/// The part of an encoder's state that does not depend on the output format. It does not contain
+/// the write position.
 pub(super) struct EncoderState<'py> {
     pub(super) frames: Frames<'py>,
     pub(super) keys: KeyCache,
-    /// The position at which the loop over the members was interrupted.
+    /// Why and where the loop over the members was last interrupted.
     pub(super) interruption: Interruption,
-    /// The classes and time zones that were found since Python code last ran.
+    /// The classes and time zones that have been looked up since Python code last ran.
     pub(super) recent: RecentObjects,
-    /// The cached properties of the dataclass whose instance is entered next. The pointer is valid
-    /// until Python code runs.
+    /// The cached properties of a dataclass whose instance will be entered next. The pointer is
+    /// valid until Python code runs.
     pub(super) found: *const Class,
-    /// The result that the fast path has returned for the last object that it did not write.
+    /// The result of the fast path for the last object that it did not write.
     pub(super) unwritten: Step,
-    /// The classes of all dataclass instances that are open containers.
+    /// The classes of all dataclass instances on the stack of open containers.
     pub(super) classes: Vec<Rc<Class>>,
 }
 
@@ -56,9 +57,9 @@ impl<'py> EncoderState<'py> {
         self.frames.py()
     }
 
-    /// Prepares the state for Python code, which may free or change any object. The frames become
-    /// owners of the references to their containers, and the cached keys, classes and time zones
-    /// are removed. It must be called before any Python code runs.
+    /// Prepares the state for Python code, which may free or change any object: makes the frames
+    /// own the references to their containers, and clears the caches of keys, classes and time
+    /// zones. It must be called before any Python code runs.
     pub(super) fn before_code(&mut self) {
         self.frames.own();
         self.keys.forget();
@@ -67,9 +68,9 @@ impl<'py> EncoderState<'py> {
     }
 
     /// Completes the stack of frames after the loop over members was interrupted. `n` is the number
-    /// of frames that existed before the loop. The position of the next member is stored in frame
-    /// `n - 1`. The order of the later frames is reversed, because they were pushed from the
-    /// innermost container to the outermost. Without an interruption, nothing is changed.
+    /// of frames that existed before the loop. Stores the position of the next member in frame `n -
+    /// 1`, and reverses the order of the later frames, which were pushed from the innermost
+    /// container to the outermost. Does nothing if the loop was not interrupted.
     #[inline(always)]
     pub(super) fn settle(&mut self, n: usize) {
         if self.interruption.reason != ExitReason::Done {
@@ -77,13 +78,14 @@ impl<'py> EncoderState<'py> {
         }
     }
 
-    /// Returns the index of a class in the field `classes`, and adds the class if it is not there.
+    /// Returns the index of a class in the field `classes`. Adds the class if it is not in this
+    /// list.
     pub(super) fn index_of_class(&mut self, class: Rc<Class>) -> isize {
         frames::index_of_class(&mut self.classes, class)
     }
 
-    /// Returns an error if `max_depth` containers are open, so that `object` would exceed the
-    /// limit.
+    /// Returns an error if `max_depth` containers are already open, so that entering `object` would
+    /// exceed the limit.
     #[inline(always)]
     pub(super) fn check_depth(
         &self,
@@ -105,10 +107,11 @@ impl<'py> EncoderState<'py> {
         }
     }
 
-    /// Returns an error if more than `max_depth` objects that are being written are replacements of
-    /// other objects, such as results of `default`. A chain of replacements may be endless, because
-    /// `default` may be called for its own result. Replacements do not count as containers, so an
-    /// object with one replacement is written at any depth.
+    /// Returns an error if more than `max_depth` of the objects that are being written have
+    /// replaced other objects, such as results of `default`. Without this limit, a chain of
+    /// replacements could be endless, because `default` may be called for its own result.
+    /// Replacements do not count as containers, so an object with one replacement can be written at
+    /// any depth.
     pub(super) fn check_held(
         &self,
         object: *mut ffi::PyObject,
@@ -122,8 +125,8 @@ impl<'py> EncoderState<'py> {
         })
     }
 
-    /// Pushes a frame for the items of an instance of a class derived from list or tuple. Returns
-    /// `false`, and pushes no frame, if the instance has no items.
+    /// Pushes a frame for the items of an instance of a class derived from list or tuple. If the
+    /// instance has no items, pushes no frame and returns `false`.
     pub(super) fn push_items(&mut self, object: Bound<'py, PyAny>) -> bool {
         // SAFETY: a list or tuple, as the caller guarantees, whose size is the number of items.
         let n = unsafe { ffi::Py_SIZE(object.as_ptr()) };
@@ -173,11 +176,11 @@ impl<'py> EncoderState<'py> {
     }
 
     /// Returns the value of the key that [`EncoderState::next_key`] returned last. Returns `None`
-    /// if the number of entries of a `dict` has changed, or if a dataclass instance does not have
-    /// the attribute at its usual position.
+    /// if the number of entries of a `dict` has changed, or if a dataclass instance does not store
+    /// the attribute at the position that was determined for its class.
     ///
     /// # Safety
-    /// The requirements of [`EncoderState::next_key`], which must have returned a key.
+    /// The same requirements as for [`EncoderState::next_key`], which must have returned a key.
     pub(super) unsafe fn value_of_key(
         &self,
         frame: *const ContainerFrame,

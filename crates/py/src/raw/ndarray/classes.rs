@@ -1,4 +1,4 @@
-//! Recognizes the classes of NumPy. This module does not import NumPy, so before other code has
+//! Recognizes the classes of NumPy. This module does not import NumPy. If no other code has
 //! imported it, no class is recognized.
 
 use std::ffi::CStr;
@@ -18,9 +18,9 @@ use super::{Choice, ItemType, Scalar, item_type};
 pub(crate) enum Class {
     /// The class `ndarray` itself, not a class derived from it.
     Array,
-    /// `memmap` or `matrix`, whose memory has the same meaning as that of `ndarray`. In other
-    /// derived classes the memory may have another meaning, such as a mask or a unit of
-    /// measurement.
+    /// `memmap` or `matrix`, derived classes whose memory has the same meaning as that of
+    /// `ndarray`. In other derived classes the memory may have another meaning, for example because
+    /// of a mask or a unit of measurement.
     DerivedArray,
     /// A class of scalars, such as `float64`.
     Scalar,
@@ -33,16 +33,16 @@ struct NumpyClasses {
     derived: [Py<PyType>; 2],
 }
 
-/// `true` if NumPy's `ndarray` objects have the layout that this module reads.
+/// `true` if NumPy's `ndarray` objects have the memory layout that this module expects.
 static READS_ARRAYS: AtomicBool = AtomicBool::new(false);
 
-/// Returns `true` if NumPy's `ndarray` objects have the layout that this module reads. The layout
-/// was compared with the result of NumPy's array interface protocol.
+/// Returns `true` if NumPy's `ndarray` objects have the expected memory layout. This is determined
+/// by a comparison with the results of NumPy's array interface protocol.
 pub(crate) fn reads_arrays() -> bool {
     READS_ARRAYS.load(Relaxed)
 }
 
-/// Returns the module `numpy` if it was imported; `None` otherwise.
+/// Returns the module `numpy`, or `None` if it has not been imported.
 fn numpy(py: Python<'_>) -> PyResult<Option<Bound<'_, PyAny>>> {
     // SAFETY: attached; the dictionary of modules is borrowed from the interpreter.
     let modules = unsafe { Bound::from_borrowed_ptr(py, ffi::PyImport_GetModuleDict()) };
@@ -118,7 +118,7 @@ pub(crate) fn is_generic(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     })
 }
 
-/// A class of scalars whose values are read from the memory of its instances.
+/// A NumPy scalar class. The values of its instances are read from memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ScalarClass(ItemType);
 
@@ -141,8 +141,8 @@ const UNITS: [Option<Unit>; 14] = [
 ];
 
 impl ScalarClass {
-    /// Returns the `ScalarClass` of `class`; `None` unless it is a scalar class of NumPy whose
-    /// instances have the layout that this module reads. Any Python code may run.
+    /// Returns the `ScalarClass` of `class`. Returns `None` if `class` is not a NumPy scalar class,
+    /// or if its instances do not have the expected memory layout. Any Python code may run.
     pub(crate) fn find(class: &Bound<'_, PyType>) -> PyResult<Option<ScalarClass>> {
         let py = class.py();
         if class_of(class)? != Some(Class::Scalar) {
@@ -177,8 +177,8 @@ impl ScalarClass {
         Ok(Some(found))
     }
 
-    /// Creates some instances of the class. The caller reads their values from memory, and compares
-    /// them with those that NumPy's array interface reports.
+    /// Creates some instances of the class. The caller compares the values that it reads from their
+    /// memory with those that NumPy's array interface reports.
     fn samples<'py>(
         self,
         class: &Bound<'py, PyType>,
@@ -208,7 +208,7 @@ impl ScalarClass {
         self.0 == ItemType::Float64
     }
 
-    /// Returns the smallest size in bytes that an instance must have so that its value can be read.
+    /// Returns the minimum size in bytes of an instance whose value can be read.
     fn least_bytes(self) -> isize {
         let value = match self.0 {
             // The number of units, and the unit itself.
@@ -266,8 +266,8 @@ impl ScalarClass {
     }
 }
 
-/// Returns `true` if the fields of some sample arrays are equal to the result of the array
-/// interface protocol.
+/// Returns `true` if the fields of some sample arrays, read from memory, are equal to the results
+/// of the array interface protocol.
 fn arrays_are_as_read(numpy: &Bound<'_, PyAny>) -> PyResult<bool> {
     let globals = PyDict::new(numpy.py());
     globals.set_item("numpy", numpy)?;

@@ -1,4 +1,4 @@
-//! Reads arrays and scalars of NumPy directly from their memory.
+//! Reads NumPy arrays and scalars directly from their memory.
 //!
 //! | module | contents |
 //! |---|---|
@@ -6,10 +6,11 @@
 //! | `object` | views of the memory of arrays, and values of scalars |
 //! | `view` | the items in the memory of an array |
 //!
-//! The memory belongs to the array. C code may write to it at any time without the GIL (ufuncs do),
-//! so each item is read once; shape and strides are read once for a [`View`]. Python code may
-//! replace the memory of the array (`resize(refcheck=False)`, `__setstate__`). After any code has
-//! run, [`is_current`] therefore compares a view with its array.
+//! The memory belongs to the array. C code may write to it at any time without the GIL, as ufuncs
+//! do. Therefore each item is read only once, and so are the shape and strides, when a [`View`] is
+//! created. Python code may replace the memory of the array (`resize(refcheck=False)`,
+//! `__setstate__`). Therefore, after any code has run, [`is_current`] compares a view with its
+//! array.
 
 mod classes;
 mod object;
@@ -21,7 +22,7 @@ pub(crate) use classes::{Class, ScalarClass, class_of, is_generic, is_scalar, re
 pub(crate) use object::{Described, Memory, describe, is_current, view_of};
 pub(crate) use view::{Bits, Item, Subarray, View};
 
-/// The type of the items of an array, without their byte order. NumPy calls it the `dtype`.
+/// The type of an array's items, without their byte order. It corresponds to NumPy's `dtype`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ItemType {
     Bool,
@@ -38,7 +39,7 @@ pub(crate) enum ItemType {
     Float64,
     /// `datetime64`, with its time unit; `None` for a `datetime64` without a unit.
     Moment(Option<Step>),
-    /// Texts of at most this number of characters. A character has 32 bits. Shorter texts are
+    /// Strings of at most this number of characters, each of which has 32 bits. Shorter strings are
     /// padded with NULs.
     Text(usize),
     /// Binary values of at most this number of bytes. Shorter values are padded with NULs.
@@ -62,20 +63,20 @@ impl ItemType {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct DType {
     pub(crate) of: ItemType,
-    /// `true` if the byte order is not that of the processor.
+    /// `true` if the byte order differs from that of the processor.
     pub(crate) is_swapped: bool,
 }
 
 impl DType {
-    /// Returns `true` if the items are text or binary.
+    /// Returns `true` if the items are strings or binary values.
     pub(crate) fn is_text(self) -> bool {
         matches!(self.of, ItemType::Text(_) | ItemType::Binary(_))
     }
 }
 
-/// Returns the item type for a type character (`i` for signed integers, …) and an item size, both
-/// as NumPy's array interface defines them. `step` is the unit of a date or a time interval. Returns
-/// `None` for an unsupported type.
+/// Returns the item type for a type character (such as `i` for signed integers) and an item size in
+/// bytes, as defined by NumPy's array interface. `step` is the time unit of a `datetime64` or
+/// `timedelta64`. Returns `None` for an unsupported type.
 fn item_type(kind: u8, n_bytes: usize, step: Option<Step>) -> Option<ItemType> {
     Some(match (kind, n_bytes) {
         (b'b', 1) => ItemType::Bool,
@@ -115,18 +116,18 @@ pub(crate) enum Scalar {
     Moment(i64, Option<Step>),
 }
 
-/// The value of `datetime64` that means `NaT` (not a time).
+/// The value of a `datetime64` that represents `NaT` (not a time).
 pub(crate) const NOT_A_TIME: i64 = i64::MIN;
 
-/// The NumPy objects that an encoder writes itself. The option is set by the user.
+/// The user's option that determines which NumPy objects the encoder writes itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Choice {
-    /// NumPy objects are not written by the encoder, but passed to the user's function `default`. A
-    /// `float64` is still written if subclasses of `float` are, because it is an instance of
-    /// `float`.
+    /// NumPy objects are passed to the user's function `default` instead of being written by the
+    /// encoder. A `float64`, which is an instance of `float`, is still written if subclasses of
+    /// `float` are.
     Left,
-    /// All NumPy objects that can be represented are written.
+    /// All NumPy objects that the format can represent are written.
     Any,
-    /// Only the NumPy objects that orjson supports are written, in the form of orjson.
+    /// Only the NumPy objects that orjson supports are written, as orjson writes them.
     Orjson,
 }

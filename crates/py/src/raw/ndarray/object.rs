@@ -1,4 +1,4 @@
-//! Reads the objects of NumPy: the memory of arrays, and the values of scalars.
+//! Reads NumPy objects: the memory of arrays, and the values of scalars.
 
 use std::cell::RefCell;
 use std::ffi::{c_char, c_int, c_void};
@@ -38,14 +38,14 @@ struct ArrayInterface {
     first: *mut c_void,
 }
 
-/// The flag of an array whose items are contiguous in C order: the index of the last dimension
-/// varies fastest. `NOT_SWAPPED` is the flag of an array whose items have the processor's byte
+/// The flag of an array whose items are contiguous in C order (the index of the last dimension
+/// varies fastest). `NOT_SWAPPED` is the flag of an array whose items have the processor's byte
 /// order.
 const CONTIGUOUS: c_int = 1;
 const NOT_SWAPPED: c_int = 0x200;
 
-/// The number of cached item types that are never evicted. A thread caches up to `REMEMBERED` item
-/// types. When the cache is full, a new type replaces a type whose index is at least `KEPT`.
+/// The number of cached item types that are never evicted. Each thread caches up to `REMEMBERED`
+/// item types. When its cache is full, a new type replaces one at an index of at least `KEPT`.
 const KEPT: usize = 16;
 const REMEMBERED: usize = 24;
 
@@ -63,8 +63,7 @@ fn known_dtype(object: *mut ffi::PyObject) -> Option<DType> {
 }
 
 /// Caches the item type of a `dtype` object. Returns the `dtype` object that was evicted from the
-/// cache. The caller must drop it when Python code may run, because its release may run Python
-/// code.
+/// cache. The caller must drop it at a time when Python code may run.
 fn remember_dtype<'py>(object: Bound<'py, PyAny>, dtype: DType) -> Option<Bound<'py, PyAny>> {
     // `__setstate__` may change the size of text items, so text types are not cached.
     if dtype.is_text() {
@@ -106,7 +105,7 @@ pub(crate) unsafe fn view_of(object: *mut ffi::PyObject, choice: Choice) -> Opti
 /// if a length is invalid.
 ///
 /// # Safety
-/// The requirements of [`view_of`]; its items must be of this type.
+/// The same requirements as for [`view_of`]. The items must be of the type `dtype`.
 #[inline]
 pub(super) unsafe fn fields_of(object: *mut ffi::PyObject, dtype: DType) -> Option<View> {
     // SAFETY: an array, as the caller guarantees.
@@ -117,7 +116,7 @@ pub(super) unsafe fn fields_of(object: *mut ffi::PyObject, dtype: DType) -> Opti
     }
 }
 
-/// Returns `true` if the option `choice` allows that this array is written. orjson writes only
+/// Returns `true` if the option `choice` allows this array to be written. orjson writes only
 /// contiguous arrays of numbers in native byte order.
 #[inline]
 fn is_written(view: &View, choice: Choice) -> bool {
@@ -133,30 +132,31 @@ fn is_written(view: &View, choice: Choice) -> bool {
     }
 }
 
-/// The form in which a NumPy object is written.
+/// How a NumPy object is written.
 pub(crate) enum Described<'py> {
-    /// The memory of an array. A scalar is treated as an array without dimensions.
+    /// From the memory of an array. A scalar is treated as an array without dimensions.
     Memory(Memory<'py>),
-    /// The items of an array of objects, or of texts of variable length, as a list.
+    /// As a list of the items, for an array of objects or of strings of variable length.
     List(Bound<'py, PyAny>),
-    /// An array whose byte order is not the processor's. orjson refuses it, even with a `default`.
+    /// Not written, because the byte order of the array differs from the processor's. orjson
+    /// refuses such an array even if a `default` is set.
     Swapped,
 }
 
-/// The memory of an array, and references that keep it alive.
+/// The memory of an array, with references that keep it alive.
 pub(crate) struct Memory<'py> {
     pub(crate) view: View,
     pub(crate) object: Bound<'py, PyAny>,
     /// The value of `__array_struct__`, which keeps the array's memory alive.
     _interface: Bound<'py, PyAny>,
-    /// A `dtype` object that was evicted from the cache of item types. It is released only after
-    /// the memory was read, because its release may run Python code.
+    /// A `dtype` object that was evicted from the cache of item types. It must be released only
+    /// after the memory was read, because its release may run Python code.
     _forgotten: Option<Bound<'py, PyAny>>,
 }
 
 impl<'py> Memory<'py> {
     /// Returns the memory that `__array_struct__` describes. If the type of its items is not
-    /// supported, the inner error is the type's kind in NumPy's array interface. Any Python code
+    /// supported, the inner error is the type character of NumPy's array interface. Any Python code
     /// may run before the memory is examined, but not afterwards.
     fn of(object: &Bound<'py, PyAny>) -> PyResult<Result<Memory<'py>, u8>> {
         let name = pyo3::intern!(object.py(), "__array_struct__");
@@ -188,8 +188,8 @@ impl<'py> Memory<'py> {
     }
 }
 
-/// Returns the struct that `interface` contains: the capsule that the attribute `__array_struct__`
-/// has returned.
+/// Returns the struct in the capsule `interface`, which is the value of the attribute
+/// `__array_struct__`.
 fn struct_of<'a>(interface: &'a Bound<'_, PyAny>) -> PyResult<&'a ArrayInterface> {
     // SAFETY: attached. It is null, and an error is set, if that is no capsule without a name; such
     // a one has this struct as long as it lives, by NumPy's documentation.
@@ -202,8 +202,8 @@ fn struct_of<'a>(interface: &'a Bound<'_, PyAny>) -> PyResult<&'a ArrayInterface
     }
 }
 
-/// Returns the time unit of an array or scalar of `datetime64`, such as microseconds; `None` if it
-/// has no unit.
+/// Returns the time unit of an array or scalar of `datetime64`, such as microseconds; `None` if
+/// there is no unit.
 fn step_of(object: &Bound<'_, PyAny>) -> PyResult<Option<Step>> {
     let py = object.py();
     let dtype = object.getattr(pyo3::intern!(py, "dtype"))?;
@@ -214,8 +214,8 @@ fn step_of(object: &Bound<'_, PyAny>) -> PyResult<Option<Step>> {
     Ok(Unit::of_name(&unit).map(|unit| Step { unit, n_units }))
 }
 
-/// Reads an object by NumPy's array interface. Returns `None` for an object that is not from NumPy,
-/// that cannot be represented, or that `choice` excludes. Any Python code may run.
+/// Reads an object through NumPy's array interface. Returns `None` if the object is not from NumPy,
+/// cannot be represented, or is excluded by `choice`. Any Python code may run.
 pub(crate) fn describe<'py>(
     object: &Bound<'py, PyAny>,
     choice: Choice,
@@ -262,8 +262,8 @@ pub(crate) fn is_current(array: &Bound<'_, PyAny>, view: &View) -> PyResult<bool
     Ok(now.is_ok_and(|now| now.view.is_same(view)))
 }
 
-/// Returns `true` if the fields of the struct [`ArrayObject`], read from an array object, are equal
-/// to those that the array interface reports.
+/// Returns `true` if the fields of [`ArrayObject`] that are read from an array object are equal to
+/// those that the array interface reports.
 pub(super) fn is_as_read(array: &Bound<'_, PyAny>) -> PyResult<bool> {
     let Ok(memory) = Memory::of(array)? else {
         return Ok(false);
@@ -287,10 +287,11 @@ pub(super) fn is_as_read(array: &Bound<'_, PyAny>) -> PyResult<bool> {
 }
 
 impl Item<'_> {
-    /// Returns the value of a text item as a `str`.
+    /// Returns the value of a string item as a `str`.
     ///
     /// # Errors
-    /// `MemoryError` if the text cannot be allocated; `ValueError` for a code point above U+10FFFF.
+    /// `MemoryError` if the `str` cannot be allocated; `ValueError` for a code point above
+    /// U+10FFFF.
     pub(crate) fn to_str<'py>(self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let mut text = Vec::new();
         self.text(&mut text)

@@ -5,13 +5,13 @@ use std::marker::PhantomData;
 
 use super::{DType, ItemType, Scalar};
 
-/// The memory of an array. It may be read until Python code runs. After that,
-/// [`is_current`](super::is_current) must have confirmed that the array still has this memory.
+/// The memory of an array. After Python code has run, it may be read only if
+/// [`is_current`](super::is_current) has confirmed that the array still has this memory.
 pub(crate) struct View {
     first: *const u8,
     dtype: DType,
     n_dims: usize,
-    /// The length and stride of each dimension, if there are at most [`INLINE_DIMS`]; unused
+    /// The length and stride of each dimension, if there are at most [`INLINE_DIMS`]. Unused
     /// entries have no meaning.
     inline_dims: [Dim; INLINE_DIMS],
     /// The length and stride of each dimension, if there are more than [`INLINE_DIMS`].
@@ -24,16 +24,16 @@ struct Dim {
     stride: isize,
 }
 
-/// The number of dimensions up to which a view needs no allocation.
+/// A view of an array with at most this number of dimensions needs no allocation.
 const INLINE_DIMS: usize = 3;
 
 impl View {
     /// Creates the view of an array; `None` if a length is invalid.
     ///
     /// # Safety
-    /// The arguments must describe one array as NumPy stores it: there are `n_dims` lengths and
-    /// strides, and an item of this type is at `first` plus the sum of its indexes times the
-    /// strides.
+    /// The arguments must describe an array as NumPy stores it: there are `n_dims` lengths and
+    /// `n_dims` strides. The address of each item is `first` plus the sum of each index multiplied
+    /// by its stride.
     #[inline]
     pub(super) unsafe fn new(
         first: *const u8,
@@ -103,8 +103,8 @@ impl View {
         is_it || self.dims().iter().any(|dim| dim.len == 0)
     }
 
-    /// Returns the number of all items and subarrays, which determines the size of the output. It
-    /// is at most `usize::MAX`.
+    /// Returns the total number of items and subarrays, which determines the size of the output.
+    /// The result saturates at `usize::MAX`.
     #[inline]
     pub(crate) fn n_written(&self) -> usize {
         let mut n_items = 1_usize;
@@ -116,7 +116,7 @@ impl View {
         n
     }
 
-    /// Returns the complete array as a [`Subarray`]. The array must have one or more dimensions.
+    /// Returns the whole array as a [`Subarray`].
     ///
     /// # Panics
     /// If the array has no dimensions.
@@ -161,7 +161,7 @@ impl Item<'_> {
         unsafe { T::read(self.at, ItemOrder::of::<T>(self.dtype, self.at.addr())) }
     }
 
-    /// Returns the item's value; `None` for text and binary.
+    /// Returns the item's value; `None` for strings and binary values.
     #[inline]
     pub(crate) fn scalar(self) -> Option<Scalar> {
         Some(match self.dtype.of {
@@ -182,8 +182,8 @@ impl Item<'_> {
         })
     }
 
-    /// Replaces the contents of `text` with the characters of a text item, without the padding.
-    /// Returns `None` if the allocation fails, or if the item is not a text.
+    /// Replaces the contents of `text` with the characters of a string item, without the padding.
+    /// Returns `None` if the allocation fails, or if the item is not a string.
     pub(crate) fn text(self, text: &mut Vec<u32>) -> Option<()> {
         let ItemType::Text(n_chars) = self.dtype.of else {
             return None;
@@ -220,8 +220,8 @@ impl Item<'_> {
     }
 }
 
-/// An array of one or more dimensions, or the part of an array at one index of its first
-/// dimensions.
+/// A whole array, or the part of an array that is selected by indexes of the first dimensions. It
+/// has at least one dimension.
 #[derive(Clone, Copy)]
 pub(crate) struct Subarray<'v> {
     view: &'v View,
@@ -281,8 +281,7 @@ impl<'v> Subarray<'v> {
         }
     }
 
-    /// Returns the items of a one-dimensional array. The bits of each item are read as an integer
-    /// of type `T`.
+    /// Returns the items of a one-dimensional array, whose bits are read as integers of type `T`.
     ///
     /// # Panics
     /// If the items do not have the size of `T`, or there are several dimensions.
@@ -300,7 +299,7 @@ impl<'v> Subarray<'v> {
     }
 }
 
-/// The items of a one-dimensional array, which are read as integers of type `T`.
+/// The items of a one-dimensional array, whose bits are read as integers of type `T`.
 #[derive(Clone, Copy)]
 pub(crate) struct ArrayItems<'v, T> {
     at: *const u8,
@@ -316,7 +315,7 @@ impl<T: Bits> ArrayItems<'_, T> {
         self.len
     }
 
-    /// Returns the bits of the item at an index. Its memory is read only once.
+    /// Returns the bits of the item at an index. The memory of the item is read only once.
     ///
     /// # Panics
     /// If the index is out of range.
@@ -332,9 +331,9 @@ impl<T: Bits> ArrayItems<'_, T> {
 }
 
 impl ArrayItems<'_, u8> {
-    /// Returns the `n` items (at most four) from `index` on, each as one byte of the result. The
-    /// first item is in the lowest byte; if `n` is less than four, the remaining bytes are 0. Each
-    /// item is read once.
+    /// Packs `n` one-byte items (at most four), from `index` on, into the result. The first item is
+    /// in the lowest byte; if `n` is less than four, the remaining bytes are 0. The memory of each
+    /// item is read only once.
     ///
     /// # Panics
     /// If an index is out of range.
@@ -350,7 +349,7 @@ impl ArrayItems<'_, u8> {
     }
 }
 
-/// The way in which the bytes of an item are read.
+/// How the bytes of an item are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ItemOrder {
     /// An item is read with one load, because its address is aligned.
@@ -363,8 +362,8 @@ pub(crate) enum ItemOrder {
 }
 
 impl ItemOrder {
-    /// Returns the way to read the items of an array. `address` is aligned for `T` only if the
-    /// addresses of all items are aligned.
+    /// Returns how the items of an array are read. If `address` is aligned for `T`, the addresses
+    /// of all items must be aligned.
     #[inline(always)]
     fn of<T>(dtype: DType, address: usize) -> ItemOrder {
         match dtype.is_swapped {
@@ -375,13 +374,14 @@ impl ItemOrder {
     }
 }
 
-/// An unsigned integer type, as which the bits of an item of the same size are read.
+/// An unsigned integer type that receives the bits of an item of the same size.
 pub(crate) trait Bits: Copy {
     /// Reads the item at `at`. Each of its bytes is read only once, because other code may write to
-    /// them at the same time.
+    /// the memory at the same time.
     ///
     /// # Safety
-    /// An item at `at` must be readable, and its address must be valid for the order.
+    /// The item at `at` must be readable. Its address must be aligned if `order` is
+    /// [`ItemOrder::Native`].
     unsafe fn read(at: *const u8, order: ItemOrder) -> Self;
 }
 

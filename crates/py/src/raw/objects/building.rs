@@ -1,9 +1,10 @@
 //! `Building`: creates Python objects from parse events. It collects the values of open lists and
 //! dicts until each list or dict ends.
 //!
-//! A list or dict is created at its end, when its number of items is known, so it never has to be
-//! resized. The number of pending values is limited. At the limit, all open lists and dicts are
-//! created early, from the values that are pending. Later values are added to them.
+//! A list or dict is usually created when it ends. The number of its items is then known, so it
+//! does not have to be resized. The number of pending values is limited. When the limit is reached,
+//! all open lists and dicts are created early from the pending values, and later values are added
+//! to them.
 
 use std::mem::ManuallyDrop;
 use std::ptr::null_mut;
@@ -18,36 +19,37 @@ use super::shapes::Shapes;
 use super::string_cache::{self, StringCache};
 use crate::raw::collector::HeldOff;
 
-/// The largest number of pending values. Keys count as values.
+/// The maximum number of pending values, including keys.
 const MOST_WAITING: usize = 2048;
 
-/// The largest number of levels of nested lists and dicts whose memory is kept for the next call.
+/// The largest number of open lists and dicts for which memory is kept for the next call.
 const KEPT_LEVELS: usize = 1024;
 
-/// A list or dict whose begin event has arrived, but not its end event.
+/// A list or dict whose begin event has been received, but not its end event.
 struct OpenContainer {
     /// The index of the container's first pending value among all pending values.
     start: usize,
-    /// The list or dict into which earlier pending values were moved; null if none were moved.
+    /// The list or dict to which earlier pending values have already been moved; null if there is
+    /// none.
     container: *mut ffi::PyObject,
-    /// The value of the builder's field `guess` when this container began. It is restored when the
-    /// container ends.
+    /// The value of the builder's field `guess` before this container began. It is restored when
+    /// the container ends.
     before: Guess,
     is_dict: bool,
     /// `true` if one of the container's values may contain other objects.
     has_container: bool,
-    /// The number of keys that were moved into `container`; a duplicate key counts each time.
+    /// The number of keys that have been moved into `container`. A duplicate key counts each time.
     n_put: usize,
 }
 
-/// The data from which the next key is predicted: an object often has the same keys, in the same
-/// order, as an earlier object.
+/// The state from which the next key is predicted. The prediction is based on the fact that an
+/// object often has the same keys, in the same order, as an earlier object.
 #[derive(Clone, Copy)]
 struct Guess {
-    /// The slot in [`Keys`] of the previous key of the same object; [`NONE`] before the first key.
+    /// The slot in [`Keys`] of the object's previous key; [`NONE`] before the first key.
     last: u16,
-    /// The slot in [`Keys`] of the key whose value is the innermost open container, or a list that
-    /// contains this container.
+    /// The slot in [`Keys`] of the key whose value is the innermost open container, or is a list
+    /// that contains this container.
     owner: u16,
 }
 
@@ -61,9 +63,10 @@ struct BuilderCache {
     values: StringCache,
 }
 
-/// The state of the last call, while no call is running. A call removes it from this variable and
-/// stores it again at its end. A nested call, or a call in another thread, creates a state of its
-/// own. The objects in the state belong to the only interpreter of the process, also after a fork.
+/// The state of the previous call, while no call is running. A call takes the state out of this
+/// variable and stores it again at its end. A nested call, or a call in another thread, creates a
+/// state of its own. The objects in the state belong to the only interpreter of the process; this
+/// also holds after a fork.
 static KEPT: AtomicPtr<BuilderCache> = AtomicPtr::new(null_mut());
 
 /// The builder of a Python object from the parse events of a JSON or BSON reader.
@@ -78,9 +81,9 @@ pub(crate) struct Building<'py> {
 }
 
 impl<'py> Building<'py> {
-    /// Creates an empty builder. `is_alone` must be `true` only if no Python code of the user (such
-    /// as a hook) runs until the object is complete. The garbage collector is then disabled until
-    /// that time.
+    /// Creates an empty builder. `is_alone` must be `true` only if no Python code that the user has
+    /// passed (such as a hook) runs until the object is complete. The garbage collector is then
+    /// disabled until the object is complete.
     #[inline]
     pub(crate) fn new(py: Python<'py>, is_alone: bool) -> Building<'py> {
         let kept = KEPT.swap(null_mut(), Ordering::Acquire);
@@ -107,8 +110,8 @@ impl<'py> Building<'py> {
         self.py
     }
 
-    /// Adds a value to the innermost open container. In a dict, keys and values are added
-    /// alternately.
+    /// Adds a value to the innermost open container. For a dict, the values are alternately keys
+    /// and values.
     #[inline(always)]
     pub(crate) fn push(&mut self, value: Bound<'py, PyAny>) -> PyResult<()> {
         if self.state.waiting.len() == self.state.waiting.capacity() {
@@ -124,8 +127,8 @@ impl<'py> Building<'py> {
         (2..=string_cache::MOST_BYTES).contains(&len) && self.state.values.is_worth_while()
     }
 
-    /// Returns the cached ASCII string with this hash, if `is_it` returns `true` for its
-    /// characters.
+    /// Returns the cached ASCII string that has this hash and for whose characters `is_it` returns
+    /// `true`; `None` if there is no such string.
     #[inline(always)]
     pub(crate) fn find(
         &mut self,
@@ -135,8 +138,8 @@ impl<'py> Building<'py> {
         self.state.values.find(self.py, hash, is_it)
     }
 
-    /// Returns the ASCII string that the last successful lookup has returned, if `is_it` returns
-    /// `true` for its characters.
+    /// Returns the same ASCII string as the last successful lookup, if `is_it` returns `true` for
+    /// its characters, otherwise `None`.
     #[inline(always)]
     pub(crate) fn find_last(
         &mut self,
@@ -151,16 +154,15 @@ impl<'py> Building<'py> {
         self.state.values.put(hash, string);
     }
 
-    /// Returns the UTF-8 of the key that is predicted to be next; `None` without a prediction. If
-    /// `is_utf8` is `false`, the input has another encoding, and a key is returned only if it is
-    /// ASCII.
+    /// Returns the UTF-8 of the predicted next key; `None` without a prediction. If `is_utf8` is
+    /// `false`, the input has another encoding, and only an ASCII key is returned.
     #[inline(always)]
     pub(crate) fn guess(&self, is_utf8: bool) -> Option<&[u8]> {
         let guess = self.state.keys.text(self.likely)?;
         (is_utf8 || self.state.keys.is_ascii(self.likely)).then_some(guess)
     }
 
-    /// Adds the key that [`Building::guess`] has predicted to the innermost dict.
+    /// Adds the key that [`Building::guess`] has returned to the innermost dict.
     #[inline(always)]
     pub(crate) fn push_likely_key(&mut self) -> PyResult<()> {
         let at = self.likely;
@@ -171,7 +173,7 @@ impl<'py> Building<'py> {
     }
 
     /// Returns the slot of the cached key that has this hash and for which `is_it` returns `true`.
-    /// If no such key is cached, the error is the slot in which the key may be stored.
+    /// If no such key is cached, returns the slot in which the key may be stored as the error.
     #[inline(always)]
     pub(crate) fn find_key(&self, hash: u32, is_it: impl Fn(&[u8]) -> bool) -> Result<u16, u16> {
         self.state.keys.find(hash, is_it)
@@ -188,7 +190,7 @@ impl<'py> Building<'py> {
         self.state.keys.set(at, hash, text, key)
     }
 
-    /// Adds the key that is stored in slot `at` of the key cache.
+    /// Adds the key in slot `at` of the key cache to the innermost dict.
     #[inline(always)]
     pub(crate) fn push_kept_key(&mut self, at: u16) -> PyResult<()> {
         let keys = &mut self.state.keys;
@@ -247,8 +249,8 @@ impl<'py> Building<'py> {
         unsafe { Bound::from_owned_ptr_or_err(self.py, ffi::PyDict_New()) }
     }
 
-    /// Calls `run`, which may run Python code of the user, such as a hook. The garbage collector is
-    /// enabled meanwhile.
+    /// Calls `run`, which may run Python code that the user has passed, such as a hook. The garbage
+    /// collector is enabled during the call.
     #[inline]
     pub(crate) fn with_foreign<R>(&mut self, run: impl FnOnce() -> R) -> R {
         let is_held = self.no_collection.take().is_some();
@@ -286,7 +288,8 @@ impl<'py> Building<'py> {
         unsafe { containers::list(py, pending, frame.container) }
     }
 
-    /// Ends the innermost dict. Returns the dict, and `true` if one of its keys occurred twice.
+    /// Ends the innermost dict. Returns the dict, and `true` if one of its keys occurred more than
+    /// once.
     ///
     /// # Panics
     /// If the innermost open container is not a dict, which is a bug of the caller.
@@ -312,8 +315,8 @@ impl<'py> Building<'py> {
         unsafe { containers::dict(py, pending, frame.container, frame.n_put) }
     }
 
-    /// Removes the innermost container from the open containers, and restores the prediction of the
-    /// next key of the enclosing object.
+    /// Removes the innermost container from the open containers, and restores the key prediction of
+    /// the enclosing object.
     #[inline(always)]
     fn end(&mut self, is_dict: bool) -> OpenContainer {
         let frame = self.state.frames.pop().expect("one was begun");
@@ -326,7 +329,7 @@ impl<'py> Building<'py> {
         frame
     }
 
-    /// Returns the complete object, after the last event.
+    /// Returns the complete object. Must be called after the last event.
     ///
     /// # Panics
     /// If a container is open, or if there is not exactly one value, which is a bug of the caller.
@@ -338,8 +341,8 @@ impl<'py> Building<'py> {
         unsafe { Bound::from_owned_ptr(self.py, value) }
     }
 
-    /// Moves all pending values into their containers, which are created if necessary, so that the
-    /// buffer has space for more values.
+    /// Makes space for more pending values: moves all pending values into their containers, which
+    /// are created if necessary.
     #[cold]
     #[inline(never)]
     fn spill(&mut self) -> PyResult<()> {

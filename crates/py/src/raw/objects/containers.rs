@@ -5,11 +5,11 @@ use std::ptr::null_mut;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-/// Pending values. Each has an owned reference, which must be passed on or released.
+/// Pending values. Each one is an owned reference, which must be passed on or released.
 pub(super) struct Pending<'a>(&'a mut [*mut ffi::PyObject]);
 
 impl<'a> Pending<'a> {
-    /// Returns the pending values from index `start` on, and removes them from `waiting`.
+    /// Removes the values from index `start` on from `waiting`, and returns them.
     #[inline(always)]
     pub(super) fn take(waiting: &'a mut Vec<*mut ffi::PyObject>, start: usize) -> Pending<'a> {
         let (at, n) = (waiting.as_mut_ptr(), waiting.len());
@@ -19,13 +19,13 @@ impl<'a> Pending<'a> {
         Pending(unsafe { std::slice::from_raw_parts_mut(at.add(start), n - start) })
     }
 
-    /// Returns the values, alternately keys and values for a dict.
+    /// Returns the values; for a dict, keys and values alternate.
     #[inline(always)]
     pub(super) fn items(&self) -> &[*mut ffi::PyObject] {
         self.0
     }
 
-    /// Releases the references to all values, after an exception.
+    /// Releases the references to all values. It is called after an exception.
     #[cold]
     fn give_up(self) {
         for &mut value in self.0 {
@@ -35,8 +35,8 @@ impl<'a> Pending<'a> {
     }
 }
 
-/// Creates a list of the pending values. If `container` is not null, the values are appended to
-/// this list instead.
+/// Creates a list from the pending values. If `container` is not null, appends the values to this
+/// list instead.
 ///
 /// # Safety
 /// Every value must be an object with an owned reference; the container must be null, or a list
@@ -90,8 +90,8 @@ unsafe fn grown_list<'py>(
     }
 }
 
-/// Appends `values` to the list `container`, or to a new list if `container` is null. Sets each of
-/// `values` to null, because its reference belongs to the list from then on. Returns the list.
+/// Appends `values` to the list `container`, or to a new list if `container` is null, and returns
+/// the list. Each entry of `values` is set to null, because the list now owns the reference.
 ///
 /// # Safety
 /// The requirements of [`list`].
@@ -121,8 +121,8 @@ pub(super) unsafe fn put_in_list(
     }
 }
 
-/// Appends `values` to a list, and sets each of `values` to null. This implementation is for
-/// free-threaded interpreters, where only CPython's functions may change a list.
+/// Appends `values` to a list, and sets each entry of `values` to null. This implementation is for
+/// free-threaded interpreters, in which only CPython's functions may change a list.
 ///
 /// # Safety
 /// The GIL must be held. `list` must be owned, and each value must be an object with an owned
@@ -141,11 +141,11 @@ unsafe fn append(list: *mut ffi::PyObject, values: &mut [*mut ffi::PyObject]) ->
     Ok(())
 }
 
-/// Appends `values` to a list by moving their references, and sets each of `values` to null.
+/// Appends `values` to a list by moving their references, and sets each entry of `values` to null.
 ///
 /// # Safety
 /// The GIL must be held. `list` must be owned, and each value must be an object with an owned
-/// reference; no code of the caller runs here.
+/// reference. No Python code of the user runs in this function.
 #[cfg(not(Py_GIL_DISABLED))]
 unsafe fn append(list: *mut ffi::PyObject, values: &mut [*mut ffi::PyObject]) -> PyResult<()> {
     // SAFETY: a list, of which nobody else has a reference to its fields.
@@ -209,7 +209,7 @@ unsafe extern "C" {
     ) -> std::ffi::c_int;
 }
 
-/// Creates a dict with space for `n` keys. From Python 3.14 on, it has no reserved space, because
+/// Creates a dict with space for `n` keys. From Python 3.14 on, no space is reserved, because
 /// CPython does not export the required function.
 ///
 /// # Safety
@@ -227,7 +227,7 @@ unsafe fn new_dict(n: usize) -> *mut ffi::PyObject {
     }
 }
 
-/// Sets the value of a key in a dict. Returns `false` if that fails; CPython has then set an
+/// Sets the value of a key in a dict. Returns `false` if this fails; CPython has then set an
 /// exception.
 ///
 /// # Safety
@@ -255,9 +255,9 @@ unsafe fn set_item(
     }
 }
 
-/// Creates a dict of the pending keys and values, which alternate. If `container` is not null, they
-/// are added to this dict, to which `n_put` keys were added before. The second item of the result
-/// is `true` if a key occurs twice.
+/// Creates a dict from the pending keys and values, which alternate. If `container` is not null,
+/// adds them to this dict instead; `n_put` is the number of keys that were added to it before. The
+/// second item of the result is `true` if a key occurs more than once.
 ///
 /// # Safety
 /// Every value must be an object with an owned reference. Every key must be a `str`. The container
@@ -285,8 +285,8 @@ pub(super) unsafe fn dict<'py>(
     }
 }
 
-/// Adds keys and values to the dict `container`, or to a new dict if `container` is null. Sets each
-/// of `items` to null, because its reference was released. Returns the dict.
+/// Adds keys and values to the dict `container`, or to a new dict if `container` is null, and
+/// returns the dict. Each entry of `items` is set to null, because its reference was released.
 ///
 /// # Safety
 /// The requirements of [`dict`].

@@ -1,8 +1,8 @@
 //! Creates `int` and `float` objects without calling CPython for each of them.
 //!
-//! A new object is an allocation with a copy of a header, as `raw/fresh.rs` does for `str` objects.
-//! When the module is imported, the header is compared with those of objects that CPython has
-//! created. If they differ, CPython creates all numbers.
+//! A new object is an allocation into which a header is copied, like the `str` objects of
+//! `raw/fresh.rs`. At import, objects with copied headers are compared with objects that CPython
+//! has created. If they differ, CPython creates all numbers.
 
 use std::sync::OnceLock;
 
@@ -14,7 +14,7 @@ use crate::raw::number;
 
 /// The number of bits in one internal digit of an `int`.
 const DIGIT_BITS: u32 = 30;
-/// The largest number of internal digits (of 30 bits) that a 64-bit integer has in an `int`.
+/// The maximum number of internal digits (of 30 bits) of an `int` that fits into 64 bits.
 const MOST_DIGITS: usize = 3;
 
 /// The memory layout of a `float`.
@@ -30,7 +30,7 @@ struct Float {
 #[derive(Clone, Copy)]
 struct Int {
     head: [usize; 2],
-    /// The number of internal digits, and the sign.
+    /// The number of internal digits and the sign of the `int`.
     tag: usize,
     digits: [u32; MOST_DIGITS],
 }
@@ -44,8 +44,8 @@ struct Heads {
 
 static HEADS: OnceLock<Heads> = OnceLock::new();
 
-/// Creates `int` and `float` objects. This value contains the address of the stored headers, so
-/// that it is read once and not for each number.
+/// Creates `int` and `float` objects. Contains the address of the stored headers, so that it is
+/// loaded only once.
 #[derive(Clone, Copy)]
 pub(crate) struct Numbers<'py>(Python<'py>, Option<&'static Heads>);
 
@@ -129,8 +129,8 @@ impl Integers {
         }
     }
 
-    /// Creates an instance with the value `value`, as `int.__new__` does. No Python code of the
-    /// class runs.
+    /// Creates an instance with the value `value`, like `int.__new__`. No Python code of the class
+    /// runs.
     #[inline]
     pub(crate) fn make<'py>(&self, py: Python<'py>, value: i64) -> PyResult<Bound<'py, PyAny>> {
         let class = self.class.bind(py);
@@ -160,12 +160,12 @@ impl Integers {
     }
 }
 
-/// The value of the field `tag` for an `int` of 0, whose number of digits is 0. From 3.12 on, the
-/// sign has separate bits, which are not 0.
+/// The field `tag` of the `int` 0. Its number of digits is 0. From 3.12 on, the field also contains
+/// separate bits for the sign, which are not 0.
 const ZERO_TAG: usize = if cfg!(Py_3_12) { 1 } else { 0 };
 
-/// Returns the bytes of an `int` object with the header `head`, in the memory layout of CPython.
-/// From 3.12 on, the number of digits and the sign have separate bits of the field `tag`.
+/// Returns the bytes of an `int` object with the header `head`, in CPython's memory layout. From
+/// 3.12 on, the field `tag` has separate bits for the number of digits and the sign.
 #[inline(always)]
 fn composed(head: [usize; 2], value: i64) -> Int {
     let rest = value.unsigned_abs();
@@ -185,9 +185,8 @@ fn composed(head: [usize; 2], value: i64) -> Int {
     Int { head, tag, digits }
 }
 
-/// Reads the headers of numbers that CPython created. They are stored if objects with copies of
-/// these headers are equal to numbers of CPython. The function is called when the module is
-/// imported.
+/// Reads the headers of numbers that CPython has created. Stores them only if objects with copies
+/// of these headers are equal to numbers of CPython. It is called when the module is imported.
 pub(crate) fn take(py: Python<'_>) -> PyResult<()> {
     if cfg!(any(Py_3_14, Py_GIL_DISABLED)) || cfg!(not(target_pointer_width = "64")) {
         return Ok(());

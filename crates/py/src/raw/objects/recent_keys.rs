@@ -1,5 +1,5 @@
-//! `Keys`: a cache of the keys of JSON and BSON objects. For each key it also records the key that
-//! followed it last, to predict the next key.
+//! `Keys`: a cache of the keys of JSON and BSON objects. To predict the next key, it also records
+//! for each key which key last followed it.
 
 use std::ptr::{null, null_mut};
 
@@ -9,42 +9,42 @@ use pyo3::prelude::*;
 /// The number of slots for keys.
 const SLOTS: usize = 512;
 
-/// The index that means "no slot".
+/// The index for "no slot".
 pub(super) const NONE: u16 = u16::MAX;
 
 /// A cached key, and the slots of the keys that are predicted after it.
 #[derive(Clone, Copy)]
 struct KeySlot {
-    /// The key: a `str` with an owned reference, whose hash was computed; null if the slot is
+    /// The key: an owned reference to a `str` whose hash is already computed; null if the slot is
     /// empty.
     key: *mut ffi::PyObject,
-    /// The address of the key's UTF-8: of the characters of the `str` if it is ASCII, otherwise of
-    /// the bytes in [`Keys::others`].
+    /// The address of the key's UTF-8: the characters of the `str` if it is ASCII, otherwise the
+    /// bytes in [`Keys::others`].
     text: *const u8,
     len: u32,
     hash: u32,
-    /// The slot of the key that followed this key in the last object with this key.
+    /// The slot of the key that followed this key in the most recent object that contains it.
     likely_next: u16,
-    /// The slot of the first key of the object that was last found in the value of this key. The
-    /// value is an object, or a list that contains objects.
+    /// The slot of the first key of the most recent object in the value of this key. The value is
+    /// this object, or a list that contains it.
     first: u16,
     is_ascii: bool,
 }
 
-/// The number of slots in which a key may be stored. If there were only one such slot, some keys of
-/// a document with a hundred keys would evict each other repeatedly.
+/// The number of slots in which a key may be stored. With only one such slot, some keys of a
+/// document with a hundred keys would repeatedly evict each other.
 const WAYS: usize = 4;
 
-/// A table of keys, in which a key's hash determines its slots.
+/// A hash table of keys. The hash of a key determines the slots in which it may be stored.
 pub(super) struct Keys {
     slots: Box<[KeySlot]>,
-    /// The UTF-8 of those keys that are not ASCII, by slot.
+    /// The UTF-8 of the keys that are not ASCII, indexed by slot.
     others: Box<[Box<[u8]>]>,
 }
 
 impl Keys {
-    /// The slot that represents the owner of an object that is not inside the value of a key, such
-    /// as the outermost object. It follows the last slot for keys.
+    /// The slot that is used as the owner of an object that is not in the value of any key,
+    /// such as the outermost object. It is the index after the last slot for keys.
     pub(super) const ROOT: u16 = SLOTS as u16;
 
     pub(super) fn new() -> Keys {
@@ -64,7 +64,7 @@ impl Keys {
     }
 
     /// Returns the slot of the cached key that has this hash and for which `is_it` returns `true`.
-    /// If no such key is cached, the error is the slot in which the key may be stored.
+    /// If no such key is cached, returns the slot in which the key may be stored as the error.
     #[inline(always)]
     pub(super) fn find(&self, hash: u32, is_it: impl Fn(&[u8]) -> bool) -> Result<u16, u16> {
         let first = (hash >> 8) as usize % SLOTS / WAYS * WAYS;
@@ -143,23 +143,23 @@ impl Keys {
         Ok(())
     }
 
-    /// Returns the slot of the key that followed the key in slot `at` the last time; [`NONE`] if no
+    /// Returns the slot of the key that most recently followed the key in slot `at`; [`NONE`] if no
     /// key has followed it.
     #[inline(always)]
     pub(super) fn likely_next(&self, at: u16) -> u16 {
         self.slots[usize::from(at)].likely_next
     }
 
-    /// Returns the slot of the first key of the object that was last found in the value of the key
-    /// in slot `owner`; [`NONE`] if no such object was found.
+    /// Returns the slot of the first key of the most recent object in the value of the key in slot
+    /// `owner`; [`NONE`] if there was no such object.
     #[inline(always)]
     pub(super) fn first(&self, owner: u16) -> u16 {
         self.slots[usize::from(owner)].first
     }
 
     /// Records that the key in slot `at` followed the key in slot `last`. If `last` is [`NONE`],
-    /// records that the key in slot `at` was the first key of an object in the value of the key in
-    /// slot `owner`.
+    /// records instead that the key in slot `at` was the first key of an object in the value of the
+    /// key in slot `owner`.
     #[inline(always)]
     pub(super) fn learn(&mut self, last: u16, owner: u16, at: u16) {
         match self.slots.get_mut(usize::from(last)) {
@@ -168,7 +168,7 @@ impl Keys {
         }
     }
 
-    /// Releases all keys. The slots are then empty.
+    /// Releases all keys, so that all slots are empty.
     pub(super) fn clear(&mut self, _attached: Python<'_>) {
         for slot in &mut self.slots {
             let key = std::mem::replace(&mut slot.key, null_mut());

@@ -1,4 +1,4 @@
-//! Creates `str` objects, and `int` objects of many digits, from JSON and BSON.
+//! Creates `str` objects, and `int` objects with many digits, from JSON and BSON.
 
 use std::mem::MaybeUninit;
 
@@ -11,8 +11,8 @@ use crate::raw::fresh::{Blanks, blank};
 use crate::raw::text::{MakeError, Small, make, make_cell};
 
 /// Creates an `int` from decimal digits with an optional `-`. Up to 640 digits are always accepted.
-/// For more digits, CPython raises an exception if their number exceeds the limit that
-/// `sys.set_int_max_str_digits` has set.
+/// For a larger number of digits, CPython raises an exception if it exceeds the limit that was set
+/// with `sys.set_int_max_str_digits`.
 pub(crate) fn big_int<'py>(py: Python<'py>, digits: &[u8]) -> PyResult<Bound<'py, PyAny>> {
     let digits = std::ffi::CString::new(digits).expect("digits have no zero byte");
     // SAFETY: attached; a C string.
@@ -40,8 +40,8 @@ pub(crate) fn ascii<'py, K: Kernels>(
     ascii_of_other_length(blanks.py(), text)
 }
 
-/// Implements [`ascii`] for a text that is empty, has one character, or is too long for the path
-/// for short texts.
+/// Implements [`ascii`] for a string of at most one character, or one that is too long for the fast
+/// path for short strings.
 #[inline(never)]
 fn ascii_of_other_length<'py>(py: Python<'py>, text: Ascii<'_>) -> PyResult<Bound<'py, PyAny>> {
     let text = text.bytes();
@@ -60,8 +60,8 @@ fn ascii_of_other_length<'py>(py: Python<'py>, text: Ascii<'_>) -> PyResult<Boun
     Ok(made)
 }
 
-/// Returns the `str` for an empty text or for one ASCII character. CPython has one object for each
-/// of these texts, which all callers share.
+/// Returns the `str` for an empty string or for one ASCII character. CPython has one shared object
+/// for each of these strings.
 #[inline]
 fn shared<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyAny>> {
     let kind = ffi::PyUnicode_1BYTE_KIND as std::ffi::c_int;
@@ -73,8 +73,8 @@ fn shared<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyAny>> {
     }
 }
 
-/// Creates a `str` from short UTF-8 that contains a character outside of ASCII. Returns `None` for
-/// any other text.
+/// Creates a `str` from short UTF-8 that contains a non-ASCII character. Returns `None` for any
+/// other string.
 #[inline(always)]
 pub(crate) fn short_utf8<'py, K: Kernels>(
     blanks: Blanks<'py>,
@@ -86,7 +86,7 @@ pub(crate) fn short_utf8<'py, K: Kernels>(
     Some(made.made.0)
 }
 
-/// Creates a `str` from a text of any length and encoding.
+/// Creates a `str` from a string of any length and encoding.
 #[inline(always)]
 pub(crate) fn text<'py, K: Kernels>(
     blanks: Blanks<'py>,
@@ -108,8 +108,8 @@ pub(crate) fn text<'py, K: Kernels>(
     other_text(blanks.py(), text, tally)
 }
 
-/// Creates a `str` from a short text of 16-bit code units without surrogates. Returns `None` for
-/// any other text.
+/// Creates a `str` from a short string of 16-bit code units without surrogates. Returns `None` for
+/// any other string.
 #[inline(always)]
 fn short_ucs2<'py, K: Kernels>(
     blanks: Blanks<'py>,
@@ -125,7 +125,7 @@ fn short_ucs2<'py, K: Kernels>(
     (!is_paired).then_some(made)
 }
 
-/// Creates a `str` from a text of any length, by the function for long texts.
+/// Creates a `str` from a string of any length, with the function for long strings.
 #[inline(never)]
 pub(crate) fn other_text<'py>(
     py: Python<'py>,
@@ -146,8 +146,9 @@ pub(crate) enum StrFailure<E> {
     Python(PyErr),
 }
 
-/// Creates a `str` from code points, which may include lone surrogates. `chars` is called twice,
-/// once to determine the length and once to write, and must return the same code points each time.
+/// Creates a `str` from code points, which may include lone surrogates. `chars` is called twice:
+/// once to determine the length, and once to write the characters. It must return the same code
+/// points each time.
 ///
 /// # Errors
 /// [`StrFailure`] if `chars` returns an error, or the `str` cannot be allocated.
@@ -200,7 +201,7 @@ pub(crate) fn characters<'py, E, I: Iterator<Item = Result<u32, E>>>(
     Ok(made)
 }
 
-/// A new `str` whose characters are written in several parts.
+/// A new `str` whose characters are written in several steps.
 pub(crate) struct InParts<'py> {
     made: Bound<'py, PyAny>,
     shape: Shape,
@@ -218,11 +219,11 @@ impl<'py> InParts<'py> {
         })
     }
 
-    /// Writes the characters of `part` after those that were written before.
+    /// Writes the characters of `part` after those that have already been written.
     ///
     /// # Panics
-    /// If the part has more characters than the `str` has left, or wider ones than the `str` can
-    /// contain, which is a bug of the caller.
+    /// If the part has more characters than fit into the rest of the `str`, or wider characters
+    /// than the `str` can contain, which is a bug of the caller.
     pub(crate) fn put(&mut self, part: &Measured<'_>) {
         let Shape { kind, n_chars } = part.shape();
         let rest = self.shape.n_chars - self.n_chars;

@@ -13,11 +13,11 @@ use super::value::{EMPTY, FIRST_MS, LAST_MS};
 use super::{BsonEncoder, BsonStop, ROOM};
 use crate::raw::ndarray::{self, Bits, Item, ItemType, NOT_A_TIME, Scalar, Subarray, View};
 
-/// The number of array items for which space is reserved at once.
+/// The number of array items for which space is reserved in one step.
 const BLOCK: usize = 32;
 /// The space in bytes that is reserved for an item of fixed size, with its tag and key. The key is
-/// an index of up to 20 digits and a NUL. Eight more bytes allow that a shorter number is written
-/// as a whole word.
+/// an index of up to 20 digits and a NUL. Eight further bytes are reserved so that a short key can
+/// be written with one store of a whole word.
 const ITEM_BYTES: usize = 1 + 21 + 8 + 8;
 
 /// A BSON value of at most eight bytes, with its tag.
@@ -56,8 +56,8 @@ impl FixedValue {
 }
 
 impl<'py> BsonEncoder<'_, 'py> {
-    /// Writes a NumPy scalar with its tag. The byte for the tag is `n_from_tag` bytes before the
-    /// write position.
+    /// Writes a NumPy scalar with its tag. The byte reserved for the tag is `n_from_tag` bytes
+    /// before the write position.
     fn scalar(
         &mut self,
         scalar: Scalar,
@@ -109,8 +109,8 @@ impl<'py> BsonEncoder<'_, 'py> {
         Ok(FixedValue::new(Tag::DateTime, ms.to_le_bytes()))
     }
 
-    /// Writes the NumPy array that the view describes. The byte for its tag is `n_from_tag` bytes
-    /// before the write position.
+    /// Writes the NumPy array that `view` describes. The byte reserved for its tag is `n_from_tag`
+    /// bytes before the write position.
     ///
     /// # Safety
     /// `object` must be alive, and `view` must be the view of this object.
@@ -139,9 +139,9 @@ impl<'py> BsonEncoder<'_, 'py> {
         Ok(pen)
     }
 
-    /// Writes an array of one dimension with its tag. Returns `false`, and leaves the output
-    /// unchanged, if the chunk has no space for the whole array, or if BSON cannot represent one of
-    /// its items.
+    /// Writes a one-dimensional array with its tag. If the chunk has too little space for the whole
+    /// array, or BSON cannot represent one of its items, leaves the output unchanged and returns
+    /// `false`.
     ///
     /// # Safety
     /// `object` must be alive and of a NumPy array class; `tag` must be the byte that was reserved
@@ -179,8 +179,8 @@ impl<'py> BsonEncoder<'_, 'py> {
         true
     }
 
-    /// Writes a NumPy array, or a part of it, as a BSON array. A multidimensional array becomes
-    /// nested arrays.
+    /// Writes a NumPy array or one of its subarrays as a BSON array. A multidimensional array
+    /// becomes nested arrays.
     fn part<'s, K: Kernels>(
         &mut self,
         kernels: K,
@@ -208,8 +208,8 @@ impl<'py> BsonEncoder<'_, 'py> {
         Ok(pen)
     }
 
-    /// Writes `n` values of variable length and the same tag, each after its key. `put` writes the
-    /// value at an index.
+    /// Writes `n` values that have the same tag and differ in length, each after its key. `put`
+    /// writes the value at an index.
     #[inline(always)]
     fn keyed<'s>(
         &mut self,
@@ -234,7 +234,7 @@ impl<'py> BsonEncoder<'_, 'py> {
     }
 
     /// Prepends an index to the path of the array item that cannot be written, and returns `stop`.
-    /// It is called first for the index in the innermost subarray.
+    /// It is called for each dimension, starting with the innermost.
     #[cold]
     fn at_index(&mut self, index: usize, stop: BsonStop) -> BsonStop {
         self.within.insert_str(0, &format!("[{index}]"));
@@ -327,7 +327,7 @@ impl<'py> BsonEncoder<'_, 'py> {
         }
     }
 
-    /// Writes an array item that is a text or a binary value.
+    /// Writes an array item that is a string or a binary value.
     fn text_item<'s, K: Kernels>(
         &mut self,
         kernels: K,

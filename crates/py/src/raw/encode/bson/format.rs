@@ -1,5 +1,5 @@
-//! Implements the trait `MemberEncoder` for BSON. The trait is the interface between the loop over
-//! a container's members and an output format.
+//! Implements `MemberEncoder`, the interface between the loop over a container's members and an
+//! output format, for BSON.
 
 use onecopy_text::convert::Kernels;
 use onecopy_text::{Pen, Put};

@@ -3,7 +3,7 @@
 use onecopy_text::{Pen, Put};
 use onecopy_wire::json;
 
-/// The largest number of digits of an index that is stored as text in one 64-bit word.
+/// The largest number of digits of an index that is stored as ASCII digits in one 64-bit word.
 const MOST: usize = 7;
 
 /// The key of the next item of an array: its index, as decimal digits.
@@ -41,8 +41,8 @@ impl Index {
         }
     }
 
-    /// Writes one byte that is reserved for the tag, then the key of item `at` (the current index)
-    /// and a NUL. Advances `self` to the next index.
+    /// Writes a byte that is reserved for the tag, the key of the item at index `at` (which must be
+    /// the current index), and a NUL. Then advances `self` to the next index.
     ///
     /// # Panics
     /// If the pen has less than about 32 bytes of space.
@@ -63,7 +63,7 @@ impl Index {
         }
     }
 
-    /// Carries to the digits before the last digit, after the last digit was incremented from nine.
+    /// Propagates the carry to the other digits after the last digit was incremented from nine.
     #[cold]
     fn carry(&mut self) {
         let mut place = self.n_digits;

@@ -11,7 +11,7 @@
 //! | `texts` | texts and keys of any length and form |
 //! | `value` | values of any kind |
 //!
-//! No Python code runs while the sink grows.
+//! The sink never runs Python code when it grows.
 
 mod array;
 mod format;
@@ -37,19 +37,18 @@ pub(crate) use texts::class_name;
 pub(crate) use value::{FIRST_MS, LAST_MS};
 
 /// The number of bytes that must be available before a key and a short value are written. One half
-/// is for the key with its tag, the other half for the value. A short text uses at most half of the
-/// value's half; what it leaves is enough for the bytes that end containers.
+/// is for the key with its tag, the other half for the value. A short string uses at most half of
+/// the value's half, and the remaining bytes are sufficient for the bytes that end containers.
 const ROOM: usize = 512;
 
 /// The destination of the document, and the address of the memory to which the encoder writes.
 struct BsonTarget<'a> {
     sink: &'a mut dyn Sink,
-    /// The address that the first byte of the output would have if all of the output were in the
-    /// memory to which the encoder writes. The byte at offset `n` of the output has the address
-    /// `base + n`.
+    /// The address at which the output would begin if all of it were in the memory to which the
+    /// encoder writes. The byte at offset `n` of the output is at the address `base + n`.
     base: *mut u8,
-    /// The number of bytes at the start of the output that are not in the memory to which the
-    /// encoder writes. Only [`Sink::patch_at`] can overwrite these bytes.
+    /// The number of bytes at the start of the output that have already left the memory to which
+    /// the encoder writes. Only [`Sink::patch_at`] can overwrite these bytes.
     before: usize,
 }
 
@@ -59,26 +58,25 @@ struct BsonEncoder<'a, 'py> {
     style: Style,
     forms: &'a dyn ObjectForms<'py>,
     target: BsonTarget<'a>,
-    /// The offset in the output at which the current root document begins, in bytes.
+    /// The offset of the current root document in the output, in bytes.
     start: usize,
-    /// `true` after a nested document was entered. From then on keys are cached, because they may
-    /// occur in several nested documents.
+    /// `true` after a nested document was entered. From then on keys are cached, because the same
+    /// keys may occur in further nested documents.
     is_nested: bool,
     /// The value or key that the encoder could not write.
     culprit: Option<Bound<'py, PyAny>>,
-    /// The path from the NumPy array that is being written to its item that cannot be written, such
-    /// as `[3][5]`; empty for other errors.
+    /// If the error is in a NumPy array, the path from this array to the item that cannot be
+    /// written, such as `[3][5]`; otherwise empty.
     within: String,
-    /// `true` if the caller needs counts of the converted text, for `onecopy.ledger()`.
+    /// `true` if the caller counts the converted text for `onecopy.ledger()`.
     is_counted: bool,
     tally: Tally,
 }
 
-/// Appends `object`, as a BSON document, to the contents of the sink.
+/// Appends `object` to the contents of the sink, as a BSON document.
 ///
 /// # Errors
-/// The reason for which the document cannot be written; the contents of the sink are then
-/// undefined.
+/// The reason why the document cannot be written. The contents of the sink are then undefined.
 pub(crate) fn write<'py>(
     object: Borrowed<'_, 'py, PyAny>,
     style: Style,
@@ -180,7 +178,8 @@ impl<'py> BsonEncoder<'_, 'py> {
         Ok(())
     }
 
-    /// Stores the value or key that cannot be written, for the exception, and returns `stop`.
+    /// Stores the value or key that cannot be written, for use in the exception, and returns
+    /// `stop`.
     ///
     /// # Safety
     /// `object` must be alive.
@@ -230,8 +229,8 @@ impl<'py> BsonEncoder<'_, 'py> {
         pen.at().addr().wrapping_sub(self.target.base.addr())
     }
 
-    /// Writes `n_bytes`, the length of a document or text, into the bytes that were reserved for it
-    /// at offset `at` of the output.
+    /// Writes `n_bytes`, the length of a document or string, at offset `at` of the output, where
+    /// bytes were reserved for it.
     #[inline(always)]
     fn patch(&mut self, at: usize, n_bytes: usize, pen: &Pen<'_>) -> Result<(), BsonStop> {
         let Some(length) = i32::try_from(n_bytes).ok() else {
@@ -256,7 +255,7 @@ impl<'py> BsonEncoder<'_, 'py> {
     }
 
     /// Writes a tag into the byte that is `n_from_tag` bytes before the write position. If
-    /// `n_from_tag` is 0, no byte was reserved for a tag, and no tag is written.
+    /// `n_from_tag` is 0, no byte was reserved, and no tag is written.
     fn tag_before(&mut self, tag: u8, n_from_tag: usize, pen: &Pen<'_>) {
         if n_from_tag != 0 {
             self.tag_at(tag, self.offset(pen) - n_from_tag);
@@ -273,7 +272,7 @@ impl<'py> BsonEncoder<'_, 'py> {
         }
     }
 
-    /// Adds the written bytes to the contents of the sink, and makes the sink grow by at least
+    /// Adds the written bytes to the contents of the sink, and grows the sink by at least
     /// `n_bytes`.
     #[cold]
     #[inline(never)]
@@ -287,8 +286,8 @@ impl<'py> BsonEncoder<'_, 'py> {
         self.open(n_bytes)
     }
 
-    /// Estimates the final size of the output. For each open container, it extrapolates from the
-    /// written members to all members. `n_bytes` is the number of bytes written so far.
+    /// Estimates the final size of the output in bytes, of which `n_bytes` have been written. For
+    /// each open container, the size is extrapolated from the written members to all members.
     fn expected_bytes(&self, n_bytes: usize) -> usize {
         let of_frame = |frame: &ContainerFrame| {
             let n = match frame.form {

@@ -1,5 +1,5 @@
-//! The interface of the BSON encoder: its options, the trait by which it calls Python code, its
-//! sinks, and the reasons for which it fails.
+//! The interface of the BSON encoder: its options, the trait through which it calls Python code,
+//! its sinks, and its errors.
 
 use onecopy_text::{ByteSink, Policy};
 use onecopy_wire::bson::{SUBTYPE_OLD_UUID, SUBTYPE_UUID, Tag};
@@ -14,34 +14,33 @@ use crate::raw::ndarray::Memory;
 /// The reason for which the BSON encoder has failed.
 #[derive(Debug)]
 pub(crate) enum BsonStop {
-    /// Python code that was called, or an allocation, has raised this exception.
+    /// An exception that Python code or a failed allocation has raised.
     Python(PyErr),
     /// The sink cannot grow: no memory is left, or the destination buffer is full.
     Full,
-    /// Containers are nested more deeply than allowed; `is_circular` is `true` if one contains
-    /// itself.
+    /// Containers are nested more deeply than allowed; `is_circular` is `true` if a container
+    /// contains itself.
     TooDeep { is_circular: bool },
-    /// The document is larger than [`Style::max_bytes`], or too large for the lengths in BSON,
-    /// which have 32 bits.
+    /// The document is larger than [`Style::max_bytes`], or exceeds the 32-bit lengths of BSON.
     TooLong,
-    /// A text contains the lone surrogate `unit`, at position `at` in its code units.
+    /// A string contains the lone surrogate `unit`, at the index `at` in its code units.
     Surrogate { at: usize, unit: u32 },
-    /// An integer does not fit in 64 bits with a sign.
+    /// An integer does not fit into a signed 64-bit integer.
     Int,
-    /// A key contains NUL.
+    /// A key contains a NUL character.
     NulInKey,
-    /// A key begins with a dollar or contains a dot, and the option `check_keys` forbids it.
+    /// A key begins with a dollar sign or contains a dot, which the option `check_keys` forbids.
     KeyForm,
-    /// A key is not a `str` but an object of this class.
+    /// A key is an object of this class instead of a `str`.
     Key { class: String },
-    /// Python code has changed a `dict` while the encoder iterated over it.
+    /// Python code changed a `dict` while the encoder iterated over it.
     Changed,
     /// BSON cannot represent an object of this class, and `default` is not set.
     Unknown { class: String },
-    /// The root (the argument of the call) is an object of this class, which is not written as a
+    /// The root (the argument of the call) is an object of this class, which cannot be written as a
     /// document.
     NotADocument { class: String },
-    /// BSON cannot represent a value, although it supports the value's type. `kind` is the name of
+    /// BSON supports the type of a value, but cannot represent this value. `kind` is the name of
     /// the type for the error message, such as `datetime`.
     Value { kind: &'static str, reason: String },
 }
@@ -64,7 +63,7 @@ impl From<TooDeep> for BsonStop {
     }
 }
 
-/// A failure of the encoder, with the path of the value that it could not write, such as
+/// A failure of the encoder, with the path of the value that cannot be written, such as
 /// `$.rows[3].price`.
 #[derive(Debug)]
 pub(crate) struct EncodeFailure {
@@ -74,53 +73,53 @@ pub(crate) struct EncodeFailure {
     pub(crate) culprit: Option<Py<PyAny>>,
 }
 
-/// The form in which an object that is not of a built-in type is written.
+/// How an object that is not of a built-in type is written.
 pub(crate) enum ObjectForm<'py> {
-    /// [`ObjectForms::other`] has written the value. The encoder must write this tag.
+    /// [`ObjectForms::other`] has already written the value, and the encoder must write this tag.
     Put(Tag),
-    /// The text that the encoder writes instead of the object, and the tag for it.
+    /// The string that the encoder writes instead of the object, and the tag of this string.
     Text(Tag, Bound<'py, PyString>),
-    /// A text and an object that is written as a document: the BSON type "code with scope".
+    /// A code string and a scope, which is written as a document. Together they form the BSON type
+    /// "code with scope".
     Code(Bound<'py, PyString>, Bound<'py, PyAny>),
     /// The encoder writes this object instead of the original object.
     Instead(Bound<'py, PyAny>),
-    /// The encoder writes this object instead of the original object. The option `check_keys` does
-    /// not apply to keys inside it, because those of a `DBRef` begin with a dollar.
+    /// The encoder writes this object instead of the original object. Keys inside it are exempt
+    /// from the option `check_keys`, because the keys of a `DBRef` begin with a dollar sign.
     Unchecked(Bound<'py, PyAny>),
     /// A NumPy array or scalar, which is read from its memory.
     Memory(Memory<'py>),
     /// An instance of a class derived from list or tuple: its items are written as an array.
     Items,
-    /// A list of keys (each a `str`) and values, alternately, which are written as a document.
+    /// A list in which keys (each a `str`) and values alternate. It is written as a document.
     Pairs(Bound<'py, PyList>),
 }
 
-/// Writes objects of types that the encoder itself does not support, or determines their form. Any
-/// Python code may run.
+/// Writes objects of types that the encoder itself does not support, or determines how they are
+/// written. Any Python code may run.
 pub(crate) trait ObjectForms<'py> {
-    /// Writes the value of an object, without its tag and key, or returns the [`ObjectForm`] in
-    /// which it is to be written.
+    /// Writes the value of an object without its tag and key, or returns the [`ObjectForm`] that
+    /// determines how the encoder writes it.
     fn other(
         &self,
         object: &Bound<'py, PyAny>,
         out: &mut dyn ByteSink,
     ) -> Result<Option<ObjectForm<'py>>, BsonStop>;
 
-    /// Returns the milliseconds since 1970 to write for a datetime outside of the years 1 to 9999,
-    /// or an error, as the option `datetime_range` requires.
+    /// Applies the option `datetime_range` to a datetime outside of the years 1 to 9999. Returns
+    /// the milliseconds since 1970 to write, or an error.
     fn ranged(&self, ms: i64) -> Result<i64, BsonStop>;
 
-    /// Calls the caller's function `default` for an object for which [`ObjectForms::other`]
-    /// returned `None`. The encoder calls this method after `other` has returned, so that the
-    /// variables of `other` are not on the stack. This matters because the function may start
-    /// another encoder.
+    /// Calls the caller's function `default` for an object for which [`ObjectForms::other`] has
+    /// returned `None`. This is a separate method so that the variables of `other` are no longer on
+    /// the stack: `default` may start another encoder, and these calls may be deeply nested.
     fn default(&self, object: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>, BsonStop>;
 }
 
-/// The options that determine the bytes of a document.
+/// The options that affect the bytes of a document.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Style {
-    /// `true` if a key must not begin with a dollar or contain a dot.
+    /// `true` if keys that begin with a dollar sign or contain a dot are an error.
     pub(crate) check_keys: bool,
     /// The handling of lone surrogates: one of [`Policy::BASIC`].
     pub(crate) surrogates: Policy,
@@ -164,21 +163,20 @@ impl UuidForm {
     }
 }
 
-/// The destination of documents. The length at the start of a document is written when the document
-/// ends. Therefore a document that has not ended is contiguous in the sink's memory, or its start
-/// can be overwritten by [`Sink::patch_at`].
+/// The destination of documents. The length at the start of a document is written last. Therefore,
+/// until a document ends, it must be contiguous in the sink's memory, or [`Sink::patch_at`] must be
+/// able to overwrite its start.
 pub(crate) trait Sink: ByteSink {
-    /// Returns the number of bytes of the output that were already copied to the destination, so
-    /// that they are no longer in the memory to which the encoder writes.
+    /// Returns the number of bytes of the output that have already been copied to the destination,
+    /// and are therefore no longer in the memory to which the encoder writes.
     fn before(&self) -> usize {
         0
     }
 
-    /// Overwrites the bytes at offset `at` of the output, which must have been written before.
+    /// Overwrites bytes of the output that have already been written, from offset `at` on.
     fn patch_at(&mut self, at: usize, bytes: &[u8]);
 
-    /// Receives the estimated final size of the output, in bytes. It is called before the sink
-    /// grows.
+    /// Sets the estimated final size of the output, in bytes. It is called before the sink grows.
     fn expect(&mut self, _n_bytes: usize) {}
 }
 

@@ -14,10 +14,10 @@ use super::value::{FIRST_MS, LAST_MS};
 use super::{BsonEncoder, ROOM};
 use crate::bson::ObjectId;
 
-/// The size in bytes of the length field with which a document or a text begins.
+/// The size in bytes of the length field at the start of a document or string.
 pub(super) const LENGTH_BYTES: usize = 4;
 
-/// Writes a value with its tag if that needs no Python code and little space; see [`Step`].
+/// Writes a value with its tag if this needs little space and no Python code; see [`Step`].
 ///
 /// # Safety
 /// `value` must be alive and of this kind; `tag` must be the byte that was reserved for its tag;
@@ -106,10 +106,10 @@ unsafe fn scalar<K: Kernels>(
     Step::Done
 }
 
-/// Writes the first `n_bytes` of eight bytes, with one store of eight bytes.
+/// Writes the first `n_bytes` of an eight-byte array, with one store of all eight bytes.
 ///
 /// # Safety
-/// The pen must have eight bytes.
+/// The pen must have space for eight bytes.
 #[inline(always)]
 unsafe fn put_eight(bytes: [u8; 8], n_bytes: usize, pen: &mut Pen<'_>) {
     let at = pen.at();
@@ -121,9 +121,10 @@ unsafe fn put_eight(bytes: [u8; 8], n_bytes: usize, pen: &mut Pen<'_>) {
 }
 
 /// Implements [`step`] for a `bytes` or an object that is not of a built-in type. Returns the end
-/// of the written bytes; null if nothing was written. The reason is then in `encoder.unwritten`.
+/// of the written bytes. If nothing was written, returns null and stores the reason in
+/// `encoder.unwritten`.
 ///
-/// The parameters are addresses, because a `Pen` passed by reference would not remain in registers.
+/// The parameters are addresses because a `Pen` passed by reference cannot remain in registers.
 ///
 /// # Safety
 /// The requirements of [`step`]; at least `ROOM / 2` bytes must be writable from `at` on.
@@ -198,7 +199,7 @@ unsafe fn simple(
     Some(Tag::DateTime)
 }
 
-/// Writes an object that [`simple`] does not write, if no Python code must run to read its value.
+/// Writes an object that [`simple`] does not support, if this requires no Python code.
 ///
 /// # Safety
 /// The requirements of [`step`].
@@ -257,8 +258,8 @@ unsafe fn derived<K: Kernels>(
     Step::Done
 }
 
-/// Writes a short text with its length and NUL. Returns `false` if the text is long, or cannot be
-/// written unchanged.
+/// Writes a short string with its length and NUL. Returns `false` if the string is long or requires
+/// the slow path, for example because it contains surrogates.
 ///
 /// # Safety
 /// `value` must be a live `str`, and the pen must have space for `ROOM / 2` bytes.
@@ -313,11 +314,11 @@ unsafe fn short_text<K: Kernels>(
     true
 }
 
-/// Writes the length before a text, and the NUL after the text.
+/// Writes the length before a string, and the NUL after it.
 ///
 /// # Safety
-/// The text must be from [`LENGTH_BYTES`] after `at` up to `end`, in the memory of the pen, which
-/// must have one more byte.
+/// The string must begin [`LENGTH_BYTES`] bytes after `at` and end at `end`, in the memory of the
+/// pen. There must be space for one more byte after `end`.
 #[inline(always)]
 unsafe fn end_text(at: *mut u8, end: *mut u8, pen: &mut Pen<'_>) {
     // SAFETY: the caller guarantees the requirements.
@@ -330,7 +331,7 @@ unsafe fn end_text(at: *mut u8, end: *mut u8, pen: &mut Pen<'_>) {
     }
 }
 
-/// Implements [`short_text`] for a text of up to [`BLOCK_UNITS`] code units, if space is available.
+/// Implements [`short_text`] for a string of up to [`BLOCK_UNITS`] code units, if space permits.
 ///
 /// # Safety
 /// The requirements of [`short_text`].
@@ -360,7 +361,7 @@ unsafe fn longer_text<K: Kernels>(
     true
 }
 
-/// Writes a text as UTF-8. `pen` must have space. Returns `false` if the text has surrogates.
+/// Writes a string as UTF-8; `pen` must have space. Returns `false` if it contains surrogates.
 #[inline(always)]
 fn put_utf8<K: Kernels>(kernels: K, units: Units<'_>, pen: &mut Pen<'_>) -> bool {
     match units {
@@ -372,8 +373,8 @@ fn put_utf8<K: Kernels>(kernels: K, units: Units<'_>, pen: &mut Pen<'_>) -> bool
     true
 }
 
-/// Reserves a byte for the tag, and writes a short key with its NUL, if possible from the key
-/// cache. Returns `false`, and writes nothing, if the key is not short.
+/// Reserves a byte for the tag, and writes a short key with its NUL, copied from the key cache if
+/// possible. If the key is not short, writes nothing and returns `false`.
 ///
 /// # Safety
 /// `key` must be alive, and the pen must have space for `ROOM / 2` bytes.

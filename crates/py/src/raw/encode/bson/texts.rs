@@ -1,4 +1,4 @@
-//! Writes texts and keys of any length and character width as BSON.
+//! Writes strings and keys of any length and character width as BSON.
 
 use onecopy_text::convert::{Kernels, utf8_capacity};
 use onecopy_text::{Pen, Policy, Put, Units, naive};
@@ -11,11 +11,11 @@ use super::{BsonEncoder, BsonStop, ROOM};
 use crate::raw::ndarray::{self, Class};
 use crate::raw::text;
 
-/// The number of code units in a block of a long text. Space is reserved for one block at a time.
+/// The number of code units in a block of a long string. Space is reserved for one block at a time.
 pub(super) const BLOCK_UNITS: usize = 4096;
 
 impl BsonEncoder<'_, '_> {
-    /// Returns the text of a `str`, or of an instance of a class derived from `str`. ASCII is
+    /// Returns the characters of a `str`, or of an instance of a class derived from `str`. ASCII is
     /// returned as UTF-8.
     ///
     /// # Safety
@@ -35,7 +35,7 @@ impl BsonEncoder<'_, '_> {
         }
     }
 
-    /// Writes a text of any length as a BSON string: its length in bytes, its UTF-8 and a NUL.
+    /// Writes a string of any length as a BSON string: its length in bytes, its UTF-8 and a NUL.
     ///
     /// # Safety
     /// `object` must be a live `str`.
@@ -61,9 +61,9 @@ impl BsonEncoder<'_, '_> {
         Ok(pen)
     }
 
-    /// Reserves a byte for the tag, and writes a key of any length with its NUL. Also returns the
-    /// number of bytes written: those of the tag, the key and the NUL. If the key is not a `str`,
-    /// returns an error; any Python code may run before that.
+    /// Reserves a byte for the tag, and writes a key of any length with its NUL. The second
+    /// returned value is the number of bytes written, including the reserved byte. A key that is
+    /// not a `str` is an error; Python code may run before the error is returned.
     ///
     /// # Safety
     /// `key` must be alive.
@@ -105,10 +105,10 @@ impl BsonEncoder<'_, '_> {
         Ok((pen, n_bytes))
     }
 
-    /// Writes the characters of a text as UTF-8, in blocks of [`BLOCK_UNITS`] code units.
+    /// Writes the characters of a string as UTF-8, in blocks of [`BLOCK_UNITS`] code units.
     ///
     /// # Safety
-    /// `object`, which contains the text, must be alive.
+    /// `object`, which contains the characters, must be alive.
     #[inline(always)]
     unsafe fn utf8<'s, K: Kernels>(
         &mut self,
@@ -165,9 +165,9 @@ impl BsonEncoder<'_, '_> {
         Ok(pen)
     }
 
-    /// Writes a block of code units that contain surrogates. Each surrogate is replaced, or an
-    /// error is returned, as the option for surrogates requires. `before` is the number of code
-    /// units of the text before this block.
+    /// Writes a block of code units that contains surrogates. Depending on the option for
+    /// surrogates, each one is replaced, or an error is returned. `before` is the number of code
+    /// units of the string before this block.
     #[cold]
     #[inline(never)]
     fn surrogates<'s>(
@@ -205,7 +205,7 @@ impl BsonEncoder<'_, '_> {
     }
 }
 
-/// Returns `true` if a text contains the ASCII character (or NUL) `c`.
+/// Returns `true` if the string contains the ASCII character (or NUL) `c`.
 fn holds(units: Units<'_>, c: u8) -> bool {
     match units {
         Units::Latin1(u) | Units::Utf8(u) => u.contains(&c),
@@ -223,7 +223,8 @@ fn begins_with_dollar(units: Units<'_>) -> bool {
     first == Some(u32::from(b'$'))
 }
 
-/// Returns the name of an object's class with its module; for a NumPy array also the item type.
+/// Returns the name of an object's class with its module. For a NumPy array, the name includes the
+/// item type.
 pub(crate) fn class_name(object: &Bound<'_, PyAny>) -> String {
     let class = object.get_type();
     let name = class.fully_qualified_name();

@@ -1,4 +1,4 @@
-//! Writes values of any type as BSON, also values for which Python code must run.
+//! Writes values of any type as BSON, including those for which Python code must run.
 
 use onecopy_text::convert::Kernels;
 use onecopy_text::{ByteSink, Pen, Put};
@@ -16,28 +16,27 @@ use super::texts::class_name;
 use super::{BsonEncoder, BsonStop, ROOM};
 use crate::raw::{gil, ndarray};
 
-/// The first moment of the year 1, in milliseconds since 1970. `LAST_MS` is the last moment of the
-/// year 9999.
+/// The first millisecond of the year 1, in milliseconds since 1970. `LAST_MS` is the last
+/// millisecond of the year 9999.
 pub(crate) const FIRST_MS: i64 = -62_135_596_800_000;
 pub(crate) const LAST_MS: i64 = 253_402_300_799_999;
 
 /// The bytes of an empty document or array.
 pub(super) const EMPTY: [u8; LENGTH_BYTES + 1] = [5, 0, 0, 0, 0];
 
-/// The next action of the encoder after [`ObjectForms`](super::ObjectForms) was called for an
-/// object.
+/// The next action of the encoder, after a call to [`ObjectForms`](super::ObjectForms).
 enum BsonNext<'s> {
-    /// No action: the object was written, or a frame was pushed for it, from which its members will
-    /// be written.
+    /// Nothing: either the object was written, or a frame was pushed, from which the object's
+    /// members will be written.
     Done(Pen<'s>),
-    /// The object in the first field must be written next. The second field is the number of bytes
-    /// from the byte for its tag to the write position.
+    /// Write the object in the first field next. The second field is the number of bytes from the
+    /// tag's byte to the write position.
     Value(*mut ffi::PyObject, usize, Pen<'s>),
 }
 
 impl<'py> BsonEncoder<'_, 'py> {
     /// Writes a value of any type, or pushes a frame from which its members are written later. The
-    /// byte for the tag of the value is `n_from_tag` bytes before the write position. If
+    /// byte reserved for the tag of the value is `n_from_tag` bytes before the write position. If
     /// `n_from_tag` is 0, the value is the root, which has no tag and must be a document. Any
     /// Python code may run.
     ///
@@ -112,8 +111,8 @@ impl<'py> BsonEncoder<'_, 'py> {
         }
     }
 
-    /// Calls [`step`], and then writes the tag. The byte for the tag may no longer be in the memory
-    /// to which the encoder writes, so [`step`] itself cannot write it.
+    /// Calls [`step`], and then writes the tag. [`step`] itself cannot write the tag, because the
+    /// byte reserved for it may no longer be in the memory to which the encoder writes.
     ///
     /// # Safety
     /// The requirements of [`BsonEncoder::value`].
@@ -145,7 +144,7 @@ impl<'py> BsonEncoder<'_, 'py> {
     }
 
     /// Enters a container: writes its length and members. If the loop over the members is
-    /// interrupted, a frame is pushed, from which the remaining members are written later.
+    /// interrupted, pushes a frame, from which the remaining members are written later.
     ///
     /// # Safety
     /// The requirements of [`BsonEncoder::value`].
@@ -175,8 +174,7 @@ impl<'py> BsonEncoder<'_, 'py> {
         Ok(self.shared.check_depth(object, self.style.max_depth)?)
     }
 
-    /// Writes an object for which Python code must run, or returns another object that must be
-    /// written instead of it.
+    /// Writes an object for which Python code must run, or returns another object to write instead.
     ///
     /// # Safety
     /// The requirements of [`BsonEncoder::value`].
@@ -267,9 +265,9 @@ impl<'py> BsonEncoder<'_, 'py> {
         Ok(BsonNext::Done(pen))
     }
 
-    /// Begins the container for which a frame was pushed: stores its offset in the output in the
-    /// frame, and reserves the bytes of its length. If `has_members` is `false`, no frame was
-    /// pushed, and an empty container is written.
+    /// Begins a container: reserves the bytes of its length, and stores its offset in the frame
+    /// that was pushed for it. If `has_members` is `false`, no frame was pushed, and an empty
+    /// container is written.
     fn begin_frame(&mut self, has_members: bool, pen: &mut Pen<'_>) {
         if !has_members {
             return pen.put_short(&EMPTY, EMPTY.len());
@@ -281,9 +279,8 @@ impl<'py> BsonEncoder<'_, 'py> {
         pen.put_short(&[0; LENGTH_BYTES], LENGTH_BYTES);
     }
 
-    /// Keeps `object`, which is written instead of another object, alive until it was written. If
-    /// `is_unchecked` is `true`, the option `check_keys` does not apply to the keys inside
-    /// `object`.
+    /// Keeps `object`, which is written instead of another object, alive until it has been written.
+    /// If `is_unchecked` is `true`, keys inside `object` are exempt from the option `check_keys`.
     fn hold(&mut self, object: Bound<'py, PyAny>, is_unchecked: bool) -> *mut ffi::PyObject {
         let n = isize::from(is_unchecked && self.style.check_keys);
         self.style.check_keys &= !is_unchecked;
@@ -309,7 +306,7 @@ impl<'py> BsonEncoder<'_, 'py> {
         Ok(pen)
     }
 
-    /// Returns an error if the value is the root (the argument of the call) and is not a document.
+    /// Returns an error if the value is the root (the argument of the call) but not a document.
     fn check_tag(
         &mut self,
         tag: u8,
@@ -328,7 +325,7 @@ impl<'py> BsonEncoder<'_, 'py> {
     }
 
     /// Writes the tag of a value. Returns an error if the value is the root (the argument of the
-    /// call) and not a document.
+    /// call) but not a document.
     pub(super) fn tag_of(
         &mut self,
         tag: Tag,

@@ -1,4 +1,5 @@
-//! Writes arrays of NumPy as JSON, from the array's memory directly into the chunk.
+//! Writes NumPy arrays as JSON. The items are read from the array's memory and written directly
+//! into the chunk.
 
 use onecopy_text::convert::Kernels;
 use onecopy_text::{Pen, Put};
@@ -12,31 +13,29 @@ use crate::raw::encode::standard_types::Native;
 use crate::raw::ndarray::{self, Subarray, View};
 
 /// The space in bytes for an array item and for the comma or bracket after it. It includes the
-/// bytes after the item's end that the kernels overwrite; it does not include a line break. The
-/// largest item is a datetime, which needs [`json::SCALAR_BYTES`]. Space for text is reserved
-/// separately.
+/// bytes after the item's end that the kernels overwrite, but not a line break. The longest item is
+/// a datetime, which needs [`json::SCALAR_BYTES`]. Space for strings is reserved separately.
 pub(super) const ITEM_BYTES: usize = json::SCALAR_BYTES + 8;
 
 /// The NumPy array that is being written.
 pub(super) struct ArrayInput<'v> {
     view: &'v View,
-    /// The array object, which is compared with the view after Python code has run; null if no
-    /// Python code can run.
+    /// The array object. After Python code has run, it is compared with the view; null if no Python
+    /// code can run.
     object: *mut ffi::PyObject,
-    /// `true` if the encoder is allowed to reserve more space for the array. This may run Python
-    /// code.
+    /// `true` if more space may be reserved for the array, which may run Python code.
     grows: bool,
-    /// A line break with the indent of the items of the innermost subarrays; empty if the output
-    /// has no line breaks.
+    /// A line break with the indent for the items of the innermost subarrays; empty for output
+    /// without line breaks.
     line: Vec<u8>,
     /// The size of the indent of one level, in bytes.
     indent_bytes: usize,
 }
 
 impl ArrayInput<'_> {
-    /// Returns the line break and the indent before an item of a subarray with `n_dims` dimensions.
-    /// The closing bracket of the subarray is indented one level less, so the caller passes `n_dims
-    /// + 1` for it.
+    /// Returns the line break and indent before an item of a subarray with `n_dims` dimensions. For
+    /// the closing bracket of the subarray, which is indented one level less, the caller passes
+    /// `n_dims + 1`.
     fn line(&self, n_dims: usize) -> &[u8] {
         let n_left = (n_dims - 1) * self.indent_bytes;
         &self.line[..self.line.len().saturating_sub(n_left)]
@@ -75,12 +74,12 @@ impl<'py> JsonEncoder<'_, 'py> {
         }
     }
 
-    /// Writes the NumPy array that the view describes. `is_fresh` must be `true` only if no Python
-    /// code has run since the view was created; otherwise the view is compared with the array
-    /// first.
+    /// Writes the NumPy array that `view` describes. `is_fresh` may be `true` only if no Python
+    /// code has run since the view was created; otherwise the view is first compared with the
+    /// array.
     ///
     /// # Safety
-    /// `object` must be alive, and the view must be its view.
+    /// `object` must be alive, and `view` must be the view of this object.
     unsafe fn array<'s, K: Kernels>(
         &mut self,
         kernels: K,
@@ -132,9 +131,9 @@ impl<'py> JsonEncoder<'_, 'py> {
         self.ensure_space(pen, ROOM)
     }
 
-    /// Writes an array and a comma. Returns `false`, and leaves the output unchanged, if the pen
-    /// has too little space, if the array has no dimensions or more than `n_dims`, or if JSON
-    /// cannot represent one of its items.
+    /// Writes an array and a comma. Leaves the output unchanged and returns `false` if the pen has
+    /// too little space, if the array has no dimensions or more than `n_dims`, or if JSON cannot
+    /// represent one of its items.
     ///
     /// # Safety
     /// `object` must be alive and of a NumPy array class.
@@ -179,7 +178,7 @@ impl<'py> JsonEncoder<'_, 'py> {
         }
     }
 
-    /// Reserves space for `n_items` items, each of which is followed by `n_after` bytes, such as a
+    /// Reserves space for `n_items` items and for the `n_after` bytes after each of them, such as a
     /// line break.
     #[inline(always)]
     pub(super) fn reserve<'s>(
@@ -212,7 +211,7 @@ impl<'py> JsonEncoder<'_, 'py> {
         Ok(pen)
     }
 
-    /// Returns an error if Python code has replaced the memory of the array.
+    /// Returns an error if Python code has replaced the array's memory since it was first read.
     pub(super) fn check_array(&self, array: &ArrayInput<'_>) -> Result<(), JsonStop> {
         if array.object.is_null() {
             return Ok(());
@@ -265,7 +264,7 @@ impl<'py> JsonEncoder<'_, 'py> {
     }
 
     /// Prepends an index to the path of the array item that cannot be written, and returns `stop`.
-    /// It is called first for the index in the innermost subarray.
+    /// It is called for each dimension, starting with the innermost.
     #[cold]
     pub(super) fn at_index(&mut self, index: usize, stop: JsonStop) -> JsonStop {
         self.within.insert_str(0, &format!("[{index}]"));
@@ -273,8 +272,8 @@ impl<'py> JsonEncoder<'_, 'py> {
     }
 }
 
-/// Writes `line`, a line break with its indent, unless it is empty. A copy of zero bytes would
-/// still be a function call.
+/// Writes `line`, a line break with its indent, unless it is empty. The check avoids the function
+/// call for a copy of zero bytes.
 #[inline(always)]
 pub(super) fn put_line(line: &[u8], pen: &mut Pen<'_>) {
     if !line.is_empty() {

@@ -1,4 +1,4 @@
-//! Writes the items of a NumPy array of one dimension as JSON.
+//! Writes the items of a one-dimensional NumPy array as JSON.
 
 use onecopy_text::convert::{FLOAT_BYTES, Kernels, Work};
 use onecopy_text::{Pen, Put};
@@ -9,7 +9,7 @@ use super::array::{ArrayInput, ITEM_BYTES, put_line};
 use super::{JsonEncoder, JsonStop, numpy_scalar};
 use crate::raw::ndarray::{Bits, Choice, Item, ItemType, Subarray};
 
-/// The number of array items for which space is reserved at once.
+/// The number of array items for which space is reserved in one step.
 const BLOCK: usize = 32;
 
 impl JsonEncoder<'_, '_> {
@@ -111,7 +111,7 @@ impl JsonEncoder<'_, '_> {
     }
 
     /// Writes the items of an array of booleans, four at a time if the output has no line breaks.
-    /// No branch depends on their values, because such a branch could not be predicted.
+    /// Uses no branches that depend on their values, because these would be unpredictable.
     #[inline(always)]
     fn booleans<'s>(
         &mut self,
@@ -141,7 +141,7 @@ impl JsonEncoder<'_, '_> {
         Ok(pen)
     }
 
-    /// Writes the items of an array of texts, each followed by a comma and a line break.
+    /// Writes the items of an array of strings, each followed by a comma and a line break.
     fn texts<'s, K: Kernels>(
         &mut self,
         kernels: K,
@@ -182,7 +182,7 @@ impl JsonEncoder<'_, '_> {
 }
 
 /// The arguments for writing the floats of a one-dimensional array, each followed by a comma and a
-/// line break. The struct implements [`Work`], so its method `run` is compiled once for each
+/// line break. The struct implements [`Work`], whose method `run` is compiled once for each
 /// instruction set.
 struct Floats<'w, 'a, 'py, 'v, 's> {
     encoder: &'w mut JsonEncoder<'a, 'py>,
@@ -272,11 +272,11 @@ fn put_float<K: Kernels>(
 
 const _: () = assert!(ITEM_BYTES > FLOAT_BYTES && ITEM_BYTES > FOUR_BYTES);
 
-/// The largest size of the text of four booleans and their commas, in bytes.
+/// The maximum size in bytes of four booleans with their commas.
 const FOUR_BYTES: usize = 4 * "false,".len();
 
-/// The text of four booleans, each followed by a comma. Bit `i` of the index is 1 if boolean `i` is
-/// true.
+/// The JSON of four booleans, each followed by a comma. Bit `i` of the table index is 1 if boolean
+/// `i` is true.
 static FOUR_BOOLEANS: [[u8; FOUR_BYTES]; 16] = {
     let mut all = [[0; FOUR_BYTES]; 16];
     let mut i = 0;
@@ -301,7 +301,7 @@ static FOUR_BOOLEANS: [[u8; FOUR_BYTES]; 16] = {
     all
 };
 
-/// Returns four bits: bit `i` is 1 if byte `i` is not zero.
+/// Returns four bits for four bytes: bit `i` is 1 if byte `i` is not zero.
 #[inline(always)]
 fn index_of_four(bytes: u32) -> usize {
     const LOW: u32 = 0x7F7F_7F7F;

@@ -12,9 +12,9 @@ use crate::raw::encode::{builtin_types, classes};
 use crate::raw::gil;
 
 impl<'py> JsonEncoder<'_, 'py> {
-    /// Writes an object that is not of a built-in type, or an `int` that the fast path does not
-    /// write because of its size. If it was not written yet, the returned [`JsonNext`] is the
-    /// action by which the caller writes it. Any Python code may run.
+    /// Writes an object that is not of a built-in type, or an `int` that is too large for the fast
+    /// path. The returned [`JsonNext`] is what the caller has to do next to complete the object.
+    /// Any Python code may run.
     ///
     /// # Safety
     /// `object` must be alive.

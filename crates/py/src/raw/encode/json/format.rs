@@ -1,5 +1,5 @@
-//! Implements the trait `MemberEncoder` for JSON. The trait is the interface between the loop over
-//! a container's members and an output format.
+//! Implements `MemberEncoder`, the interface between the loop over a container's members and an
+//! output format, for JSON.
 
 use std::ops::{Deref, DerefMut};
 
@@ -19,9 +19,9 @@ use crate::raw::encode::standard_types::{self, Native};
 use crate::raw::encode::state::EncoderState;
 use crate::raw::encode::{containers, dict};
 
-/// The JSON encoder, as an implementation of [`MemberEncoder`]. It is compiled twice. With `STYLED`
-/// it supports all options; without, it is faster, and supports only those of
-/// [`Style::is_plain`](super::Style::is_plain).
+/// The JSON encoder as an implementation of [`MemberEncoder`]. It is compiled twice: with `STYLED`
+/// it supports all options; without `STYLED` it is faster, but supports only options for which
+/// [`Style::is_plain`](super::Style::is_plain) returns `true`.
 #[repr(transparent)]
 pub(super) struct JsonFormat<'a, 'py, const STYLED: bool>(JsonEncoder<'a, 'py>);
 
@@ -49,7 +49,7 @@ impl<const STYLED: bool> DerefMut for JsonFormat<'_, '_, STYLED> {
     }
 }
 
-/// Returns the opening and closing bracket (or brace) of a container.
+/// Returns the opening and closing bracket (or brace) for a container.
 fn ends(form: ContainerForm) -> [u8; 2] {
     match form {
         ContainerForm::List
@@ -385,8 +385,8 @@ impl<'py, const STYLED: bool> MemberEncoder<'py> for JsonFormat<'_, 'py, STYLED>
 }
 
 impl<'py, const STYLED: bool> JsonFormat<'_, 'py, STYLED> {
-    /// Writes a value that is not of a built-in type. If it was not written yet, the returned
-    /// [`JsonNext`] is the action by which the caller writes it. Any Python code may run.
+    /// Writes a value that is not of a built-in type. The returned [`JsonNext`] is what the caller
+    /// has to do next to complete the value. Any Python code may run.
     ///
     /// # Errors
     /// The errors of [`MemberEncoder::any_value`].
@@ -432,11 +432,11 @@ impl<'py, const STYLED: bool> JsonFormat<'_, 'py, STYLED> {
         unsafe { self.large(kernels, &native, value, pen) }
     }
 
-    /// Enters a list, tuple, `dict` or dataclass: writes its members, or pushes frames for the
-    /// members that remain after an interruption.
+    /// Enters a list, tuple, `dict` or dataclass instance, and writes its members. If this is
+    /// interrupted, pushes frames for the members that are left.
     ///
     /// # Errors
-    /// [`JsonStop::TooDeep`] if the container would exceed the largest depth; the exceptions of
+    /// [`JsonStop::TooDeep`] if the container would exceed the maximum depth, or an exception of
     /// Python code that runs.
     ///
     /// # Safety

@@ -52,8 +52,9 @@ pub(crate) use ucs2_text::Ucs2Text;
 
 /// Appends the JSON text of an object to the chunk of `target`.
 ///
-/// The function is inlined. Otherwise its arguments would be stored in memory, and read back in
-/// larger words than those in which they were stored. Such a read stalls the processor for 4 ns.
+/// The function is inlined, because its arguments would otherwise be stored in memory and then
+/// loaded in larger words than those in which they were stored, which stalls the processor for 4
+/// ns.
 #[inline(always)]
 pub(crate) fn write<'py>(
     object: Borrowed<'_, 'py, PyAny>,
@@ -117,17 +118,15 @@ impl Work for EncodeWork<'_, '_, '_> {
 
 /// The next action of the encoder for an object that the fast path has not written.
 enum JsonNext<'py> {
-    /// No action: the object was written.
+    /// Nothing: the object was written.
     Done,
-    /// The loop over the open containers writes the remaining members of the object, which is a
-    /// container.
+    /// Run the loop over the open containers, which writes the remaining members of the object.
     Members,
-    /// The object must be written like an object of this built-in type, from which its class
-    /// derives.
+    /// Write the object like an object of this built-in type, from which its class derives.
     Contents(ObjectKind),
-    /// This object must be written instead of the original object.
+    /// Write this object instead of the original object.
     Instead(*mut ffi::PyObject),
-    /// The NumPy array or scalar must be written from its memory, by [`JsonEncoder::large`].
+    /// Write this NumPy array or scalar from its memory, with [`JsonEncoder::large`].
     Memory(Memory<'py>),
 }
 
@@ -138,14 +137,14 @@ struct JsonEncoder<'a, 'py> {
     shape: JsonShape<'a>,
     forms: &'a dyn ObjectForms<'py>,
     target: JsonTarget<'a>,
-    /// `true` while the chunk contains Latin-1; `false` if it contains UTF-8.
+    /// `true` while the chunk contains Latin-1, `false` after it was converted to UTF-8.
     is_latin1: bool,
     lines: LineBreaks,
-    /// The path from the NumPy array that is being written to its item that cannot be written, such
-    /// as `[3][5]`; empty for other errors.
+    /// If the error is in a NumPy array, the path from this array to the item that cannot be
+    /// written, such as `[3][5]`; otherwise empty.
     within: String,
-    /// `true` if the caller needs counts of the converted text, for `onecopy.ledger()`. Counting
-    /// takes about 1 ns per text.
+    /// `true` if the caller counts the converted text for `onecopy.ledger()`. Counting takes about
+    /// 1 ns per string.
     is_counted: bool,
     n_texts: u64,
     text_bytes: u64,
@@ -168,12 +167,12 @@ impl DerefMut for JsonEncoder<'_, '_> {
 }
 
 /// The space in bytes that must be available before a key and a short value are written. Each half
-/// is sufficient for a text of [`SHORT_UNITS`] code units with its quotes and escapes, or for a
-/// number.
+/// is sufficient for a number, or for a string of [`SHORT_UNITS`] code units with its quotes and
+/// escapes.
 const ROOM: usize = 2 * (json_room_of_short() + 8);
 
-/// The largest number of code units of a short text. Space for such a text is reserved before each
-/// value, so it is written without a further check.
+/// The maximum number of code units of a short string. Space for such a string is reserved before
+/// each value, so it is written without a further check of the space.
 const SHORT_UNITS: usize = JSON_PLAIN_BYTES;
 
 const fn json_room_of_short() -> usize {
@@ -242,7 +241,7 @@ impl<'py> JsonEncoder<'_, 'py> {
         unsafe { self.target.chunk.commit(pen.at() as usize - start as usize) };
     }
 
-    /// Adds the written bytes to the contents of the chunk, and makes the chunk grow by at least
+    /// Adds the written bytes to the contents of the chunk, and grows the chunk by at least
     /// `n_bytes`. Any Python code may run.
     #[cold]
     #[inline(never)]
@@ -254,7 +253,8 @@ impl<'py> JsonEncoder<'_, 'py> {
         self.open(n_bytes)
     }
 
-    /// Converts the contents of the chunk from Latin-1 to UTF-8. Later text is written as UTF-8.
+    /// Converts the contents of the chunk from Latin-1 to UTF-8. All later output is written as
+    /// UTF-8.
     #[cold]
     #[inline(never)]
     fn leave_latin1(&mut self) -> Result<(), JsonStop> {

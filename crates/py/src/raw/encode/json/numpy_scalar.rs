@@ -8,7 +8,7 @@ use onecopy_wire::json;
 use super::{JsonStop, Style};
 use crate::raw::ndarray::{Choice, NOT_A_TIME, Scalar};
 
-/// Writes a scalar as JSON. If it returns an error, nothing was written.
+/// Writes a NumPy scalar as JSON. If it returns an error, nothing was written.
 #[inline]
 pub(crate) fn put<P: Put>(scalar: Scalar, style: &Style, pen: &mut P) -> Result<(), JsonStop> {
     debug_assert!(pen.remaining() >= json::SCALAR_BYTES);
@@ -27,16 +27,15 @@ pub(crate) fn put<P: Put>(scalar: Scalar, style: &Style, pen: &mut P) -> Result<
     Ok(())
 }
 
-/// Returns `true` if integers of NumPy are written as numbers, whatever their size. (With the
-/// option `compat="orjson"`, the size of an `int` is limited, but not the size of NumPy's
-/// integers.)
+/// Returns `true` if NumPy integers of any size are written as numbers. (With the option
+/// `compat="orjson"`, only the size of `int` objects is limited.)
 #[inline(always)]
 pub(super) fn is_exact(style: &Style) -> bool {
     style.exact_ints || style.natives.numpy == Choice::Orjson
 }
 
-/// Writes an integer. An integer of more than 53 bits is written as a string, or is an error, as
-/// the option `big_ints` requires.
+/// Writes an integer. Depending on the option `big_ints`, an integer of more than 53 bits is
+/// written as a string or is an error.
 #[inline(never)]
 pub(super) fn put_limited<P: Put>(value: i128, style: &Style, pen: &mut P) -> Result<(), JsonStop> {
     let is_past_double = value.unsigned_abs() >= 1 << 53;
@@ -56,8 +55,8 @@ pub(super) fn put_limited<P: Put>(value: i128, style: &Style, pen: &mut P) -> Re
     Ok(())
 }
 
-/// Writes a 16-bit float, as the shortest decimal that is parsed to the same 16-bit float. With the
-/// option `compat="orjson"`, it is the shortest decimal that is parsed to the same 32-bit float.
+/// Writes a 16-bit float as the shortest decimal that is parsed to the same 16-bit float. With the
+/// option `compat="orjson"`, writes the shortest decimal that is parsed to the same 32-bit float.
 #[inline]
 fn put_half<P: Put>(bits: u16, style: &Style, pen: &mut P) -> Result<(), JsonStop> {
     let half = Half(bits);
@@ -68,8 +67,8 @@ fn put_half<P: Put>(bits: u16, style: &Style, pen: &mut P) -> Result<(), JsonSto
     Ok(())
 }
 
-/// Writes a `datetime64` as a date if its unit is a day or more, otherwise as a date and time. The
-/// time has no fraction if the fraction is zero. Otherwise the fraction has six digits, or nine if
+/// Writes a `datetime64`: as a date if its unit is a day or longer, otherwise as a date and time.
+/// The seconds have no fraction if it is zero; otherwise the fraction has six digits, or nine if
 /// six are not exact. `NaT` is written as null. With the option `compat="orjson"`, every value is
 /// written as a date and time, truncated to microseconds, and `NaT` is an error.
 #[inline]

@@ -1,5 +1,5 @@
-//! The interface of the JSON encoder: its options, the trait by which it calls Python code, its
-//! target, and the reasons for which it fails.
+//! The interface of the JSON encoder: its options, the trait through which it calls Python code,
+//! its target, and its errors.
 
 use std::cell::Cell;
 
@@ -17,32 +17,32 @@ use crate::raw::ndarray::Memory;
 /// The reason for which the JSON encoder has failed.
 #[derive(Debug)]
 pub(crate) enum JsonStop {
-    /// Python code that was called, or an allocation, has raised this exception.
+    /// An exception that Python code or a failed allocation has raised.
     Python(PyErr),
-    /// The chunk cannot grow: no memory is left, the target buffer is full, or writing a full chunk
-    /// to the target has failed.
+    /// The chunk cannot grow because no memory is left, because the target buffer is full, or
+    /// because writing a full chunk to the target has failed.
     Full,
-    /// Containers are nested more deeply than allowed; `is_circular` is `true` if one contains
-    /// itself.
+    /// Containers are nested more deeply than allowed; `is_circular` is `true` if a container
+    /// contains itself.
     TooDeep { is_circular: bool },
-    /// A text contains the lone surrogate `unit`, at position `at` in its code units.
+    /// A string contains the lone surrogate `unit`, at the index `at` in its code units.
     Surrogate { at: usize, unit: u32 },
     /// A float is NaN or an infinity, and the options do not allow it.
     NonFinite,
     /// An integer needs more bits than the option `big_ints` allows.
     BigInt,
-    /// Python code has changed a `dict` while the encoder iterated over it.
+    /// Python code changed a `dict` while the encoder iterated over it.
     Changed,
-    /// Python code has changed a NumPy array while it was written.
+    /// Python code changed a NumPy array while it was being written.
     ArrayChanged,
     /// A `datetime64` is outside of the years 0 to 9999, or has no unit.
     Moment,
-    /// The row with this index (from 0) is not a list or tuple with one value for each name, or a
-    /// column is not as long as the first one.
+    /// The row with this index (from 0) is not a list or tuple with one value for each name, or is
+    /// missing in a column that is shorter than the first one.
     Row { index: usize },
     /// JSON cannot represent an object of this class, and `default` is not set.
     Unknown { class: String },
-    /// A key is not a `str` but an object of this class.
+    /// A key is an object of this class instead of a `str`.
     Key { class: String },
     /// A date, time or decimal cannot be represented in JSON.
     Value(WriteError),
@@ -54,7 +54,7 @@ impl From<TooDeep> for JsonStop {
     }
 }
 
-/// A failure of the encoder, with the path of the value that it could not write, such as
+/// A failure of the encoder, with the path of the value that cannot be written, such as
 /// `$.rows[3].price`.
 #[derive(Debug)]
 pub(crate) struct EncodeFailure {
@@ -62,7 +62,7 @@ pub(crate) struct EncodeFailure {
     pub(crate) path: String,
 }
 
-/// The form in which an object that is not of a built-in type is written.
+/// How an object that is not of a built-in type is written.
 pub(crate) enum ObjectForm<'py> {
     /// JSON text, which is written unchanged.
     Text(Vec<u8>),
@@ -72,37 +72,35 @@ pub(crate) enum ObjectForm<'py> {
     Memory(Memory<'py>),
     /// An instance of a class derived from list or tuple: its items are written as an array.
     Items,
-    /// A list of keys (each a `str`) and values, alternately, which are written as an object.
+    /// A list in which keys (each a `str`) and values alternate. It is written as an object.
     Pairs(Bound<'py, PyList>),
 }
 
-/// The functions that determine the form of objects of types that the encoder itself does not
+/// The functions that determine how objects are written whose types the encoder itself does not
 /// support. They may run any Python code.
 pub(crate) trait ObjectForms<'py> {
-    /// Returns the form in which an object is to be written; `None` for a type that JSON cannot
-    /// represent.
+    /// Returns how an object is to be written; `None` if JSON cannot represent its type.
     fn other(&self, object: &Bound<'py, PyAny>) -> Result<Option<ObjectForm<'py>>, JsonStop>;
 
-    /// Calls the caller's function `default` for an object for which [`ObjectForms::other`]
-    /// returned `None`. The encoder calls this method after `other` has returned, so that the
-    /// variables of `other` are not on the stack. This matters because the function may start
-    /// another encoder.
+    /// Calls the caller's function `default` for an object for which [`ObjectForms::other`] has
+    /// returned `None`. This is a separate method so that the variables of `other` are no longer on
+    /// the stack: `default` may start another encoder, and these calls may be deeply nested.
     fn default(&self, object: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>, JsonStop>;
 
-    /// Returns the JSON text of an `int` that the encoder does not write as a number itself:
-    /// usually its digits.
+    /// Returns the JSON, usually the digits, of an `int` that the encoder itself does not write as
+    /// a number.
     fn big_int(&self, object: &Bound<'py, PyAny>) -> Result<Vec<u8>, JsonStop>;
 
     /// Converts a key that is not a `str` to a `str`, or returns an error if the options do not
     /// allow such a key.
     fn key(&self, object: &Bound<'py, PyAny>) -> Result<Bound<'py, PyString>, JsonStop>;
 
-    /// Returns a list of the keys and values of a `dict`, alternately, sorted by key. It is called
-    /// if a key is not of exactly the class `str`.
+    /// Returns a list in which the keys and values of a `dict` alternate, sorted by key. It is
+    /// called if a key is not of exactly the class `str`.
     fn sorted(&self, dict: &Bound<'py, PyAny>) -> Result<Bound<'py, PyList>, JsonStop>;
 }
 
-/// The options that determine the bytes of the output.
+/// The options that affect the bytes of the output.
 #[derive(Clone, Debug)]
 pub(crate) struct Style {
     pub(crate) sort_keys: bool,
@@ -112,19 +110,19 @@ pub(crate) struct Style {
     /// The handling of lone surrogates; [`Policy::BackslashReplace`] writes the escape `\uXXXX`.
     pub(crate) surrogates: Policy,
     pub(crate) nan: NonFinite,
-    /// `true` if all integers of up to 64 bits are written as numbers; `false` if that applies only
-    /// up to 53 bits, which a JavaScript number represents exactly.
+    /// `true` if all integers of up to 64 bits are written as numbers; `false` if only integers of
+    /// up to 53 bits are, which a JavaScript number represents exactly.
     pub(crate) exact_ints: bool,
     /// `true` if integers of more than 53 bits are written as strings of their digits; `false` if
-    /// they are an error. The field is not used if `exact_ints` is set.
+    /// they are an error. The field is ignored if `exact_ints` is set.
     pub(crate) text_ints: bool,
     pub(crate) max_depth: usize,
     pub(crate) natives: Natives,
 }
 
 impl Style {
-    /// Returns `true` if the loop that is compiled for default options can be used. Only that loop
-    /// supports every [`JsonShape`]; the other loop supports only `JsonShape::Value`.
+    /// Returns `true` if all options have values that the faster loop supports. Only the faster
+    /// loop supports every [`JsonShape`]; the other loop supports only `JsonShape::Value`.
     pub(crate) fn is_plain(&self) -> bool {
         !self.sort_keys
             && self.indent.is_none()
@@ -139,8 +137,8 @@ pub(crate) struct JsonTarget<'a> {
     /// `true` if any Python code may run when the chunk grows.
     pub(crate) runs_python: bool,
     /// `None` for a chunk that contains UTF-8 from the start. Otherwise the value is `true` while
-    /// the chunk contains Latin-1. Before the encoder writes a character outside of Latin-1 to the
-    /// chunk, or JSON that is already encoded and not ASCII, it converts the contents of the chunk
+    /// the chunk contains Latin-1. Before the encoder writes a character outside of Latin-1, or
+    /// already encoded JSON that is not ASCII, to the chunk, it converts the contents of the chunk
     /// to UTF-8 and sets the value to `false`.
     pub(crate) latin1: Option<&'a Cell<bool>>,
     /// Receives UCS-2 text, which is written directly into the resulting `str` instead of the
@@ -160,16 +158,16 @@ impl<'a> JsonTarget<'a> {
     }
 }
 
-/// The way in which the object is written: as one value, or as a table with rows or columns.
+/// How the object is written: as one value, or as a table that is passed as rows or as columns.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum JsonShape<'k> {
     /// One value of any supported type.
     Value,
-    /// A row: a list or tuple of values, which is written as an object with these keys.
+    /// A row: a list or tuple of values. It is written as an object with these keys.
     Row(&'k KeySegments),
-    /// A list or tuple of at least one row, which is written as an array of objects.
+    /// A list or tuple of rows (at least one). It is written as an array of objects.
     Rows(&'k KeySegments),
     /// A tuple of columns, which are lists or tuples of the same length (at least 1). It is written
-    /// as an array with an object for each row.
+    /// as an array that contains an object for each row.
     Columns(&'k KeySegments),
 }

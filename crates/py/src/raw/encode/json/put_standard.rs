@@ -10,7 +10,8 @@ use super::{Style, numpy_scalar};
 use crate::raw::encode::standard_types::{Native, Natives, RecentObjects, Zone, date};
 
 /// Writes a `date`, `time` or `datetime` as JSON. Returns `false` if the object is of another type,
-/// if the options exclude these types, or if Python code would have to run to find its UTC offset.
+/// if the options exclude its type, or if its UTC offset cannot be determined without running
+/// Python code.
 ///
 /// # Safety
 /// The requirements of [`standard_types::read`](crate::raw::encode::standard_types::read); the pen
@@ -61,7 +62,7 @@ pub(super) unsafe fn put_temporal(
 /// Reads the fields of a `time`.
 ///
 /// # Safety
-/// `time` must be a `time`.
+/// The object must be a live `time`.
 #[inline(always)]
 unsafe fn time(time: *mut ffi::PyObject, natives: &Natives) -> Time {
     // SAFETY: a `time`, as the caller guarantees.
@@ -92,16 +93,16 @@ fn clock(hour: i32, minute: i32, second: i32, microsecond: i32, natives: &Native
     }
 }
 
-/// Returns the number of digits with which the fraction of a second is written: 0 if the fraction
-/// is 0, otherwise 6, because Python's times have microseconds.
+/// Returns the number of digits of the fraction of a second: 0 if the fraction is 0, otherwise 6,
+/// because Python's times have a resolution of microseconds.
 #[inline(always)]
 fn digits(time: Time) -> u8 {
     if time.nanosecond == 0 { 0 } else { 6 }
 }
 
-/// Returns the timestamp of a `datetime`. Its UTC offset must be a whole number of minutes that is
-/// known without running Python code, or it must have no zone. Returns `None` for any other
-/// `datetime`. Offsets with seconds are rounded by [`ObjectForms`](super::ObjectForms).
+/// Returns the timestamp of a `datetime` that is naive, or whose UTC offset is known without
+/// running Python code and is a whole number of minutes. Returns `None` for any other `datetime`.
+/// Offsets with seconds are rounded by [`ObjectForms`](super::ObjectForms).
 ///
 /// # Safety
 /// `at` must be exactly of the class `datetime`.

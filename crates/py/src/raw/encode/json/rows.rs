@@ -1,5 +1,5 @@
-//! Writes a table as a JSON array with an object for each row. All objects have the same keys. The
-//! table is passed as a list of rows, or as a tuple of columns.
+//! Writes a table as a JSON array that contains an object for each row. All objects have the same
+//! keys. The table is passed as a list of rows or as a tuple of columns.
 
 use onecopy_text::convert::Kernels;
 use onecopy_text::{Pen, Put};
@@ -14,10 +14,11 @@ use crate::raw::encode::frames::{ContainerForm, ContainerFrame};
 use crate::raw::encode::members::{self, ExitReason, Members};
 use crate::raw::encode::prefetch;
 
-/// The JSON encoder for default options, which is the only one that supports rows.
+/// The JSON encoder for default options. Only this one supports rows.
 type Compact<'a, 'py> = JsonFormat<'a, 'py, false>;
 
-/// The values of one row, as members of a container. `value` returns the value at an index.
+/// The values of one row, written like the members of a container. `value` returns the value at an
+/// index.
 #[derive(Clone, Copy)]
 struct Cells<'k, V> {
     keys: &'k KeySegments,
@@ -64,7 +65,7 @@ impl<'a> JsonEncoder<'a, '_> {
     }
 
     /// Returns the space in bytes that the longest key of a row needs in addition to the space that
-    /// is available before each member.
+    /// is reserved before each member.
     pub(super) fn row_key_bytes(&self) -> usize {
         self.row_keys().map_or(0, KeySegments::room_bytes)
     }
@@ -95,11 +96,11 @@ impl<'a> JsonEncoder<'a, '_> {
         }
     }
 
-    /// Returns `true` if all values of the container in `frame` were written: of the row, or of all
-    /// rows.
+    /// Returns `true` if all values of the row or table in `frame` have been written.
     ///
     /// # Errors
-    /// The number of values in a row has changed, and is no longer the number of keys.
+    /// Returns an error if the number of values in a row has changed, so that it differs from the
+    /// number of keys.
     ///
     /// # Safety
     /// `frame` must be the innermost frame, and its form must be `Row`, `Rows` or `Columns`.
@@ -122,15 +123,16 @@ impl<'a> JsonEncoder<'a, '_> {
 }
 
 impl Compact<'_, '_> {
-    /// Writes the next values of the table or row in the innermost frame, up to its end or an
-    /// interruption.
+    /// Writes the next values of the table or row in the innermost frame, until no values are left
+    /// or the loop is interrupted.
     ///
     /// # Errors
-    /// A row or column is not a list or tuple; the exceptions of Python code that runs.
+    /// Returns an error if a row or column is not a list or tuple, or if Python code that runs
+    /// raises an exception.
     ///
     /// # Safety
-    /// `frame` must be the innermost frame. Its form must be `Row`, `Rows` or `Columns`, and not
-    /// all of its values may be written.
+    /// `frame` must be the innermost frame, its form must be `Row`, `Rows` or `Columns`, and it
+    /// must have values left to write.
     pub(super) unsafe fn write_rows<'s, K: Kernels>(
         &mut self,
         kernels: K,
@@ -164,8 +166,8 @@ impl Compact<'_, '_> {
     /// Writes the remaining rows of a list or tuple, without a frame for each row.
     ///
     /// # Safety
-    /// The rows must be alive, no Python code may run before the end, and their frame must be the
-    /// innermost one.
+    /// The rows must be alive, no Python code may run during this call, and the frame of the rows
+    /// must be the innermost one.
     #[inline(always)]
     unsafe fn list_of_rows<'s, K: Kernels>(
         &mut self,
@@ -211,11 +213,11 @@ impl Compact<'_, '_> {
         Ok(pen)
     }
 
-    /// Writes the remaining rows of a table that is passed as columns. `at` is the number of the
+    /// Writes the remaining rows of a table that is passed as columns. `at` is the index of the
     /// next cell, counted row by row.
     ///
     /// # Safety
-    /// The caller must hold references to the columns, whatever Python code runs.
+    /// The caller must hold references to the columns even while Python code runs.
     #[inline(always)]
     #[expect(clippy::too_many_arguments)]
     unsafe fn columns<'s, K: Kernels>(
@@ -260,7 +262,7 @@ impl Compact<'_, '_> {
     }
 }
 
-/// Writes the end of an object and a comma. These replace the comma after the last member.
+/// Writes the end of an object and a comma, overwriting the comma after the last member.
 #[inline(always)]
 pub(super) fn end_object(pen: &mut Pen<'_>) {
     // SAFETY: a comma was put after each member, and no space was made since.

@@ -10,16 +10,16 @@ use pyo3::types::PyList;
 use crate::raw::encode::builtin_types::{self, ObjectKind};
 use crate::raw::encode::dict;
 
-/// Returns a list of the keys and values of a `dict`, alternately, sorted by the code points of the
-/// keys. Returns `None` if a key is not of exactly the class `str`, or if creating the list ran
-/// Python code that has changed the number of entries.
+/// Returns a list in which the keys and values of a `dict` alternate, sorted by the code points of
+/// the keys. Returns `None` if a key is not of exactly the class `str`, or if the allocation of the
+/// list ran Python code that changed the number of entries.
 ///
 /// # Errors
 /// The `MemoryError` of a failed allocation.
 ///
 /// # Safety
-/// `dict` must be a `dict` to which the caller holds a reference. Python code may run (the garbage
-/// collector).
+/// `dict` must be a `dict` to which the caller holds a reference. The garbage collector may run,
+/// and therefore any Python code.
 pub(super) unsafe fn pairs<'py>(
     py: Python<'py>,
     dict: *mut ffi::PyObject,
@@ -42,8 +42,8 @@ pub(super) unsafe fn pairs<'py>(
     }
 }
 
-/// Returns the `n` pairs of key and value of a `dict`, sorted by key. Returns `None` if a key is
-/// not of exactly the class `str`, or if the `dict` does not have `n` entries.
+/// Returns the `n` key-value pairs of a `dict`, sorted by key. Returns `None` if a key is not of
+/// exactly the class `str`, or if the `dict` does not have `n` entries.
 ///
 /// # Safety
 /// `dict` must be a live `dict`, and no Python code may run while the members are used.
@@ -68,7 +68,7 @@ unsafe fn members(
     (members.len() == n).then_some(members)
 }
 
-/// Compares two `str` by their code points.
+/// Compares two `str` objects by their code points.
 ///
 /// # Safety
 /// Both must be live objects of exactly the type `str`.

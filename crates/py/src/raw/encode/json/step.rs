@@ -14,7 +14,7 @@ use crate::raw::encode::format::Step;
 use crate::raw::encode::standard_types::{self, Native};
 use crate::raw::ndarray::Scalar;
 
-/// Writes a value and a comma if that needs no Python code and little space; see [`Step`].
+/// Writes a value and a comma if this needs little space and no Python code; see [`Step`].
 ///
 /// # Safety
 /// `value` must be alive, and the pen must have space for `ROOM / 2` bytes.
@@ -91,7 +91,7 @@ pub(super) unsafe fn scalar<K: Kernels, const STYLED: bool>(
     Step::Done
 }
 
-/// Returns `true` if the options require that this integer is written as a number.
+/// Returns `true` if the options allow this integer to be written as a number.
 fn is_number(value: i64, style: &Style) -> bool {
     style.exact_ints || value.unsigned_abs() < 1 << 53
 }
@@ -107,8 +107,8 @@ fn put_bool(value: *mut ffi::PyObject, pen: &mut Pen<'_>) {
     pen.put_short(&text.to_le_bytes(), 6 - is_true as usize);
 }
 
-/// Writes the items at the start of `items` that are `None`, `True` or `False`, each followed by a
-/// comma, and returns their number. Columns often have many such values in a row.
+/// Writes the leading items of `items` that are `None`, `True` or `False`, each followed by a
+/// comma, and returns the number of these items. Columns often have many such values in a row.
 ///
 /// # Safety
 /// The items must be alive.
@@ -135,9 +135,10 @@ pub(super) unsafe fn constants(items: &[*mut ffi::PyObject], pen: &mut Pen<'_>) 
 }
 
 /// Implements [`step`] for an object that is not of a built-in type. Returns the end of the written
-/// bytes; null if nothing was written. The reason is then in the field `unwritten` of the encoder.
+/// bytes. If nothing was written, returns null and stores the reason in the encoder's field
+/// `unwritten`.
 ///
-/// The parameters are addresses, because a `Pen` would not remain in registers (see [`float`]).
+/// The parameters are addresses because a `Pen` passed by reference cannot remain in registers.
 ///
 /// # Safety
 /// `value` must be alive, and at least `ROOM / 2` bytes must be writable from `at` on.
@@ -207,8 +208,8 @@ unsafe fn other<K: Kernels, const STYLED: bool>(
     std::ptr::null_mut()
 }
 
-/// Writes a short ASCII text of a class derived from `str`, and a comma. Returns `false` if the
-/// text is not short ASCII, or cannot be written unchanged.
+/// Writes a short ASCII string whose class derives from `str`, and a comma. Returns `false` if the
+/// string is long or not ASCII, or if it needs escapes.
 ///
 /// # Safety
 /// `value` must be a live `str`, and the pen must have space for `ROOM / 2` bytes.
@@ -261,8 +262,8 @@ unsafe fn number<K: Kernels>(kernels: K, value: Scalar, style: &Style, pen: &mut
     Step::Done
 }
 
-/// Writes a short text and the bytes `suffix` after it. Returns `false` if the text is long, or
-/// cannot be written unchanged.
+/// Writes a short string and then the bytes `suffix`. Returns `false` if the string is long or
+/// requires the slow path, for example because it contains surrogates.
 ///
 /// # Safety
 /// `value` must be a live `str`, and the pen must have space for `ROOM / 2` bytes.
@@ -328,7 +329,7 @@ unsafe fn short_text<K: Kernels, const STYLED: bool>(
     true
 }
 
-/// Implements [`short_text`] for text that is not ASCII while the chunk contains Latin-1.
+/// Implements [`short_text`] for a string that is not ASCII while the chunk contains Latin-1.
 ///
 /// # Safety
 /// The requirements of [`short_text`]; a quote must be written already.
@@ -379,8 +380,8 @@ unsafe fn latin1_text<K: Kernels, const STYLED: bool>(
     true
 }
 
-/// Implements [`short_text`] for a text of more than [`SHORT_UNITS`] code units, or one that
-/// requires escapes.
+/// Implements [`short_text`] for a string that has more than [`SHORT_UNITS`] code units or needs
+/// escapes.
 ///
 /// # Safety
 /// The requirements of [`short_text`].
@@ -426,7 +427,7 @@ unsafe fn any_short_text<K: Kernels, const STYLED: bool>(
     true
 }
 
-/// Writes a short key and a colon, if possible from the key cache. Returns `false` for other keys.
+/// Writes a short key and a colon, from the key cache if possible. Returns `false` for other keys.
 ///
 /// # Safety
 /// `key` must be alive, and the pen must have space for `ROOM / 2` bytes.
@@ -463,9 +464,9 @@ pub(super) unsafe fn short_key<K: Kernels, const STYLED: bool>(
     true
 }
 
-/// Writes a float and a comma, and returns their end; null for NaN and the infinities.
+/// Writes a float and a comma, and returns the end of the output; null for NaN and the infinities.
 ///
-/// The parameters are addresses, because a `Pen` passed by reference would not remain in registers.
+/// The parameters are addresses because a `Pen` passed by reference cannot remain in registers.
 ///
 /// # Safety
 /// At least `ROOM / 2` bytes must be writable from `at` on.
@@ -481,7 +482,7 @@ unsafe fn float<K: Kernels>(kernels: K, value: f64, at: *mut u8) -> *mut u8 {
     }
 }
 
-/// Implements [`float`] for a value that the kernel does not write.
+/// Implements [`float`] for a value that the kernel does not support.
 ///
 /// # Safety
 /// The requirements of [`float`].

@@ -1,5 +1,5 @@
-//! Two options of the JSON encoder that require its slower loop: line breaks with indents, and
-//! sorted keys.
+//! Implements the two options of the JSON encoder that require its slower loop: line breaks with
+//! indents, and sorted keys.
 
 use onecopy_text::{Pen, Put};
 use pyo3::ffi;
@@ -9,22 +9,22 @@ use super::{JsonEncoder, JsonStop, ROOM, sorted};
 use crate::raw::encode::frames::ContainerForm;
 use crate::raw::gil;
 
-/// The number of spare bytes after the longest line break. With them, a short line break can be
-/// written by a copy of fixed size, which is faster.
+/// The number of spare bytes after the longest line break. They allow a short line break to be
+/// written by a copy of fixed size, which is faster than one of variable size.
 const SPARE_BYTES: usize = 32;
 
-/// A line break, followed by the indent of the deepest members that can be written next. The line
-/// break before members at a smaller depth is a prefix of these bytes.
+/// A line break and the indent for the deepest members that can be written at present. The line
+/// break and indent for members at a smaller depth are a prefix of these bytes.
 #[derive(Debug, Default)]
 pub(super) struct LineBreaks {
     bytes: Vec<u8>,
     indent_bytes: usize,
-    /// The depth of the deepest members, for which `bytes` has the indent.
+    /// The depth of the deepest members, which determines the length of the indent in `bytes`.
     deepest: usize,
 }
 
 impl LineBreaks {
-    /// Returns the size in bytes of the line break before members at this depth.
+    /// Returns the size in bytes of the line break and indent before members at this depth.
     #[inline(always)]
     fn n_bytes(&self, depth: usize) -> usize {
         match self.bytes.is_empty() {
@@ -35,7 +35,8 @@ impl LineBreaks {
 }
 
 impl JsonEncoder<'_, '_> {
-    /// Creates the line breaks before members at depths up to `deepest`, unless they exist.
+    /// Creates the line breaks and indents for members at depths up to `deepest`, unless they
+    /// already exist.
     #[inline(always)]
     pub(super) fn make_lines(&mut self, deepest: usize) {
         self.lines.deepest = deepest;
@@ -65,16 +66,16 @@ impl JsonEncoder<'_, '_> {
         }
     }
 
-    /// Returns the size in bytes of the line break and the indent before a member. `levels` is the
-    /// difference between the depth `lines.deepest` and the depth of the member.
+    /// Returns the size in bytes of the line break and indent before a member. `levels` is how much
+    /// the depth of the member is below `lines.deepest`.
     #[inline(always)]
     pub(super) fn line_bytes(&self, levels: usize) -> usize {
         let lines = &self.lines;
         lines.n_bytes(lines.deepest.saturating_sub(levels))
     }
 
-    /// Writes the line break and the indent before a member. `levels` is the difference between the
-    /// depth `lines.deepest` and the depth of the member.
+    /// Writes the line break and indent before a member. `levels` is how much the depth of the
+    /// member is below `lines.deepest`.
     #[inline(always)]
     pub(super) fn put_line(&self, levels: usize, pen: &mut Pen<'_>) {
         let n = self.line_bytes(levels);
@@ -129,7 +130,7 @@ impl JsonEncoder<'_, '_> {
         Ok(pen)
     }
 
-    /// Writes the colon after a key, with a space if the output has line breaks.
+    /// Writes the colon after a key. If the output has line breaks, also writes a space.
     pub(super) fn colon<'s>(&self, mut pen: Pen<'s>) -> Pen<'s> {
         pen.put_byte(b':');
         if self.style.indent.is_some() {

@@ -1,4 +1,4 @@
-//! Writes texts of any length and character width as JSON.
+//! Writes strings of any length and character width as JSON.
 
 use onecopy_text::convert::{JSON_PLAIN_UNITS, Kernels, Work, json_capacity};
 use onecopy_text::{Pen, Policy, Put, Units};
@@ -9,11 +9,11 @@ use super::{JsonEncoder, JsonStop, ROOM, Ucs2Text};
 use crate::raw::encode::builtin_types;
 use crate::raw::text;
 
-/// The number of code units in a block of a long text. Space is reserved for one block at a time.
+/// The number of code units in a block of a long string. Space is reserved for one block at a time.
 pub(super) const BLOCK_UNITS: usize = 4096;
 
 impl JsonEncoder<'_, '_> {
-    /// Writes a text of any length between quotes, in blocks of [`BLOCK_UNITS`] code units.
+    /// Writes a string of any length with its quotes, in blocks of [`BLOCK_UNITS`] code units.
     ///
     /// # Safety
     /// `object` must be a live `str`.
@@ -75,7 +75,7 @@ impl JsonEncoder<'_, '_> {
         Ok(pen)
     }
 
-    /// Writes UCS-2 text directly into the resulting `str`. Only the quotes are written to the
+    /// Writes a UCS-2 string directly into the resulting `str`. Only its quotes are written to the
     /// chunk.
     #[inline(never)]
     fn wide_text<'s, K: Kernels>(
@@ -109,8 +109,8 @@ impl JsonEncoder<'_, '_> {
         Ok(pen)
     }
 
-    /// Writes one code unit into the resulting `str`. If JSON requires an escape for the code unit,
-    /// writes the escape. `at` is the index of the code unit in its text, for the error.
+    /// Writes one code unit, or its escape if JSON requires one, into the resulting `str`. `at` is
+    /// the index of the code unit in its string, for the error.
     fn wide_unit(&self, unit: u16, at: usize, ucs2: &Ucs2Text) -> Result<(), JsonStop> {
         let mut place = [std::mem::MaybeUninit::uninit(); 8];
         let mut pen = Pen::new(&mut place);
@@ -133,9 +133,9 @@ impl JsonEncoder<'_, '_> {
         Ok(())
     }
 
-    /// Writes code units that contain surrogates: replaces or escapes each surrogate, or returns an
-    /// error, as the option `errors` requires. `at` is the index of the first code unit in its
-    /// text.
+    /// Writes code units that contain surrogates. Depending on the option `errors`, each surrogate
+    /// is replaced or escaped, or is an error. `at` is the index of the first code unit in its
+    /// string.
     #[cold]
     fn surrogates<'s, U: Copy + Into<u32>>(
         &mut self,
@@ -159,7 +159,7 @@ impl JsonEncoder<'_, '_> {
         Ok(pen)
     }
 
-    /// Writes a text character by character, for the option `ensure_ascii`.
+    /// Writes a string character by character, for the option `ensure_ascii`.
     fn by_characters<'s>(
         &mut self,
         units: Units<'_>,
@@ -184,8 +184,7 @@ impl JsonEncoder<'_, '_> {
         Ok(pen)
     }
 
-    /// Writes a character. If JSON or the option `ensure_ascii` requires an escape for the
-    /// character, writes the escape.
+    /// Writes a character, or its escape if JSON or the option `ensure_ascii` requires one.
     fn put_char(&self, c: char, pen: &mut Pen<'_>) {
         match c {
             '"' => pen.put(b"\\\""),
@@ -221,8 +220,8 @@ fn put_escape(unit: u32, pen: &mut Pen<'_>) {
     pen.put(&[b'\\', b'u', digit(12), digit(8), digit(4), digit(0)]);
 }
 
-/// The arguments for writing a text block by block. The struct implements [`Work`], so its method
-/// `run` is compiled once for each instruction set.
+/// The arguments for writing a long string block by block. The struct implements [`Work`], whose
+/// method `run` is compiled once for each instruction set.
 struct LongText<'l, 'w, 'a, 'py, 's> {
     units: Units<'l>,
     is_ascii: bool,

@@ -1,5 +1,6 @@
-//! `Ucs2Text`: the memory in the resulting `str` to which the JSON encoder writes 16-bit text
-//! directly. All other output is written to a chunk of Latin-1 bytes, which is copied to the `str`.
+//! `Ucs2Text`: the part of the resulting `str` to which the JSON encoder writes 16-bit text
+//! directly. All other output is written to a chunk of Latin-1 bytes, which is later copied to the
+//! `str`.
 //!
 //! ```text
 //!  chunk, Latin-1    … "id":7,"name":"  ",  …   widened and copied before the text is written
@@ -14,20 +15,20 @@ use std::ptr::null_mut;
 use onecopy_text::Pen;
 use onecopy_text::convert::{JSON_PLAIN_UNITS, Kernels};
 
-/// The memory in the resulting `str` to which 16-bit text is written directly, and the position up
-/// to which the chunk (the encoder's byte buffer) was copied to the `str`.
+/// The unused memory of the resulting `str`, to which 16-bit text is written directly, and the
+/// position up to which the chunk (the encoder's byte buffer) has been copied to the `str`.
 pub(crate) struct Ucs2Text {
-    /// The address of the first byte of the chunk that was not copied to the `str` yet.
+    /// The address of the first byte of the chunk that has not been copied to the `str`.
     from: Cell<*const u8>,
-    /// The address in the `str` to which the next code unit is written; null if there is no `str`.
-    /// The field `end` is the address of the end of the `str`.
+    /// The address in the `str` to which the next code unit is written; null if there is no `str`
+    /// yet. The field `end` is the address of the end of the `str`.
     at: Cell<*mut u16>,
     end: Cell<*mut u16>,
-    /// The number of code units for which the next call of `spare` must reserve space in the `str`,
-    /// in addition to the contents of the chunk.
+    /// The number of code units for which the next call to `spare` must reserve space in the `str`,
+    /// in addition to the space for the contents of the chunk.
     wanted: Cell<usize>,
-    /// `true` if a code unit outside of Latin-1 was written. (It can remain `false` after UCS-2
-    /// text: surrogates may be written as escapes, which are ASCII.)
+    /// `true` if a code unit outside of Latin-1 was written. It can be `false` although a UCS-2
+    /// string was written, because surrogates may be written as escapes, which are ASCII.
     is_wide: Cell<bool>,
 }
 
@@ -43,15 +44,15 @@ impl Ucs2Text {
         }
     }
 
-    /// Returns the address of the first byte of the chunk that was not copied to the `str` yet;
-    /// null if there is no `str`.
+    /// Returns the address of the first byte of the chunk that has not been copied to the `str`;
+    /// null if there is no `str` yet.
     #[inline(always)]
     pub(crate) fn from(&self) -> *const u8 {
         self.from.get()
     }
 
     /// Returns the address in the `str` to which the next code unit is written; null if there is no
-    /// `str`.
+    /// `str` yet.
     pub(crate) fn at(&self) -> *mut u16 {
         self.at.get()
     }
@@ -66,14 +67,14 @@ impl Ucs2Text {
         self.wanted.take()
     }
 
-    /// Requests that the next call of `spare` moves all bytes of the chunk into the `str`, and
-    /// reserves space for `n_units` code units after them.
+    /// Makes the next call to `spare` move all bytes of the chunk into the `str`, and reserve space
+    /// for `n_units` code units after them.
     pub(super) fn want(&self, n_units: usize) {
         self.wanted.set(n_units);
     }
 
-    /// Sets the address of the first byte of the chunk that was not copied to the `str` yet, and
-    /// the unused memory of the `str`, which is from `at` to `end`.
+    /// Sets `from`, the address of the first byte of the chunk that has not been copied to the
+    /// `str`, and the unused memory of the `str`, which extends from `at` to `end`.
     ///
     /// # Safety
     /// The bytes of the chunk that are not in the `str` must begin at `from`. `at` to `end` must be
@@ -89,9 +90,9 @@ impl Ucs2Text {
         (self.end.get().addr() - self.at.get().addr()) / 2
     }
 
-    /// Copies the bytes of the chunk that were not copied yet, up to the write position of `pen`,
-    /// to the `str`. Returns `false`, and copies nothing, if the `str` has no space for these bytes
-    /// and `n_units` more code units.
+    /// Copies the remaining bytes of the chunk, up to the write position of `pen`, to the `str`. If
+    /// the `str` has no space for these bytes and `n_units` more code units, copies nothing and
+    /// returns `false`.
     ///
     /// # Safety
     /// `pen` must be the pen that writes to the chunk.
@@ -123,10 +124,10 @@ impl Ucs2Text {
         }
     }
 
-    /// Copies the bytes of the chunk that were not copied yet to the `str`, including the byte
-    /// after the write position (the opening quote). Then writes the short text `u` to the `str`.
-    /// Returns `false`, and copies nothing, if the text is not short or needs escapes, or if the
-    /// `str` has no space.
+    /// Copies the remaining bytes of the chunk to the `str`, including the byte after the write
+    /// position (the opening quote), and then writes the short string `u` to the `str`. If `u` is
+    /// not short, needs escapes, or does not fit into the `str`, copies nothing and returns
+    /// `false`.
     ///
     /// # Safety
     /// `pen` must be the pen that writes to the chunk. The bytes of the chunk up to the write
@@ -181,11 +182,12 @@ impl Ucs2Text {
         self.see(&[unit]);
     }
 
-    /// Writes at most [`JSON_PLAIN_UNITS`] code units to the `str`. Returns `false`, and writes
-    /// nothing, if one of them needs an escape or is a surrogate.
+    /// Writes at most [`JSON_PLAIN_UNITS`] code units to the `str`. If one of them needs an escape
+    /// or is a surrogate, writes nothing and returns `false`.
     ///
     /// # Panics
-    /// If `u` has more than [`JSON_PLAIN_UNITS`] code units, or the `str` has no space for as many.
+    /// If `u` has more than [`JSON_PLAIN_UNITS`] code units, or the `str` has no space for
+    /// [`JSON_PLAIN_UNITS`] code units.
     pub(super) fn put_plain<K: Kernels>(&self, kernels: K, u: &[u16]) -> bool {
         assert!(u.len() <= JSON_PLAIN_UNITS && self.remaining() >= JSON_PLAIN_UNITS);
         // SAFETY: space for as many units as the kernel may write, as checked above.
