@@ -82,7 +82,7 @@ pub enum Command {
 /// script of the Python package runs them.
 #[derive(Args, Debug)]
 pub struct OfPython {
-    /// The arguments of the command of the Python package
+    /// The arguments, which are passed to the Python package unchanged
     #[arg(num_args = 0.., trailing_var_arg = true, allow_hyphen_values = true)]
     pub args: Vec<std::ffi::OsString>,
 }
@@ -114,11 +114,11 @@ pub struct Serve {
     /// The configuration, a TOML file
     pub file: PathBuf,
 
-    /// Address and port to listen on, or unix:PATH; replaces that of the configuration
+    /// Address and port to listen on, or unix:PATH; overrides the address in the configuration file
     #[arg(long, value_name = "ADDRESS", env = "ONECOPY_BIND")]
     pub bind: Option<String>,
 
-    /// Port to listen on; replaces that of the configuration
+    /// Port to listen on; overrides the port in the configuration file
     #[arg(long, env = "ONECOPY_PORT", conflicts_with = "bind")]
     pub port: Option<u16>,
 
@@ -155,14 +155,14 @@ for this, stdin up to 1 MiB.
 If the output pipe is closed (`| head`), the command ends silently with exit code 141. Ctrl-C ends it with exit
 code 130 and leaves no partial file.")]
 pub struct Transcode {
-    /// Files to convert, in this order; `-` or no file: stdin
+    /// Files to convert, in this order; stdin if no file or `-` is given
     pub files: Vec<PathBuf>,
 
     /// The encoding of the text, or `auto`
     #[arg(short, long, value_name = "ENCODING", default_value = "auto", value_parser = source)]
     pub from: Source,
 
-    /// The encoding to write; a following `//IGNORE` means `-c`
+    /// The encoding of the output; with the suffix `//IGNORE`, the option implies `-c`
     #[arg(short, long, value_name = "ENCODING", default_value = "utf-8", value_parser = target)]
     pub to: Target,
 
@@ -170,13 +170,13 @@ pub struct Transcode {
     #[arg(short, long, value_name = "FILE", conflicts_with_all = ["in_place", "check"])]
     pub output: Option<PathBuf>,
 
-    /// Replace each file by its conversion if that is complete; with SUFFIX, keep the original as
-    /// FILE followed by SUFFIX
+    /// Replace each file with its converted text, but only if its conversion succeeds; with SUFFIX,
+    /// keep the original file under its name followed by SUFFIX
     #[arg(short, long, value_name = "SUFFIX", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     #[arg(conflicts_with = "check")]
     pub in_place: Option<String>,
 
-    /// Write no output; report if all text can be converted
+    /// Write no output; report whether all text can be converted
     #[arg(long)]
     pub check: bool,
 
@@ -194,7 +194,7 @@ pub struct Transcode {
     )]
     pub errors: Policy,
 
-    /// Refuse an encoding that is only a guess
+    /// Fail if the encoding can only be guessed
     #[arg(long)]
     pub strict: bool,
 
@@ -237,11 +237,11 @@ pub struct Target {
 /// The treatment of a byte order mark (`--bom`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum BomArg {
-    /// Write one
+    /// Write a byte order mark
     Add,
-    /// Write none
+    /// Write no byte order mark
     Strip,
-    /// Write one if the input has one
+    /// Write a byte order mark if the input has one
     Keep,
 }
 
@@ -288,7 +288,7 @@ With DATABASE, doctor opens a read-only connection, sends text in many scripts, 
 timestamps, and compares the returned values. Passwords are never printed.
 Exit codes: 0 no error found, 1 errors found, 3 no connection.")]
 pub struct Doctor {
-    /// A database to connect to, as for `query`
+    /// A database to connect to, in a form that `onecopy query` accepts
     pub database: Option<String>,
 
     /// Write the findings as JSON

@@ -1,5 +1,5 @@
 //! Output on stderr: errors, notices, progress, and the table of converted and copied bytes. Also
-//! decides if the output is coloured.
+//! determines whether the output is coloured.
 
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
@@ -160,8 +160,8 @@ impl ProgressLine {
     }
 }
 
-/// Returns the time that the remaining rows take at the rate so far; `None` before the first row,
-/// and if the estimate was too low.
+/// Returns the time that the remaining rows will take if the rate does not change. Returns `None`
+/// before the first row, and if more rows than estimated were written.
 pub(crate) fn time_left(n_rows: u64, n_estimated: u64, elapsed: Duration) -> Option<Duration> {
     let n_left = n_estimated.checked_sub(n_rows).filter(|_| n_rows > 0)?;
     Some(elapsed.mul_f64(n_left as f64 / n_rows as f64))

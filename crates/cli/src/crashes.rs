@@ -21,8 +21,8 @@ const CRASHES_OF_ONE: usize = 3;
 /// The time for which a database is disabled the first time. Each further time, this duration is
 /// doubled.
 const ASIDE: Duration = Duration::from_secs(60);
-/// The longest time for which a database is disabled. If a database was enabled again and causes no
-/// crash for this time, its earlier crashes are forgotten.
+/// The longest time for which a database is disabled. If a database that was enabled again causes
+/// no crash for this time, its earlier crashes are no longer counted.
 const LONGEST_ASIDE: Duration = Duration::from_secs(3600);
 
 /// Counts the recent crashes, in total and for each database, and records which databases are

@@ -102,8 +102,8 @@ fn refuse_other_statement(plan: &Plan, given: &Source) -> Result<(), Failure> {
     ))
 }
 
-/// Exports a statement without `--plan`. With `--resume`, the parts follow the plan that an
-/// interrupted export has stored in the target folder; otherwise a new plan is made.
+/// Exports a statement without `--plan`. With `--resume`, the parts are those of the plan that an
+/// interrupted export has stored in the target folder. Otherwise, a new plan is made.
 fn planned_here(
     args: &Export,
     interrupt: &Interrupt,

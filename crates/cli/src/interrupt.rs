@@ -49,8 +49,8 @@ impl InterruptMonitor {
         lock(&self.state)
     }
 
-    /// Runs as the thread that waits for a signal or the end of the time limit. After one of these
-    /// events, it cancels the operation every [`AGAIN`], until the [`Interrupt`] is dropped.
+    /// Runs in the thread that waits for a signal or for the end of the time limit. After one of
+    /// these events, cancels the operation every [`AGAIN`], until the [`Interrupt`] is dropped.
     fn watch(&self) {
         let mut state = self.lock();
         while !state.ended {

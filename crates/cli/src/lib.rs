@@ -59,7 +59,7 @@ pub struct Extra {
     pub commands: Vec<ExtraCommand>,
     /// Additional lines for `--version` and `doctor`, such as `Python 3.13.1`.
     pub features: Vec<String>,
-    /// The command line by which this process was started, beginning with the program's name.
+    /// The command line with which this process was started, beginning with the program's name.
     /// `serve` executes it again to start a child process, which runs third-party drivers. `None`
     /// if the command line cannot be executed again; `serve` then runs the drivers in this process.
     pub again: Option<Vec<OsString>>,

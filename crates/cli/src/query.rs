@@ -185,7 +185,7 @@ fn write_formatted(
     Ok(written.n_rows)
 }
 
-/// A writer that passes bytes on to `out` and records the last one.
+/// A writer that passes bytes on to `out` and records the last byte.
 struct LastByte<'o> {
     out: &'o mut (dyn Write + Send),
     byte: u8,

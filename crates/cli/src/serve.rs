@@ -177,7 +177,8 @@ fn tell_failure(e: &ServeError) -> i32 {
     }
 }
 
-/// Returns the message at the start: the addresses of the server, and commands to try.
+/// Returns the message that is printed at the start: the addresses of the server, and commands to
+/// try.
 fn welcome(config: &Config, address: &Address) -> String {
     let colour = coloured(std::io::stderr().is_terminal());
     let (at, host, with) = match address {
@@ -201,8 +202,8 @@ fn welcome(config: &Config, address: &Address) -> String {
     out
 }
 
-/// Checks the configuration (`--check`) and prints the result as a table on stdout, because it is
-/// the output of this command. Each problem is followed by advice.
+/// Checks the configuration (`--check`) and prints the result as a table on stdout, because the
+/// result is the output of this command. Each problem is followed by advice.
 fn run_check(config: &Config) -> i32 {
     let colour = coloured(std::io::stdout().is_terminal());
     let found = check(config);

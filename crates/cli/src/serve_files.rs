@@ -154,7 +154,7 @@ fn access_log(path: &Path, format: LogFormat, config: &mut Config) -> Result<Acc
     Ok(log)
 }
 
-/// Returns the message at the start, with the address to open in a browser.
+/// Returns the message that is printed at the start, with the address to open in a browser.
 fn welcome(folder: &Path, scheme: &str, address: &Address) -> String {
     let colour = coloured(io::stderr().is_terminal());
     let at = match address {

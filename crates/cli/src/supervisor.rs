@@ -65,7 +65,7 @@ pub(crate) fn supervision(counters: SharedCounters) -> Supervision {
 
 /// The values that [`run`] needs to start each child process.
 pub(crate) struct Start<'a> {
-    /// The command line of this process, of which the first element is the program's name.
+    /// The command line of this process, whose first element is the program's name.
     pub(crate) again: &'a [OsString],
     /// The text of the configuration. It is read once, because the file may be a pipe, or may
     /// change before a child is started again.

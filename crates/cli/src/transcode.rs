@@ -214,8 +214,8 @@ impl<'a> TranscodeRun<'a> {
         file.finish()
     }
 
-    /// Returns an error if a signal has arrived. It is also called after the last write to a file,
-    /// because the signal may arrive during this write.
+    /// Returns an error if a signal has arrived. This function is also called after the last write
+    /// to a file, because the signal may arrive during this write.
     fn go_on(&self) -> Result<(), Failure> {
         match self.interrupt.stopped() {
             None => Ok(()),

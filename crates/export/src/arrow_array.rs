@@ -1,5 +1,5 @@
 //! Converts the batches of [`ArrowStream`] to record batches of the `arrow` crates. The values are
-//! neither copied nor checked.
+//! not checked. They are not copied either, except decimals of 256 bits, which must be aligned.
 #![allow(unsafe_code)]
 
 use std::sync::Arc;

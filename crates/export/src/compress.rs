@@ -17,8 +17,8 @@ const GZIP_LEVEL: u32 = 6;
 /// A writer that compresses bytes and writes the result to `W`.
 ///
 /// If the encoder is dropped without [`Encoder::finish`], it may write the end of the compressed
-/// data. Truncated data then looks complete. A caller whose destination keeps the bytes calls
-/// `abandon` instead of dropping the encoder.
+/// data. Truncated data then looks complete. If the destination keeps the written bytes, the caller
+/// must call `abandon` instead of dropping the encoder.
 pub enum Encoder<W: Write> {
     /// No compression.
     None(W),

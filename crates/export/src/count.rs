@@ -45,7 +45,7 @@ impl RowCounter {
         }
     }
 
-    /// Counts the rows that end in the next bytes.
+    /// Counts the rows that end within `bytes`, which are the next bytes of the output.
     pub(crate) fn count(&mut self, bytes: &[u8]) {
         self.last = bytes.last().copied().or(self.last);
         match self.format {

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 /// A writer that passes bytes on to `out`, counts them, and hashes them if requested.
 ///
-/// Encoders hide the error of their destination in an error of their own, and some write their
+/// Encoders wrap the error of their destination in an error of their own, and some write their
 /// final bytes when they are dropped. So this writer keeps the first error of the destination for
 /// [`CountedWrite::take_error`]. After an error or [`CountedWrite::close`], it writes nothing.
 pub(crate) struct CountedWrite<'o> {

@@ -1,4 +1,4 @@
-//! [`Manifest`]: the description of exported files, which is written after them.
+//! [`Manifest`]: the description of exported files, which is written after the files.
 //! `docs/reference/command.md` documents its JSON.
 
 use std::fs;

@@ -22,8 +22,7 @@ const PART_BYTES: usize = 256 << 10;
 pub struct Report {
     /// The manifest with which the files were compared.
     pub manifest: Manifest,
-    /// The differences found, one line each, which begins with the name of a file. Empty if there
-    /// are none.
+    /// The differences found. Each is one line that begins with the name of a file.
     pub problems: Vec<String>,
 }
 

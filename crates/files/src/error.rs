@@ -30,7 +30,7 @@ pub enum Action {
 #[non_exhaustive]
 pub enum Error {
     /// From [`crate::AtomicFile::create`]: the directory of the file does not exist, or is not a
-    /// directory. Create it.
+    /// directory. Create the directory.
     NoDirectory {
         /// The missing directory.
         directory: PathBuf,

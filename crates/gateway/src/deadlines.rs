@@ -38,7 +38,7 @@ struct State {
     ended: bool,
 }
 
-/// The address of a [`Run`], which identifies the run as long as a reference to it (also a weak
+/// The address of a [`Run`], which identifies the run as long as a reference to it (even a weak
 /// one) exists.
 type DeadlineKey = usize;
 

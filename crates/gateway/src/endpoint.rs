@@ -231,8 +231,8 @@ impl Inner {
         )
     }
 
-    /// Writes a log line with the reason for which the stream of a response failed. The log line of
-    /// the request does not contain the reason.
+    /// Writes a log line with the reason why the stream of a response failed. The log line of the
+    /// request does not contain the reason.
     fn log_end(&self, query: &Query, values: &[Value], end: StreamEnd) {
         let StreamEnd::Failed(error) = end else {
             return;

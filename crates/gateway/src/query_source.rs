@@ -173,7 +173,8 @@ pub(crate) struct QuerySource {
 }
 
 impl QuerySource {
-    /// Creates a run. Its time limit starts now, its execution when the first chunk is requested.
+    /// Creates a run. The time limit of the run starts now. The execution starts when the first
+    /// chunk is requested.
     pub(crate) fn new(
         slot: Slot,
         watch: &Watch,

@@ -22,7 +22,7 @@ const N_REFUSED_AT_ONCE: usize = 64;
 /// The time, in milliseconds, for which the server accepts no connections after the process has run
 /// out of descriptors or memory.
 const SYSTEM_PAUSE_MS: u64 = 250;
-/// The shortest time between two calls of [`crate::Config::on_trouble`].
+/// The shortest time, in milliseconds, between two calls to [`crate::Config::on_trouble`].
 const TROUBLE_PAUSE_MS: u64 = 60_000;
 
 /// Pauses accepting, because as many connections are open as the limit of open files permits.

@@ -17,8 +17,9 @@ pub enum RequestBody {
     /// The request has no body.
     #[default]
     None,
-    /// The body is in memory that the handler has provided ([`crate::Handler::body_chunk`]). If its
-    /// length is announced, bytes that arrive after the head are read directly into this memory.
+    /// The body is in memory that the handler has provided ([`crate::Handler::body_chunk`]). If the
+    /// client has announced the length of the body, bytes that arrive after the head are read
+    /// directly into this memory.
     Memory(Chunk),
     /// The body is in an unnamed temporary file, which the system deletes when its last descriptor
     /// is closed. The number is the length of the body in bytes. The current position of the file

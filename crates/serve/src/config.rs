@@ -117,8 +117,8 @@ pub struct Config {
     pub metrics: Metrics,
     /// The function that is called when connections cannot be accepted. Default: no function.
     pub on_trouble: Option<OnTrouble>,
-    /// The clock for time limits and durations. Tests replace it by a clock that they set. Default:
-    /// [`SystemClock`].
+    /// The clock for time limits and durations. Tests replace it with a clock that they set.
+    /// Default: [`SystemClock`].
     pub clock: Arc<dyn Clock>,
     /// The certificate and key for TLS. Default: no TLS.
     pub tls: Option<Tls>,

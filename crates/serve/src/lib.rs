@@ -33,7 +33,7 @@
 //! | `stream_end` | the ways in which a row stream can end |
 //! | `accept`, `accept_gate` | accepting connections, and pausing that |
 //! | `liveness`, `watchdog` | [`Watchdog`], which detects handlers that make no progress |
-//! | `signals` | event descriptors by which threads stop or wake the server; [`Stopped`] |
+//! | `signals` | event descriptors with which threads stop or wake the server; [`Stopped`] |
 //! | `scheduler`, `workers` | the leader/follower scheduler, and the threads that fill chunks |
 //! | `slab` | the table of connections by token |
 //! | `connection`, `output_queue` | one connection: reads requests, sends responses |

@@ -33,7 +33,7 @@ pub(crate) struct OutQueue {
     /// empty.
     framing: Vec<u8>,
     parts: VecDeque<QueuedPart>,
-    /// The number of bytes of the first part that were already sent.
+    /// The number of bytes of the queue's first part that were already sent.
     n_of_first: usize,
     n_pending: usize,
     n_pushed: u64,

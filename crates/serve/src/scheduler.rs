@@ -121,7 +121,7 @@ impl<T> Scheduler<T> {
     }
 
     /// Waits for the next task and returns it. If no other thread waits in epoll, the calling
-    /// thread does this by calling `poll`.
+    /// thread waits in epoll by calling `poll`.
     pub(crate) fn next(&self, mut poll: impl FnMut(&mut Vec<Arc<T>>) -> io::Result<()>) -> Task<T> {
         let mut state = lock(&self.state);
         // If a handler has run for long, other threads have taken over its thread's work. If there

@@ -60,8 +60,8 @@ pub struct Journal {
 
 impl Journal {
     /// Opens the journal of the partial file `part`. Returns the journal, and the hash tree of the
-    /// blocks in `part`. If the journal is damaged or has another identity than `identity`, it is
-    /// truncated together with `part`, and the transfer of the file begins again.
+    /// blocks in `part`. If the journal is damaged or has a different identity, it is truncated
+    /// together with `part`, and the transfer of the file begins again.
     ///
     /// `len_bytes` is the size of the complete file. Some blocks of `part` are read and hashed
     /// again; for each of them, `progress` is called with its size in bytes.

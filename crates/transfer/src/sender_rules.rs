@@ -36,7 +36,7 @@ pub enum Violation {
     OutOfTurn,
     /// The name of a file or folder is invalid. The first value is this name.
     Name(String, NameProblem),
-    /// The path with this text is too long, or has too many nested folders.
+    /// This path is too long, or has too many nested folders.
     Deep(String),
     /// The files have more bytes in total than the receiver permits. The value is the receiver's
     /// limit.

@@ -24,7 +24,7 @@ created.
 If the output pipe is closed (`| head`), the command ends silently with exit code 141. Ctrl-C ends it with exit
 code 130 and leaves no partial file.")]
 pub struct Bson2Json {
-    /// The file of documents; `-` or no file: stdin
+    /// The file of BSON documents to convert; stdin if it is `-` or omitted
     pub input: Option<PathBuf>,
 
     /// Write to FILE, which is created only if the output is complete
@@ -67,7 +67,7 @@ the file of --output is not created.
 If the output pipe is closed (`| head`), the command ends silently with exit code 141. Ctrl-C ends it with exit
 code 130 and leaves no partial file.")]
 pub struct Json2Bson {
-    /// The file of JSON text, in UTF-8; `-` or no file: stdin
+    /// The file of JSON text to convert, in UTF-8; stdin if it is `-` or omitted
     pub input: Option<PathBuf>,
 
     /// Write to FILE, which is created only if the output is complete

@@ -20,13 +20,13 @@ Within one database, use `onecopy query DATABASE 'insert into … select …'`.
 Parameters are those of `onecopy query`. Exit codes: 0 all rows are in TABLE, 1 none, 2 usage, 3 cannot connect, 130
 stopped.")]
 pub struct Copy {
-    /// The database to read, as for `query`; it is opened read-only
+    /// The database to read, in a form that `onecopy query` accepts; it is opened read-only
     pub from: String,
 
     /// One SQL statement, which returns the rows; `@FILE` reads it from a file, `-` from stdin
     pub sql: String,
 
-    /// The database to write, as for `query`; `@FILE` reads it from a file
+    /// The database to write, in a form that `onecopy query` accepts; `@FILE` reads it from a file
     pub to: String,
 
     /// The table to insert into; a dot separates the schema from the name
@@ -41,7 +41,7 @@ pub struct Copy {
     )]
     pub params: Vec<String>,
 
-    /// The Arrow type by which a column is read, such as `active=bool`; may be repeated
+    /// The Arrow type to which a column is converted, such as `active=bool`; may be repeated
     #[arg(long, value_name = "COLUMN=TYPE")]
     pub types: Vec<String>,
 

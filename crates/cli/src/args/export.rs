@@ -44,8 +44,8 @@ pub struct Export {
     #[arg(required_unless_present = "plan")]
     pub sql: Option<String>,
 
-    /// The file or folder to write; a folder exists, or its name ends with `/`; `-` is stdout,
-    /// without a manifest
+    /// The file or folder to write; it is a folder if it exists as a folder or its name ends with
+    /// `/`; `-` is stdout, without a manifest
     #[arg(short, long, value_name = "FILE|FOLDER")]
     pub output: PathBuf,
 
@@ -58,7 +58,8 @@ pub struct Export {
     )]
     pub params: Vec<String>,
 
-    /// The format of a folder, of stdout, or of a FILE whose ending is not that of a format
+    /// The format; required for a folder, for stdout, and for a FILE whose ending is not that of a
+    /// format
     #[arg(short, long, value_enum)]
     pub format: Option<RowForm>,
 
@@ -107,8 +108,8 @@ pub struct Export {
         value_parser = clap::value_parser!(u16).range(1..=256))]
     pub jobs: Option<u16>,
 
-    /// Let each part of --parts read the state at its own start, also where the database has
-    /// snapshots (PostgreSQL)
+    /// With --parts, let each part read the state of the database at its own start, even if the
+    /// database supports snapshots (PostgreSQL)
     #[arg(long, requires = "parts")]
     pub no_snapshot: bool,
 
@@ -144,12 +145,13 @@ pub struct Verify {
     #[arg(value_name = "FOLDER|FILE")]
     pub path: PathBuf,
 
-    /// Compare the number of rows with `count(*)` of the manifest's query in this database, as for
-    /// `query`
+    /// Compare the number of rows with the result of `count(*)` for the manifest's query in this
+    /// database
     #[arg(long, value_name = "DATABASE")]
     pub database: Option<String>,
 
-    /// A parameter of the manifest's query, as for `query`; may be repeated
+    /// The value of a parameter of the manifest's query, in a form that `onecopy query` accepts;
+    /// may be repeated
     #[arg(
         short,
         long = "param",
@@ -168,7 +170,7 @@ pub struct Verify {
     pub quiet: bool,
 }
 
-/// The number of a part and the number of all parts (`--part`).
+/// The value of `--part`: the number of a part, and the total number of parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PartNumber {
     number: usize,
@@ -246,7 +248,7 @@ pub enum CompressionArg {
     None,
     /// gzip (text formats)
     Gzip,
-    /// Zstandard: the whole file of a text format, the parts of an Arrow or Parquet file
+    /// Zstandard, for a text file as a whole, for an Arrow or Parquet file block by block
     Zstd,
 }
 

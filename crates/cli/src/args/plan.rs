@@ -21,10 +21,11 @@ statement, `{part}` is the place of the condition; without `{part}` the statemen
 
 The plan contains the SQL and its parameters, but not DATABASE. Ctrl-C ends --hold with exit code 0.")]
 pub struct Plan {
-    /// A database, as for `query`
+    /// A database, in a form that `onecopy query` accepts
     pub database: String,
 
-    /// One query, which may contain `{part}`; `@FILE` reads it from a file, `-` from stdin
+    /// One query, in which the condition of a part replaces `{part}` if present; `@FILE` reads it
+    /// from a file, `-` from stdin
     pub sql: String,
 
     /// The number of parts; one more is added for rows with NULL in the key
@@ -35,7 +36,7 @@ pub struct Plan {
     #[arg(short, long, value_name = "NAME", value_delimiter = ',')]
     pub key: Vec<String>,
 
-    /// A parameter, as for `query`; may be repeated
+    /// A parameter, in a form that `onecopy query` accepts; may be repeated
     #[arg(
         short,
         long = "param",
@@ -56,7 +57,7 @@ pub struct Plan {
     #[arg(long)]
     pub hold: bool,
 
-    /// The number of rows of a large table from which the parts are estimated
+    /// The number of rows that are sampled from a large table in order to estimate the parts
     #[arg(long, value_name = "N")]
     pub sample_rows: Option<u64>,
 

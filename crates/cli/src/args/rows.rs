@@ -12,7 +12,7 @@ use crate::row_progress::Reporting;
 /// The arguments that `export` and `copy` have in common.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct RowsArgs {
-    /// The progress on stderr
+    /// How the progress is reported on stderr
     #[arg(long, value_enum, value_name = "HOW", default_value = "auto")]
     pub progress: ProgressForm,
 

@@ -28,7 +28,7 @@ pub struct ServeFiles {
     )]
     pub bind: String,
 
-    /// Answer requests for folders without an index.html with a listing
+    /// If a folder has no index.html, answer a request for it with a list of its files
     #[arg(long)]
     pub listing: bool,
 
@@ -37,7 +37,7 @@ pub struct ServeFiles {
     pub hidden: bool,
 
     /// Send NAME.br, NAME.zst or NAME.gz instead of NAME to clients that accept the coding, unless
-    /// that file is older
+    /// it is older than NAME
     #[arg(long)]
     pub precompressed: bool,
 
@@ -58,7 +58,7 @@ pub struct ServeFiles {
     #[arg(long = "host", value_name = "NAME")]
     pub hosts: Vec<String>,
 
-    /// Write a line for each request; `-` is standard output
+    /// Write a log line for each request to FILE; `-` is standard output
     #[arg(long, value_name = "FILE")]
     pub access_log: Option<PathBuf>,
 

@@ -61,9 +61,9 @@ impl Input {
         self.at += n_bytes;
     }
 
-    /// Reads until at least `n_bytes` unprocessed bytes are buffered, or the input ends. Writes the
-    /// converted output before each read, which may block: a program that reads the output receives
-    /// it without waiting for further input.
+    /// Reads until at least `n_bytes` unprocessed bytes are buffered, or the input ends. Before
+    /// each read, which may block, the converted output is written, so that a program that reads
+    /// the output does not have to wait for further input.
     pub(super) fn want(&mut self, n_bytes: usize, output: &mut Writing) -> Result<(), Failure> {
         while self.rest().len() < n_bytes && !self.is_last {
             output.flush()?;
@@ -81,7 +81,7 @@ impl Input {
 
     /// Makes space after the buffered bytes for the next read. The buffer starts with 1 MiB, and
     /// doubles only when received bytes fill it. So a wrong length in a BSON document cannot make
-    /// it large.
+    /// the buffer large.
     fn ensure_space(&mut self) -> Result<(), Failure> {
         if self.at > 0 {
             self.bytes.copy_within(self.at..self.end, 0);

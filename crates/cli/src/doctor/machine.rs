@@ -134,7 +134,8 @@ fn driver(driver: &InstalledDriver) -> Finding {
     }
 }
 
-/// Returns advice on a driver that does not load. `reason` is the message of the dynamic loader.
+/// Returns advice for a driver that cannot be loaded. `reason` is the message of the dynamic
+/// loader.
 fn to_load(reason: &str) -> &'static str {
     if reason.contains("libgssapi") || reason.contains("libkrb5") {
         "install Kerberos' libraries: `apt-get install libgssapi-krb5-2`, `dnf install krb5-libs`, `apk add krb5-libs`"

@@ -28,8 +28,8 @@ pub(super) const SCRIPTS: &[(&str, &str)] = &[
 pub(super) const LONG_CHARS: usize = 1_000_000;
 /// The character that the long test value consists of.
 pub(super) const LONG_CHAR: char = 'é';
-/// The number of rows of the result that tests streaming; `MANY_CHARS` is the number of ASCII
-/// characters of each row.
+/// The number of rows of the query result with which streaming is tested; `MANY_CHARS` is the
+/// number of ASCII characters of each row.
 pub(super) const MANY_ROWS: usize = 40_000;
 pub(super) const MANY_CHARS: usize = 400;
 

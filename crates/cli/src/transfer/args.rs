@@ -79,7 +79,7 @@ pub struct Receive {
     )]
     pub bind: String,
 
-    /// Require the one-time code on loopback too
+    /// Require the one-time code even on loopback
     #[arg(long)]
     pub code: bool,
 

@@ -8,7 +8,7 @@ use super::fetch::{Row, rows, text};
 use crate::error::Error;
 use crate::json::{self, Json, items, member};
 
-/// The SQL statement of a part to be explained, with its values and its key.
+/// The SQL statement of a part, for which `explain` is executed, with its values and its key.
 pub(crate) struct Explained<'a> {
     pub(crate) sql: &'a str,
     pub(crate) values: &'a [Value],
@@ -119,8 +119,8 @@ fn contains_name(condition: &str, column: &str) -> bool {
     })
 }
 
-/// Returns the first index of which SQLite reads only a range of the key. `details` are the lines
-/// of `explain query plan`. Returns `None` if SQLite reads no such range.
+/// Returns the first index that SQLite searches by a range of the key; `None` if there is none.
+/// `details` are the lines of `explain query plan`.
 fn sqlite(details: &[String], columns: &[&str]) -> Option<String> {
     details.iter().find_map(|detail| {
         let (head, ranges) = detail.strip_prefix("SEARCH ")?.split_once(" (")?;
@@ -139,9 +139,9 @@ fn sqlite(details: &[String], columns: &[&str]) -> Option<String> {
     })
 }
 
-/// Returns the index of which MariaDB or MySQL reads only a range of the key; `None` if there is
-/// none. The result of `explain` is read as a table and not as JSON, because a driver declares the
-/// JSON column shorter than its values.
+/// Returns the index on which MariaDB or MySQL performs a range scan for the key; `None` if there
+/// is none. The result of `explain` is read as a table and not as JSON, because a driver declares
+/// the JSON column shorter than its values.
 fn mariadb(connection: &Connection, part: &Explained<'_>) -> Result<Option<String>, Error> {
     let (schema, plan) = rows(connection, &format!("explain {}", part.sql), part.values)?;
     let names: Vec<String> = schema
@@ -165,8 +165,8 @@ fn mariadb(connection: &Connection, part: &Explained<'_>) -> Result<Option<Strin
     Ok(None)
 }
 
-/// Returns the names of the indexes of which a plan reads only ranges. `names` are the names of the
-/// columns of `plan`, in lower case.
+/// Returns the names of the indexes on which a plan performs a range scan. `names` are the names of
+/// the columns of `plan`, in lower case.
 fn ranges(names: &[String], plan: &[Row]) -> Vec<String> {
     let at = |name: &str| names.iter().position(|n| n == name);
     let (Some(kind), Some(key)) = (at("type"), at("key")) else {

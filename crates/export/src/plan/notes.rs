@@ -6,8 +6,8 @@ use super::predicate::KeyColumn;
 use super::quantiles::Quantiles;
 use crate::error::Error;
 
-/// The largest acceptable ratio of the largest part to the mean. If it is exceeded, further columns
-/// are appended to the key.
+/// The largest acceptable ratio of the number of rows of the largest part to the mean of all parts.
+/// If it is exceeded, further columns are appended to the key.
 pub(super) const BALANCED: f64 = 1.3;
 
 /// Returns sentences about effects of LIMIT, ORDER BY and groups on the parts.

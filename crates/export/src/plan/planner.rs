@@ -30,8 +30,8 @@ pub struct PlanOptions {
     pub n_parts: usize,
     /// The names of the key's columns. If the list is empty, the best key of the table is used.
     pub key: Vec<String>,
-    /// The number of rows of the sample; `None` for a number that follows from `n_parts`. A table of
-    /// up to twice this number is read completely.
+    /// The number of rows of the sample; `None` to derive the number from `n_parts`. A table of up
+    /// to twice this number is read completely.
     pub sample_rows: Option<u64>,
     /// `true` to export a snapshot of the database that all parts read. It exists until the
     /// transaction of the planner's connection ends.
@@ -425,7 +425,8 @@ impl Planner<'_> {
         quantiles(self.connection, &source, &values, columns, n).map(Some)
     }
 
-    /// Returns the sentence about index use, from `explain` of a part in the middle.
+    /// Returns a sentence about the use of indexes, according to the result of `explain` for a part
+    /// in the middle.
     fn index(&self, parts: &[PartSpec], columns: &[KeyColumn]) -> Result<String, Error> {
         if parts.len() < 2 {
             return Ok("there is only one part, which reads all rows".to_owned());

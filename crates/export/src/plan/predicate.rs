@@ -11,7 +11,7 @@
 
 use onecopy_rows::{Dialect, Value};
 
-/// A SQL condition with `?` for each of its values.
+/// An SQL condition with `?` for each of its values.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Condition {
     pub(crate) sql: String,
@@ -50,7 +50,7 @@ impl Condition {
     }
 }
 
-/// A column of a key: its name for people, and the SQL by which predicates denote it.
+/// A column of a key: its name for people, and the SQL that denotes it in predicates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct KeyColumn {
     /// The name of the column, for people.
@@ -138,7 +138,7 @@ pub(crate) fn pages(column: &KeyColumn, n_pages: u64, n: usize) -> Vec<Condition
     (0..n).map(condition).collect()
 }
 
-/// The operators by which [`compare`] compares the columns of a key with a bound.
+/// The operators with which [`compare`] compares the columns of a key with a bound.
 struct Operators {
     /// The operator that equal values satisfy, for each column except the last one.
     inclusive: &'static str,

@@ -35,7 +35,8 @@ impl Quantiles {
         self.weights.iter().sum()
     }
 
-    /// Returns the ratio of the largest part to the mean if the rows are divided into `n` parts.
+    /// Returns the ratio of the number of rows of the largest part to the mean of all parts, if the
+    /// rows are divided into `n` parts.
     pub(crate) fn skew(&self, n: usize) -> f64 {
         let sizes = boundaries::sizes(&self.weights, &boundaries::choose(&self.weights, n));
         let largest = sizes.iter().max().copied().unwrap_or(0);
@@ -52,10 +53,10 @@ impl Quantiles {
 /// From the innermost query to the outermost one:
 ///
 /// * The first query numbers the rows in the order of the key.
-/// * The second one chooses about `n` rows at equal distances, and the last row, which has the
-///   totals.
-/// * The third one compares each chosen row with the previous one, by the operators of the
-///   predicates.
+/// * The second one chooses about `n` rows at equal distances, and the last row. Each row also
+///   contains the total number of rows, and the number of rows with NULL in the key.
+/// * The third one compares each chosen row with the previous one, with the operators that the
+///   predicates of the parts use.
 pub(crate) fn query(source: &str, key: &[KeyColumn], n: usize) -> String {
     let names =
         |prefix: &str| -> Vec<String> { (1..=key.len()).map(|i| format!("{prefix}{i}")).collect() };
@@ -92,11 +93,11 @@ pub(crate) fn query(source: &str, key: &[KeyColumn], n: usize) -> String {
     format!("select {columns}, f, rk, n, nn, {sign} as g from ({chosen}) r order by rn")
 }
 
-/// Executes [`query`] and returns the quantiles by which a key can be divided into `n` parts.
+/// Executes [`query`] and returns the quantiles with which a key can be divided into `n` parts.
 ///
 /// # Errors
 /// The error of the database, also for a type without an order. [`Error::Usage`] if the database
-/// sorts the rows in another order than that of its operator `<`.
+/// sorts the rows in an order that differs from that of its operator `<`.
 pub(crate) fn quantiles(
     connection: &Connection,
     source: &str,

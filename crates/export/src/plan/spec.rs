@@ -53,7 +53,7 @@ pub struct Plan {
     pub columns: Vec<(String, String)>,
     /// The description of the key for people, such as `primary key`.
     pub key_kind: String,
-    /// The way in which the predicates of the parts were inserted into the statement.
+    /// How the predicates of the parts were inserted into the statement.
     pub position: Position,
     /// A sentence for people that states whether the database can use an index for the predicates.
     pub index: String,

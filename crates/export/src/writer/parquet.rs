@@ -15,9 +15,9 @@ use crate::counted::CountedWrite;
 use crate::error::Error;
 use crate::format::{Compression, FileFormat};
 
-/// The number of batches in a row group, which are in memory until it is written. With batches of
-/// 2 MiB, a group has about 16 MiB. It ends at the same row in each export of the same rows, as
-/// batches do.
+/// The number of batches in a row group, which are in memory until it is written. With batches of 2
+/// MiB, a group has about 16 MiB. Batches end at the same rows in each export of the same rows, and
+/// therefore row groups do too.
 const ROW_GROUP_BATCHES: usize = 8;
 
 /// A row group with at least this number of rows is complete. The number is the default of the
@@ -33,9 +33,9 @@ const DICTIONARY_BYTES: usize = 128 << 10;
 /// Writes record batches as a Parquet file.
 ///
 /// A row group is collected as Arrow columns and then encoded column by column. `ArrowWriter` would
-/// encode all columns of a batch at once, with a dictionary, pages and compression state in memory
-/// for each column: 160 MB for 200 columns. Here, only one column at a time needs this memory,
-/// which therefore does not grow with the number of columns.
+/// encode all columns of a batch at the same time, with a dictionary, pages and compression state
+/// in memory for each column: 160 MB for 200 columns. Here, only one column at a time needs this
+/// memory, which therefore does not grow with the number of columns.
 pub(super) struct ParquetWriter<'w, 'o> {
     file: SerializedFileWriter<&'w mut CountedWrite<'o>>,
     columns: ArrowRowGroupWriterFactory,

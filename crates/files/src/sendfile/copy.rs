@@ -15,7 +15,7 @@ use crate::{AtomicFile, OnFailure};
 /// The largest number of bytes that one system call copies.
 const MOST_BYTES: u64 = 64 * 1024 * 1024;
 
-/// The method by which bytes are copied from file to file.
+/// The method of copying bytes from one file to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CopyMethod {
     /// `copy_file_range(2)`: the file system copies or shares the blocks.

@@ -7,7 +7,7 @@
 //! | [`receive`] | [`FileReceiver`]: receives a file from a socket |
 //! | [`copy`] | [`copy_contents`], [`copy_file`]: copy a file to another file |
 //!
-//! One call of [`FileSender::step`] or [`FileReceiver::step`] moves as many bytes as possible, and
+//! One call to [`FileSender::step`] or [`FileReceiver::step`] moves as many bytes as possible, and
 //! waits for the socket at most once. Between two calls, the caller can handle signals and report
 //! progress. The socket may be blocking or non-blocking. If a non-blocking socket is not ready, the
 //! call returns `WouldBlock`, and the caller waits with [`wait_for`].

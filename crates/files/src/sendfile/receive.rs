@@ -101,7 +101,7 @@ impl FileReceiver {
     }
 
     /// Copies the bytes that are in the pipe to `file` through a buffer, because the file does not
-    /// support `splice(2)`. Later calls of [`FileReceiver::step`] use the buffer too.
+    /// support `splice(2)`. Later calls to [`FileReceiver::step`] use the buffer too.
     fn empty(
         &mut self,
         file: BorrowedFd<'_>,

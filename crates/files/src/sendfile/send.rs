@@ -13,7 +13,7 @@ use super::{Moved, is_unsupported};
 /// The largest number of bytes that one system call sends. A call then lasts only a few
 /// milliseconds, after which the caller can do other work.
 const MOST_BYTES: u64 = 8 * 1024 * 1024;
-/// The number of bytes that one call of [`FileSender::step`] reads into the buffer and sends from
+/// The number of bytes that one call to [`FileSender::step`] reads into the buffer and sends from
 /// it. Of the sizes measured over loopback, this one is the fastest
 /// (`docs/decisions/0095-moving-files.md`).
 const READ_BYTES: usize = 512 * 1024;
@@ -42,7 +42,7 @@ impl FileSender {
     }
 
     /// Creates the fastest sender for `socket`. The caller must wait for the socket between two
-    /// calls of [`FileSender::step`]. For a TCP peer on this machine, the sender uses a buffer: the
+    /// calls to [`FileSender::step`]. For a TCP peer on this machine, the sender uses a buffer: the
     /// kernel copies every byte of such a connection in any case, and it copies faster from a
     /// buffer in the cache (`docs/decisions/0095-moving-files.md`).
     #[must_use]

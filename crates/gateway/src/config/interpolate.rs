@@ -5,8 +5,8 @@
 /// denotes a literal `${`.
 ///
 /// # Errors
-/// The name of a variable that is not set, or that a `${` has no closing `}`. The message never
-/// contains the surrounding text, which may be a password.
+/// The message names a variable that is not set, or reports a `${` without a closing `}`. The
+/// message never contains the surrounding text, which may be a password.
 pub(super) fn interpolate(
     text: &str,
     env: &dyn Fn(&str) -> Option<String>,

@@ -43,8 +43,8 @@ pub struct ServerSettings {
     /// A text below the heading, for example about the origin of the data.
     pub description: String,
     /// The permitted values of a request's `Host` field, in addition to the loopback names. They
-    /// are used only if the server listens on a loopback address: a reverse proxy on this machine
-    /// may pass on its public name.
+    /// are used only if the server listens on a loopback address. They are needed for a reverse
+    /// proxy on this machine, which may forward requests with its public host name.
     pub hosts: Vec<String>,
     /// `true` if problem responses include the SQL and the whole message of the database.
     pub debug: bool,

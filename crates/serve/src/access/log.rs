@@ -68,7 +68,7 @@ struct LogState {
     /// each thread that adds a line locks it.
     file: Mutex<LogFile>,
     writer: Mutex<Option<JoinHandle<()>>>,
-    /// The number of calls of [`AccessLog::reopen`]. `sys::n_reopens_asked` separately counts the
+    /// The number of calls to [`AccessLog::reopen`]. `sys::n_reopens_asked` separately counts the
     /// signals that request a reopen.
     n_reopens: AtomicU32,
 }

@@ -60,7 +60,8 @@ pub struct Access<'a> {
 }
 
 impl Access<'_> {
-    /// Returns the client's address without the port, as all logs of the server name a client.
+    /// Returns the client's address without the port, in the form in which all logs of the server
+    /// display a client.
     pub fn host(&self) -> impl fmt::Display {
         Host(self.peer.map(|peer| peer.ip()))
     }

@@ -57,14 +57,14 @@ pub(crate) fn flags_of(event: &Event) -> u32 {
 pub(crate) struct ConnectionFlags(AtomicU32);
 
 impl ConnectionFlags {
-    /// Sets `flags` and `OWNED`, and returns the flags before the call. If they do not contain
-    /// `OWNED`, the caller now owns the connection.
+    /// Sets `flags` and `OWNED`, and returns the flags that were set before the call. If they do
+    /// not contain `OWNED`, the caller now owns the connection.
     pub(super) fn raise(&self, flags: u32) -> u32 {
         self.0.fetch_or(flags | OWNED, Ordering::AcqRel)
     }
 
-    /// Sets `flags` and returns the flags before the call. Only the owner of the connection may
-    /// call this method.
+    /// Sets `flags` and returns the flags that were set before the call. Only the owner of the
+    /// connection may call this method.
     pub(super) fn add(&self, flags: u32) -> u32 {
         self.0.fetch_or(flags, Ordering::AcqRel)
     }

@@ -1,4 +1,4 @@
-//! [`Connection`]: a connection of a client, its phases, and the flags by which threads report
+//! [`Connection`]: a connection of a client, its phases, and the flags with which threads report
 //! events.
 //!
 //! Modules of data, lowest layer first:
@@ -125,8 +125,8 @@ struct ConnectionState {
     out: OutQueue,
     /// The responses whose last byte was not yet passed to the kernel.
     answers: VecDeque<Answer>,
-    /// `true` from the event by which epoll reports that the socket is readable until a read finds
-    /// the socket empty.
+    /// `true` after epoll has reported that the socket is readable, until a read finds the socket
+    /// empty.
     readable: bool,
     /// `true` if the peer has closed its sending side, until a read finds the socket empty.
     peer_closed: bool,
@@ -154,7 +154,7 @@ struct ConnectionState {
     /// and the owner has not processed this yet.
     answered: bool,
     /// The deadline of the current phase, in milliseconds of the server's clock. The next field,
-    /// `stall_ms`, is the time by which the client must have read some of the queued bytes.
+    /// `stall_ms`, is the deadline until which the client must have read some of the queued bytes.
     phase_ms: u64,
     stall_ms: u64,
     /// The time of the last read from the socket, in microseconds of the server's clock. The access

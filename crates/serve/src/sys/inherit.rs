@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::check;
 
 /// The number of file descriptors that a parent process passes to its child: those of the listener,
-/// of the stop counter and of the shared metrics.
+/// of the stop counter and of the shared counters.
 const N_LENT: usize = 3;
 
 /// The environment variable in which the parent passes the numbers of the descriptors, followed by

@@ -135,7 +135,7 @@ pub(crate) fn try_lock(fd: &OwnedFd, at: usize) -> io::Result<bool> {
     }
 }
 
-/// Returns `true` if the lock with the number `at` is taken through another open file description
+/// Returns `true` if the lock with the number `at` is taken through an open file description other
 /// than that of `fd`.
 pub(crate) fn is_locked(fd: BorrowedFd<'_>, at: usize) -> io::Result<bool> {
     let mut lock = lock_of(at);

@@ -35,7 +35,7 @@ order by i.indisprimary desc, i.indisunique desc, i.indexrelid, k.position";
 /// The first server version in which a query for a range of `ctid` reads only the pages of this
 /// range.
 const RANGE_SCANS: i64 = 140_000;
-/// Names in the result of `version()` of databases that are compatible with PostgreSQL, but do not
+/// Names that `version()` returns in databases that are compatible with PostgreSQL, but do not
 /// store tables as a heap.
 const OTHERS: [&str; 5] = ["YB", "Redshift", "Greenplum", "Cloudberry", "Cockroach"];
 

@@ -7,8 +7,8 @@ use super::table::{RowAddress, Sampling, Table, TableColumn, TableIndex, add_to_
 use crate::error::Error;
 use crate::plan::fetch::{int, rows, text};
 
-/// The names by which SQL can denote the row id. A column can have one of these names and then
-/// hides the row id.
+/// The names that SQL can use for the row id. A column can have one of these names and then hides
+/// the row id.
 const ROWIDS: [&str; 3] = ["rowid", "_rowid_", "oid"];
 
 pub(super) fn table(

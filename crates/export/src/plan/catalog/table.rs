@@ -11,7 +11,7 @@ pub(crate) struct Table {
     /// The column with the physical address of a row; `None` if the database cannot read ranges of
     /// addresses.
     pub(crate) address: Option<RowAddress>,
-    /// The method by which a sample of the table is read.
+    /// The method of reading a sample of the table.
     pub(crate) sampling: Sampling,
     /// The reason why the table has no physical address, for an error message.
     pub(crate) no_address: Option<&'static str>,
@@ -58,7 +58,7 @@ impl RowAddress {
     }
 }
 
-/// The method by which a random sample of a table's rows is read.
+/// The method of reading a random sample of a table's rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Sampling {
     /// No method is known.
@@ -90,8 +90,8 @@ impl Table {
         index.columns.iter().all(is_never_null)
     }
 
-    /// Returns the index by which the rows are best divided, and its description for people: the
-    /// primary key, otherwise a unique index without NULL.
+    /// Returns the index that is best suited for dividing the rows, and its description for people:
+    /// the primary key, otherwise a unique index without NULL.
     pub(crate) fn key(&self) -> Option<(&TableIndex, &'static str)> {
         let fits = |index: &&TableIndex| {
             let is_fit = |name: &String| self.column(name).is_some_and(|c| c.unfit.is_none());

@@ -24,7 +24,7 @@ public final class BsonOutput {
 
     private static final int INITIAL_BYTES = 1024;
 
-    /** The array, of which the first {@link #size} bytes are the contents. */
+    /** The array, whose first {@link #size} bytes are the contents. */
     byte[] array;
 
     /** The number of bytes of complete documents. */

@@ -178,7 +178,10 @@ final class BsonTarget {
         return at + n;
     }
 
-    /** Returns the number of bytes of an array index as an element's name, including the NUL. */
+    /**
+     * Returns the number of bytes that an array index requires as an element's name, including the
+     * NUL.
+     */
     static int indexBytes(int index) {
         int n = 2;
         for (int rest = index / 10; rest != 0; rest /= 10) {

@@ -202,7 +202,7 @@ public final class Encoder {
 
     /**
      * Returns true if a string is known to be stored as one byte per character. The check first
-     * examines three characters, so it takes little time for a string that is not.
+     * examines three characters, so it takes little time for most strings with wider characters.
      */
     static boolean isNarrow(String s) {
         return StringArrays.OPEN ? StringArrays.isNarrow(s) : Latin1.form(s) != Latin1.Form.UNKNOWN;
