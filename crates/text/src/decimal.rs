@@ -158,7 +158,7 @@ const FIRST_32: u32 = 127 - 16;
 /// The number of binary exponents of the 32-bit floats that this module converts: from `FIRST_32`
 /// on, up to that of the largest float below 2^23.
 const N_EXPONENTS_32: usize = 39;
-/// The number of binary places with which the units in [`SCALES_32`] are stored.
+/// The number of fractional bits of the `unit` values in [`SCALES_32`].
 const UNIT_PLACES_32: u32 = 40;
 
 /// The constants for 32-bit floats, one [`Scale`] for each binary exponent. The unit is stored as a

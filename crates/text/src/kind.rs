@@ -27,7 +27,8 @@ impl Kind {
     }
 
     /// Returns the kind of `str` for a text in UTF-8 whose largest byte is `max`. The largest byte
-    /// of non-ASCII text is a lead byte, and a greater lead byte starts greater code points.
+    /// of non-ASCII text is a lead byte, and a greater lead byte starts characters with greater
+    /// code points.
     #[must_use]
     pub(crate) fn of_utf8(max: u8) -> Kind {
         match max {

@@ -15,7 +15,7 @@ pub enum Units<'a> {
     /// surrogates.
     Utf16(&'a [u16]),
     /// Each unit is one code point below U+10000 (PEP 393 kind 2). Every surrogate is malformed,
-    /// because two units never form a pair here.
+    /// because in this variant two units never form a pair.
     Ucs2(&'a [u16]),
     /// Each unit is one code point (PEP 393 kind 4, UTF-32), not yet validated.
     Utf32(&'a [u32]),

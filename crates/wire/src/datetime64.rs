@@ -1,4 +1,4 @@
-//! [`Step`]: the length of the time steps in which a column counts the time since 1970, as in
+//! [`Step`]: the resolution of a column that stores times as a number of steps since 1970, like
 //! NumPy's `datetime64`.
 
 use crate::datetime::{Date, Time, Timestamp};
@@ -34,8 +34,8 @@ pub enum Unit {
     Atto,
 }
 
-/// The length of the steps in which the time since 1970 is counted: a multiple of one [`Unit`],
-/// such as 10 milliseconds.
+/// The resolution of times that are stored as a number of steps since 1970. A step is a multiple of
+/// one [`Unit`], such as 10 milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
     /// The unit of the length of a step.

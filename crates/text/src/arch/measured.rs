@@ -25,7 +25,7 @@ pub struct Measured<'a> {
     shape: Shape,
 }
 
-/// The text, in the variant that determines how it is written.
+/// A measured text. The variant determines how the text is written.
 #[derive(Clone, Copy, Debug)]
 enum MeasuredForm<'a> {
     /// ASCII or Latin-1: each byte is a character.

@@ -77,8 +77,8 @@ impl OutputForm for JsonBody {
     }
 }
 
-/// Returns `true` if a short text was written as a whole, and `false` if it is malformed. If the
-/// sink is full, removes the partial output and returns the error.
+/// Converts the result of writing a short text: `true` if the whole text was written, `false` if it
+/// is malformed. If the sink is full, removes the partial output and returns the error.
 fn undone<S: ByteSink>(
     result: Result<bool, WriteStop>,
     sink: &mut S,

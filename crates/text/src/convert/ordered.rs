@@ -91,7 +91,7 @@ pub(crate) trait OrderedUnit: Copy {
     fn write_pairs<const SWAPPED: bool>(units: &[Self], out: &mut [MaybeUninit<u32>]) -> bool;
 
     /// Returns `true` if a `str` of this kind has the same units as the text, in the same byte
-    /// order, so that the units are only copied.
+    /// order, so that the units only have to be copied.
     fn is_copied<const SWAPPED: bool>(kind: Kind) -> bool;
 }
 

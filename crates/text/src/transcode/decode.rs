@@ -435,8 +435,8 @@ impl UnitDecode {
     }
 }
 
-/// Returns 3 if `bytes` starts with a surrogate in three bytes, as UTF-8 encodes a character.
-/// Returns 1 or 2 if `bytes` consists of only the first 1 or 2 bytes of such a sequence.
+/// Returns 3 if `bytes` starts with a surrogate that is encoded in three bytes as if it were a
+/// character. Returns 1 or 2 if `bytes` consists of only the first 1 or 2 bytes of such a sequence.
 fn surrogate_in_utf8(bytes: &[u8]) -> Option<usize> {
     match bytes {
         [0xED, 0xA0..=0xBF, 0x80..=0xBF, ..] => Some(3),

@@ -27,7 +27,7 @@ impl Decimal128 {
     const SIGN: u128 = 1 << 127;
     /// A quiet NaN (not a number).
     pub const NAN: Decimal128 = Decimal128(0x7C << 120);
-    /// Infinity.
+    /// Positive infinity.
     pub const INFINITY: Decimal128 = Decimal128(0x78 << 120);
     /// Negative infinity.
     pub const NEG_INFINITY: Decimal128 = Decimal128(Self::INFINITY.0 | Self::SIGN);

@@ -20,7 +20,7 @@ pub struct DecimalText {
 pub enum DecimalParts {
     /// NaN of any kind and sign.
     NaN,
-    /// Positive infinity (`false`) or negative infinity (`true`).
+    /// An infinity: the positive one (`false`) or the negative one (`true`).
     Infinity(bool),
     /// A finite number: `coefficient * 10^exponent`.
     Finite {

@@ -185,8 +185,8 @@ impl<'a> Conditions<'a> {
     }
 }
 
-/// Adds the value of a further header field of the same name to `list`, after a comma (RFC 9110,
-/// section 5.3).
+/// Appends a comma and `value`, the value of a further header field of the same name, to `list`
+/// (RFC 9110, section 5.3).
 fn join<'a>(list: &mut Option<Cow<'a, [u8]>>, value: &'a [u8]) {
     match list {
         None => *list = Some(Cow::Borrowed(value)),

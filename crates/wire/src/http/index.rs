@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use super::request::{BodyFraming, Connection, Method, RequestHead, TargetForm, Version};
 
-/// The start and end positions of a field's name and value in the buffer. They have 32 bits,
-/// because a head is shorter than 4 GiB.
+/// The start and end positions of a field's name and value in the buffer. The positions have 32
+/// bits, because a head is shorter than 4 GiB.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Field {
     pub(super) name: (u32, u32),

@@ -43,8 +43,8 @@ pub enum Method {
 pub enum TargetForm {
     /// The origin form, `/path?query`.
     Origin,
-    /// The absolute form, `http://host/path?query`. The host in it replaces the value of the `Host`
-    /// field.
+    /// The absolute form, `http://host/path?query`. The host in this URL replaces the value of the
+    /// `Host` field.
     Absolute,
     /// The asterisk form, `*`, which only OPTIONS may use.
     Asterisk,

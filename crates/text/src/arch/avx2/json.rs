@@ -6,8 +6,8 @@
 //! bytes is assembled in a lane like a character. Escapes of six bytes (for control characters
 //! without an escape letter) are rare. A vector that needs one is written character by character.
 //!
-//! Every store is a whole vector: the destination must have space for the longest possible result
-//! and 64 bytes more.
+//! Every store writes a whole vector. Therefore, the destination must have space for the longest
+//! possible result and 64 bytes more.
 #![allow(unused_unsafe)] // Newer compilers treat these intrinsics as safe.
 
 use std::arch::x86_64::*;

@@ -4,12 +4,13 @@
 //! The UTF-8 bytes of each character are assembled in a vector lane as wide as the longest
 //! character, and the unused bytes of the lanes are removed. An escape of two bytes is assembled in
 //! a lane like a character. Escapes of six bytes (for control characters without an escape letter)
-//! are rare. A vector with few of them is written as the escapes and the bytes between these; a
-//! vector with many is written character by character.
+//! are rare. If a vector contains only a few of them, each escape and each sequence of bytes
+//! between two escapes is written separately. If it contains many, it is written character by
+//! character.
 //!
-//! Every store is a whole vector: the destination must have space for the longest possible result
-//! and one more vector. The steps for short texts are inlined into callers that were compiled for
-//! AVX-512.
+//! Every store writes a whole vector. Therefore, the destination must have space for the longest
+//! possible result and one more vector. The steps for short texts are inlined into callers that
+//! were compiled for AVX-512.
 
 use std::arch::x86_64::*;
 

@@ -176,8 +176,8 @@ impl AtEnd {
 }
 
 /// Decodes a text of encoding `E` with both kernel families, and compares the results with those of
-/// the reference implementation for `units`, which are the same text. `is_copy_of` is the kind for
-/// which the conversion is a plain copy.
+/// the reference implementation for `units`, which represent the same text. `is_copy_of` is the
+/// kind for which the conversion is a plain copy.
 fn check_decode<E: CellEncoding>(end: &AtEnd, text: &[u8], units: Units<'_>, is_copy_of: Kind) {
     let expected = naive::decode(units, Policy::Strict).ok().map(|chars| {
         let shape = naive::shape(units, Policy::Strict).expect("well-formed");

@@ -62,7 +62,7 @@ fn put_two(text: &mut [u8; 24], at: usize, value: u32) {
 
 /// Parses a text of the format `YYYY-MM-DDTHH:MM:SS[.fraction][Z|±HH[:]MM|±HH]` and returns the
 /// milliseconds since 1970. The fraction is rounded down to milliseconds. A text without an offset
-/// is in UTC. Returns `None` for a text of another format.
+/// is interpreted as UTC. Returns `None` for a text of another format.
 #[must_use]
 pub fn parse(text: &[u8]) -> Option<i64> {
     let (head, rest) = text.split_first_chunk::<19>()?;

@@ -26,7 +26,7 @@ impl Index {
         n_digits: 1,
     };
 
-    /// A value that matches no key. `step` does not change it.
+    /// A value that matches no key. The method `step` does not change it.
     pub(super) const UNKNOWN: Index = Index {
         n: 0,
         word: u64::MAX,

@@ -132,8 +132,8 @@ pub trait BsonEvents {
     fn datetime(&mut self, milliseconds: i64) -> EventResult;
     /// Receives the value `null`.
     fn null(&mut self) -> EventResult;
-    /// Receives a regular expression: its pattern and its options. In the document, the options
-    /// begin one byte (a NUL) after the end of the pattern.
+    /// Receives a regular expression: its pattern and its options. In the document, a NUL byte
+    /// separates the pattern from the options.
     fn regex(&mut self, pattern: &[u8], options: &[u8]) -> EventResult;
     /// Receives a DBPointer, a deprecated type: the name of a collection and an object id.
     fn db_pointer(&mut self, name: &[u8], id: &[u8; 12]) -> EventResult;

@@ -25,7 +25,7 @@ pub enum Reason {
     NoCommaInObject,
     /// The last item of an array or object is followed by a comma.
     TrailingComma,
-    /// The value is followed by more than white space.
+    /// The value is followed by something other than white space.
     TrailingData,
     /// The text starts with a byte order mark, which RFC 8259, section 8.1, forbids. In Python,
     /// decode the text with `utf-8-sig`.

@@ -49,8 +49,8 @@ impl<'a> Escaped<'a> {
         Escaped { body, n_plain }
     }
 
-    /// Creates an `Escaped` from text without escapes. Its characters can then be iterated in the
-    /// same way as those of text with escapes.
+    /// Creates an `Escaped` from text without escapes. This permits iterating over its characters
+    /// in the same way as over those of text with escapes.
     #[must_use]
     pub fn of(text: Units<'a>) -> Escaped<'a> {
         Escaped::new(text, text.len_units())

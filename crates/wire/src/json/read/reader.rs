@@ -456,7 +456,7 @@ impl<'a, F: SourceForm, K: Kernels> Reader<'a, F, K> {
         before.next() == Some(0x2C)
     }
 
-    /// Returns the error for the string after `at`, which has no end or a control character.
+    /// Returns the error for an unterminated string or a control character in it, after `at`.
     #[cold]
     #[inline(never)]
     fn no_string(&self, mut at: usize) -> ReadError {

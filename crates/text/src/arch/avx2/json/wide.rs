@@ -275,7 +275,7 @@ const MOST_OF_THREE: usize = 21;
 /// contents of `out` are then unspecified.
 ///
 /// # Safety
-/// `out` must be writable for 6 bytes for each unit and 64 bytes more, and must not overlap `u`.
+/// `out` must be writable for `6 * u.len() + 64` bytes, and must not overlap `u`.
 #[inline(never)]
 #[target_feature(enable = "avx2,bmi2,popcnt")]
 pub(in crate::arch) unsafe fn ucs2<const ESCAPES: bool>(u: &[u16], mut out: *mut u8) -> *mut u8 {
@@ -357,10 +357,10 @@ unsafe fn part16<const ESCAPES: bool>(v: __m256i, u: &[u16], out: *mut u8) -> *m
     }
 }
 
-/// Writes the first `n` of 8 valid code points as JSON; the code points from `n` on must be zero.
+/// Writes the first `n` of 8 valid code points as JSON text. The others must be zero.
 ///
 /// # Safety
-/// `out` must be writable for 6 bytes for each code point and 64 bytes more.
+/// `out` must be writable for `6 * n + 64` bytes.
 #[inline]
 #[target_feature(enable = "avx2,bmi2,popcnt")]
 unsafe fn part32<const ESCAPES: bool>(chars: __m256i, n: usize, out: *mut u8) -> *mut u8 {
@@ -406,7 +406,7 @@ unsafe fn part32<const ESCAPES: bool>(chars: __m256i, n: usize, out: *mut u8) ->
 /// U+10FFFF.
 ///
 /// # Safety
-/// `out` must be writable for 6 bytes for each unit and 64 bytes more, and must not overlap `u`.
+/// `out` must be writable for `6 * u.len() + 64` bytes, and must not overlap `u`.
 #[inline(never)]
 #[target_feature(enable = "avx2,bmi2,popcnt")]
 pub(in crate::arch) unsafe fn ucs4<const ESCAPES: bool>(u: &[u32], mut out: *mut u8) -> *mut u8 {

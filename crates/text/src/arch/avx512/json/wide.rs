@@ -84,8 +84,7 @@ pub(in crate::arch) unsafe fn copy_ucs2(u: &[u16], out: *mut u16) -> bool {
 /// the contents of `out` are then unspecified.
 ///
 /// # Safety
-/// `out` must have space for 6 bytes for each unit and a vector more, and must not overlap the
-/// text.
+/// `out` must be writable for `6 * u.len() + 64` bytes, and must not overlap `u`.
 #[inline(never)]
 #[target_feature(enable = "avx512bw,avx512vl,avx512cd,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
 pub(in crate::arch) unsafe fn ucs2<const ESCAPES: bool>(u: &[u16], mut out: *mut u8) -> *mut u8 {
@@ -129,8 +128,8 @@ pub(in crate::arch) unsafe fn ucs2<const ESCAPES: bool>(u: &[u16], mut out: *mut
 /// are then unspecified.
 ///
 /// # Safety
-/// `p` must be readable for 64 units. `out` must be writable for 6 bytes for each unit and for a
-/// vector more.
+/// `p` must be readable for 64 units. `out` must be writable for 448 bytes: 6 for each unit, and
+/// one vector more.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
 unsafe fn alike<const ESCAPES: bool>(
@@ -165,8 +164,7 @@ unsafe fn alike<const ESCAPES: bool>(
 /// if one of the units is a surrogate.
 ///
 /// # Safety
-/// `out` must have space for 6 bytes for each unit and a vector more, and must not overlap the
-/// text.
+/// `out` must be writable for `6 * u.len() + 64` bytes, and must not overlap `u`.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vl,avx512cd,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
 unsafe fn ucs2_part<const ESCAPES: bool>(v: __m512i, u: &[u16], mut out: *mut u8) -> *mut u8 {
@@ -248,8 +246,7 @@ unsafe fn any_part(
 /// past U+10FFFF.
 ///
 /// # Safety
-/// `out` must have space for 6 bytes for each unit and a vector more, and must not overlap the
-/// text.
+/// `out` must be writable for `6 * u.len() + 64` bytes, and must not overlap `u`.
 #[inline(never)]
 #[target_feature(enable = "avx512bw,avx512vl,avx512cd,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
 pub(in crate::arch) unsafe fn ucs4<const ESCAPES: bool>(u: &[u32], mut out: *mut u8) -> *mut u8 {
