@@ -19,7 +19,7 @@
 //! | [`odbc`] | any ODBC driver, through a driver manager loaded at run time |
 //! | [`stored_results`] | in memory: the results of a statement that was executed for many rows of parameters |
 //! | [`sqlite`] | the embedded database |
-//! | [`sink`] | row sinks that write JSON, NDJSON and CSV |
+//! | [`sink`] | row sinks that write JSON, NDJSON, CSV and BSON |
 //! | [`arrow`] | rows as Arrow's columns, and Arrow's columns as parameters |
 //! | [`arrow_c`] | Arrow's C data interface |
 //! | [`table_copy`] | inserts the rows of Arrow batches into a table, with every value unchanged |

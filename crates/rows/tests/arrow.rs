@@ -28,7 +28,8 @@ fn foreign(stream: ArrowStream) -> ForeignStream {
     unsafe { ForeignStream::take(&raw mut given) }.unwrap()
 }
 
-/// A sink that stores each row as a text: the `Debug` forms of its cells, each followed by a comma.
+/// A sink that stores each row as a string: the `Debug` forms of its cells, each followed by a
+/// comma.
 #[derive(Default)]
 struct Texts(Vec<String>);
 

@@ -19,14 +19,14 @@ use onecopy_wire::{ChunkError, ChunkSource, Filled};
 struct Database {
     name: &'static str,
     connection: Connection,
-    /// A statement that returns its four parameters as one row: an integer, a float, a text and
+    /// A statement that returns its four parameters as one row: an integer, a float, a string and
     /// NULL.
     values: &'static str,
     /// A statement that returns the numbers from 0 to 9,999, one per row.
     numbers: &'static str,
     /// A statement that runs until it is cancelled.
     endless: &'static str,
-    /// A text that is not valid SQL.
+    /// A string that is not valid SQL.
     wrong: &'static str,
 }
 

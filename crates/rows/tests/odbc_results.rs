@@ -1,5 +1,5 @@
-//! Tests of SQL texts with several statements, and of statements that fail after some rows: no row
-//! and no error may be lost.
+//! Tests of SQL strings with several statements, and of statements that fail after some rows: no
+//! row and no error may be lost.
 
 #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
 
@@ -36,8 +36,8 @@ fn numbers(rows: &[Vec<Kept>]) -> Vec<i64> {
         .collect()
 }
 
-/// Executes a SQL text that must fail, at its execution or while its rows are read. Returns the
-/// rows before the failure, and the error.
+/// Executes SQL that must fail, at its execution or while its rows are read. Returns the rows
+/// before the failure, and the error.
 fn fails(c: &Connection, sql: &str) -> (Vec<i64>, Error) {
     match c.execute(sql, &[]) {
         Err(error) => (Vec::new(), error),
@@ -48,8 +48,8 @@ fn fails(c: &Connection, sql: &str) -> (Vec<i64>, Error) {
     }
 }
 
-/// Calls `test` for each server that executes several statements of one SQL text, with a connection
-/// that has an empty temporary table `odbc_results`.
+/// Calls `test` for each server that executes several statements of one SQL string, with a
+/// connection that has an empty temporary table `odbc_results`.
 fn with_table(test: impl Fn(Profile, &Connection)) {
     for profile in [Profile::Postgres, Profile::PostgresAnsi, Profile::MariaDb] {
         let Some(mut string) = profile.string() else {

@@ -1,5 +1,6 @@
-//! Tests of the cache of prepared statements on PostgreSQL through psqlodbc. A SQL text is prepared
-//! and cached if its last results were short; otherwise it is executed with a server-side cursor.
+//! Tests of the cache of prepared statements on PostgreSQL through psqlodbc. A SQL string is
+//! prepared and cached if its last results were short; otherwise it is executed with a server-side
+//! cursor.
 
 #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
 #![allow(clippy::print_stdout)] // Which database it was, or why it was skipped.
@@ -11,7 +12,7 @@ use onecopy_rows::ConnectOptions;
 use onecopy_rows::connect::{Connection, Statement};
 use onecopy_rows::{Budget, Date, ErrorKind, Fetched, Source, Value};
 
-/// The number of consecutive short results of a SQL text after which the driver layer expects
+/// The number of consecutive short results of a SQL string after which the driver layer expects
 /// another short result, and prepares the statement without a cursor.
 const ENOUGH: usize = 3;
 
@@ -48,7 +49,7 @@ fn prepared(c: &Connection) -> Vec<(String, i64)> {
     rows(c, sql, &[]).into_iter().map(executed).collect()
 }
 
-/// Executes a SQL text with short results [`ENOUGH`] times, so that its next execution uses no
+/// Executes a SQL string with short results [`ENOUGH`] times, so that its next execution uses no
 /// cursor.
 fn teach(c: &Connection, sql: &str, parameters: &[Value]) {
     for _ in 0..ENOUGH {

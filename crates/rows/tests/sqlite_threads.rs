@@ -200,8 +200,8 @@ impl AttachedHost for Gate {
     }
 }
 
-/// A host that counts the calls of `turn` and `released`. If `end_at_turn` is set, it ends the
-/// statement at the call of `turn` with this number.
+/// A host that counts the calls to `turn` and `released`. If `end_at_turn` is set, it ends the
+/// statement at the call to `turn` with this number.
 #[derive(Default)]
 struct Counting {
     n_turns: AtomicUsize,

@@ -312,7 +312,7 @@ fn succeeded(rc: ffi::Return) -> bool {
     rc == ffi::SUCCESS || rc == ffi::SUCCESS_WITH_INFO
 }
 
-/// Adds the connection string, without secrets, to the error of a failed attempt. If the driver is
+/// Adds the connection string, without secrets, to the error of a failed open. If the driver is
 /// missing, adds a list of the installed drivers. Marks an error with an unknown code as transient.
 fn explain(
     mut error: Error,

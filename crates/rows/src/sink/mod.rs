@@ -11,8 +11,8 @@
 //! | [`csv`] | [`CsvRows`]: RFC 4180 with a header line |
 //! | [`bson`] | [`BsonRows`]: one BSON document per row |
 //!
-//! To add a format, add a file to this directory, an arm to `row_stream::chunks` and a variant to
-//! [`crate::row_stream::Format`].
+//! To add a format, add a file to this directory, an arm to `row_stream::chunks_with` and a variant
+//! to [`crate::row_stream::Format`].
 
 pub mod bson;
 pub mod byte_rows;

@@ -169,7 +169,7 @@ pub(crate) fn run(connection: &Connection, sql: &str) {
     pump_all(&mut connection.execute(sql, &[]).unwrap()).unwrap();
 }
 
-/// Returns a text as a parameter value.
+/// Returns a string as a parameter value.
 pub(crate) fn text(s: &str) -> Value {
     Value::Text(s.to_owned())
 }
