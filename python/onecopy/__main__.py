@@ -13,8 +13,8 @@ from onecopy._core import run_command
 
 
 def _open_standard_descriptors() -> None:
-    """Open each of the file descriptors 0, 1 and 2 that is closed, so that no socket or file of the
-    command gets its number. Reading from 0, and writing to 1 and 2, remain errors."""
+    """Open those of the file descriptors 0, 1 and 2 that are closed, so that the command's sockets
+    and files do not get these numbers. Reading from 0 and writing to 1 or 2 still fails."""
     for descriptor, mode in ((0, os.O_WRONLY), (1, os.O_RDONLY), (2, os.O_RDONLY)):
         try:
             os.fstat(descriptor)

@@ -2,7 +2,8 @@
 
 PostgreSQL and MariaDB return the values of output parameters as the last result of the call. This
 result is one row with a column for each output parameter. For SQL Server `onecopy._tsql` writes a
-batch that returns such a row. One query of the catalog finds the parameters and their modes.
+batch that returns such a row. The names and modes of the parameters are read by one query of the
+database's catalog.
 """
 
 from __future__ import annotations
@@ -46,8 +47,8 @@ class _Routine(NamedTuple):
 
 
 def _parts(name: str) -> list[str]:
-    """Split the name of a routine at its dots. Raises an error for text that is not a name, since
-    the name is inserted into the SQL of a statement."""
+    """Split the name of a routine at its dots. Raise an error for any text that is not a name,
+    because the name is inserted into an SQL statement."""
     parts = []
     at = 0
     while found := _NAME.match(name, at):
@@ -64,8 +65,8 @@ def _parts(name: str) -> list[str]:
 
 
 def _plain(part: str, *, fold: bool) -> str:
-    """Convert a part of a name, plain or quoted, to the name in the catalog. With ``fold``, a plain
-    name is converted to lower case."""
+    """Convert one part of a name, which may be quoted, to the form that the catalog stores. With
+    ``fold``, an unquoted name is converted to lower case."""
     if part[0] in '"`':
         return part[1:-1].replace(part[0] * 2, part[0])
     return part.lower() if fold else part
@@ -136,8 +137,8 @@ class Call(NamedTuple):
 
 
 def catalog_query(dialect: str, name: str) -> tuple[str, list[str]]:
-    """Return the query that finds the parameters of a routine of PostgreSQL or MariaDB, and the
-    parameters of the query.
+    """Return the query that finds the parameters of a routine in PostgreSQL or MariaDB, and the
+    values to bind to the query.
 
     Raises:
         ProgrammingError: ``name`` is not the name of a routine.
@@ -151,8 +152,8 @@ def catalog_query(dialect: str, name: str) -> tuple[str, list[str]]:
 
 
 def plan(dialect: str, name: str, rows: list[Any], parameters: Iterable[Any]) -> Call:
-    """Return the call of a routine of PostgreSQL or MariaDB; ``rows`` is the result of
-    `catalog_query`.
+    """Return the statement that calls a routine in PostgreSQL or MariaDB. ``rows`` is the result of
+    the query that `catalog_query` returned.
 
     Raises:
         ProgrammingError: the routine has a different number of parameters.

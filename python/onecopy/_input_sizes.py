@@ -1,4 +1,4 @@
-"""The arguments of `Cursor.setinputsizes`, converted for the extension module: types and sizes.
+"""Converts the arguments of `Cursor.setinputsizes` (types and sizes) for the extension module.
 
 >>> declared([None, onecopy.NUMBER, "decimal", (str, 50), 20, ("decimal", 10, 2)])
 [None, ('number', 0, 0), ('decimal', 0, 0), ('text', 50, 0), ('sized', 20, 0), ('decimal', 10, 2)]

@@ -45,7 +45,8 @@ class _Value(io.IOBase):
 
 
 class TextValue(_Value, io.TextIOBase):
-    """A deferred text, read sequentially. A line ends after LF. No line end is translated."""
+    """The file object of a deferred text, read sequentially. Lines end with LF, and line ends are
+    not translated."""
 
     def __init__(self, value: LongValue) -> None:
         super().__init__(value)
@@ -54,7 +55,7 @@ class TextValue(_Value, io.TextIOBase):
 
     def read(self, size: int | None = -1, /) -> str:
         """Return up to ``size`` characters, or all remaining characters if ``size`` is negative or
-        ``None``. The result is shorter than ``size`` only at the end."""
+        ``None``. The result is shorter than ``size`` only at the end of the value."""
         value = self._open()
         left = -1 if size is None or size < 0 else size
         parts = []
@@ -72,7 +73,8 @@ class TextValue(_Value, io.TextIOBase):
         return "".join(parts)
 
     def readline(self, size: int | None = -1, /) -> str:  # type: ignore[override]  # the stub has no None
-        """Return the characters up to and including LF, at most ``size`` of them."""
+        """Return the characters up to and including the next LF, but at most ``size``
+        characters."""
         value = self._open()
         left = -1 if size is None or size < 0 else size
         parts = []
@@ -102,7 +104,8 @@ class BinaryValue(_Value, io.RawIOBase):
     """The file object of a deferred binary value, read sequentially."""
 
     def readinto(self, buffer: Any, /) -> int:
-        """Fill ``buffer`` from its start; return the number of bytes, 0 at the end."""
+        """Fill ``buffer`` from its start; return the number of bytes written to it, 0 at the end of
+        the value."""
         return self._open().read_into(buffer)
 
 

@@ -39,7 +39,7 @@ class PoolTimeout(OperationalError):
 
 
 class PoolStats(NamedTuple):
-    """The state of a pool, and its counters since it was created."""
+    """The current state of a pool, and its counters since it was created."""
 
     idle: int
     """The number of idle connections."""
@@ -61,7 +61,8 @@ class PoolStats(NamedTuple):
 
 
 class Entry:
-    """A connection of a pool, with its age, its last use and its original settings."""
+    """A connection of a pool, with the time at which it was opened, the time of its last use, and
+    its original settings."""
 
     __slots__ = ("aside", "con", "opened", "settings", "since")
 
@@ -101,8 +102,8 @@ class PoolCore:
     """The connections and the wait queue of a pool, shared by `Pool` and `onecopy.aio.Pool`.
 
     The lock is held only briefly, never while a connection is opened, probed, reset or closed.
-    While callers wait, there is no idle connection and no free slot, so whatever becomes free is
-    granted to the first caller.
+    While callers wait, no connection is idle and `max_size` connections exist. A connection that
+    becomes free, or the permission to open one, is therefore granted to the first caller.
     """
 
     def __init__(
@@ -179,8 +180,8 @@ class PoolCore:
                 self._size += 1
 
     def abandon(self, waiter: Waiter) -> None:
-        """Remove a caller from the queue. A connection or a permission that was granted to the
-        caller is granted to the next caller."""
+        """Remove a caller from the queue. If a connection, or the permission to open one, was
+        granted to the caller, grant it to the next caller instead."""
         with self._lock:
             if waiter.granted:
                 waiter.granted = False
@@ -190,8 +191,9 @@ class PoolCore:
                     self._waiters.remove(waiter)
 
     def timed_out(self, waiter: Waiter, waited_s: float) -> PoolTimeout | None:
-        """Remove a caller whose time limit expired from the queue, and return the error to raise.
-        Return `None` if the caller was granted a connection or a permission at the last moment."""
+        """Remove a caller whose time limit has expired from the queue, and return the error to
+        raise. Return `None` if a connection, or the permission to open one, was granted to the
+        caller in the meantime."""
         with self._lock:
             if waiter.granted:
                 return None
@@ -213,9 +215,9 @@ class PoolCore:
             raise InterfaceError("the pool is closed")
 
     def _grant(self, entry: Entry | None) -> None:
-        """Grant ``entry`` to the first caller in the queue. If it is ``None``, because a connection
-        was closed, grant permission to open a connection. If nobody waits, keep the connection as
-        idle. Called with the lock held."""
+        """Grant ``entry`` to the first caller in the queue. If ``entry`` is ``None``, because a
+        connection was closed, grant the permission to open a connection. If no caller waits, keep
+        the connection as an idle one. The lock must be held."""
         while self._waiters:
             waiter = self._waiters.popleft()
             waiter.entry, waiter.granted = entry, True
@@ -232,20 +234,21 @@ class PoolCore:
     # The functions below may block, so the lock is not held.
 
     def begin_open(self) -> PendingCall | None:
-        """Start to open a connection on an event loop; return `None` if opening blocks, or if the
-        pool has to configure the connection."""
+        """Begin to open a connection on the event loop, and return the call. Return `None` if the
+        connection can only be opened by blocking calls, or if the pool has to configure it."""
         return None if self._configure is not None else begin_connect(self._target, **self._options)
 
     def discard(self, waiter: Waiter) -> None:
-        """Close the connection that was granted to the caller, who then may open a new one."""
+        """Close the connection that was granted to the caller. The caller may then open a new
+        connection."""
         entry, waiter.entry = waiter.entry, None
         if entry is not None:
             self._drop(entry)
 
     def prepare(self, waiter: Waiter, answers: bool | None = None, opened: Connection | None = None) -> Entry:
-        """Return the granted connection after its probe, or a new connection that replaces it.
-        `answers` is the result of the probe, or `None` if the connection was not probed yet.
-        `opened` is the new connection, or `None` if it was not opened yet.
+        """Return the granted connection if its probe succeeds, or else a new connection that
+        replaces it. `answers` is the result of the probe, or `None` if this method has to probe the
+        connection. `opened` is the new connection, or `None` if this method has to open one.
 
         Raises:
             OperationalError: the connection failed.
@@ -304,9 +307,9 @@ class PoolCore:
         return entry
 
     def give_back(self, entry: Entry, suspect: bool = False, *, is_sound: bool = True) -> None:
-        """Take a connection back. It is reset, and probed if one of its calls has failed
-        (`suspect`). If it is not sound, it is closed. This call blocks, unless the connection was
-        rolled back before, or is closed."""
+        """Take a connection back into the pool. The connection is reset, and also probed if one of
+        its calls has failed (`suspect`). If this fails, or if `is_sound` is false, the connection
+        is closed. This method blocks, unless the connection was rolled back before or is closed."""
         with self._lock:
             if self._out.pop(id(entry.con), None) is None:
                 return
@@ -328,7 +331,7 @@ class PoolCore:
         self.expire()
 
     def is_young(self, entry: Entry) -> bool:
-        """Return true if a connection has not reached its `max_age`."""
+        """Return true if a connection is younger than the pool's `max_age`."""
         return self._max_age is None or now() - entry.opened < self._max_age
 
     def _answers(self, entry: Entry) -> bool:
@@ -381,8 +384,8 @@ class PoolCore:
             self._drop(entry)
 
     def suspends(self) -> bool:
-        """Return true if `close` does not block: the idle connections belong to a database whose
-        calls can be suspended."""
+        """Return true if `close` does not block, because calls to the database of the idle
+        connections can be suspended."""
         with self._lock:
             return all(entry.con._suspends for entry in self._idle)
 
@@ -416,12 +419,12 @@ def _put_back(current: dict[Any, Any], before: dict[Any, Any]) -> None:
 
 
 def _nothing() -> None:
-    """The function `wake` of a caller that never waits. It does nothing."""
+    """Do nothing. This is the function `wake` of a caller that never waits."""
 
 
 def _seconds(times: list[float]) -> str:
-    """Format durations in seconds for an error message: the first eight, and an ellipsis if there
-    are more."""
+    """Format a list of durations in seconds for an error message: the first eight, and an ellipsis
+    if there are more."""
     shown = ", ".join(f"{seconds:.1f} s" for seconds in times[:8])
     return f"{shown}, …" if len(times) > 8 else shown or "0 s"
 

@@ -29,16 +29,16 @@ _CANCEL_INTERVAL_S: Final = 0.05
 class Prefetcher:
     """An asynchronous iterator over the chunks of ``stream``, for one task at a time.
 
-    A thread fills chunks while the event loop runs, and continues as long as fewer than two chunks
-    are waiting. A chunk therefore costs one wake-up of the loop and no switch to a thread. When two
-    chunks are waiting, the thread is released, so that a slow client occupies no thread. Cancelling
-    a task that waits for a chunk cancels the statement.
+    A thread fills chunks while the event loop runs, until two chunks are waiting to be read. Each
+    chunk therefore costs one wake-up of the loop, and the task does not wait for a thread to start.
+    When two chunks are waiting, the thread is released, so a slow client occupies no thread.
+    Cancelling a task that waits for a chunk cancels the statement.
 
     Copies: none; a chunk is the ``bytes`` object that cells were converted into.
 
     Args:
         stream: the stream; nothing else may read it.
-        start: submits a function to a thread; default: asyncio's executor.
+        start: a function that runs another function in a thread; default: asyncio's executor.
     """
 
     def __init__(self, stream: RowStream, start: Callable[[Callable[[], None]], object] | None = None) -> None:
@@ -101,8 +101,8 @@ class Prefetcher:
             raise
 
     async def _wait(self) -> None:
-        """Wait until a chunk is ready or the stream has ended; raise the error of the stream,
-        once."""
+        """Wait until a chunk is ready or the stream has ended. If the stream has failed, raise its
+        error; only the first call after the failure does so."""
         with self._lock:
             if self._ready or self._over:
                 return
@@ -148,8 +148,8 @@ class Prefetcher:
             raise
 
     def stop(self) -> None:
-        """Abandon the stream: the running call is cancelled, and the thread that fills chunks
-        closes the stream. Does not wait."""
+        """Abandon the stream without waiting: the running call is cancelled, and the thread that
+        fills chunks closes the stream."""
         with self._lock:
             if self._stopped:
                 return

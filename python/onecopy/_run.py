@@ -105,8 +105,8 @@ def _work(given: argparse.Namespace, listener: int, line: int) -> int:
 
 
 def _connections(server: Server, given: argparse.Namespace) -> str:
-    """Describe the effective number of connections. If it is below the configured number, name the
-    reason."""
+    """Return a description of how many connections the server can have. If this is fewer than
+    configured, the description names the reason."""
     n = server._core.max_connections
     if n >= given.max_connections:
         return f"up to {n} connections"
@@ -114,8 +114,8 @@ def _connections(server: Server, given: argparse.Namespace) -> str:
 
 
 def _bind(given: argparse.Namespace) -> str:
-    """Return the address to listen on; by default the socket of the service manager, if it has
-    passed one."""
+    """Return the address to listen on. Without `--bind`, this is the socket that the service
+    manager has passed, if any."""
     if given.bind == "systemd" or (given.bind is None and _systemd.is_activated()):
         with _starting():
             return f"fd://{_systemd.take_socket()}"
@@ -165,8 +165,8 @@ def _not_here(environ: dict[str, Any], start_response: Any) -> list[bytes]:
 
 
 def _again(arguments: list[str]) -> Iterator[str]:
-    """Return the command line that starts this process again. It consists of the interpreter with
-    its options, the script or `-m onecopy`, `run`, and the arguments."""
+    """Return a command line that runs the same command as this process: the interpreter with its
+    options, the script or `-m onecopy`, `run`, and the arguments."""
     yield sys.executable
     n_ours = len(arguments) + 1
     if sys.orig_argv[-n_ours:] == ["run", *arguments]:
@@ -198,7 +198,7 @@ def _starting() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _pid_file(path: str | None) -> Iterator[None]:
-    """Keep the id of this process in a file while the block runs."""
+    """Write the id of this process to a file, which is deleted when the `with` block ends."""
     if path is None:
         yield
         return
@@ -216,8 +216,8 @@ def _log(given: argparse.Namespace) -> AccessLog | None:
 
 
 def _metrics(given: argparse.Namespace) -> Metrics | None:
-    """Return the metrics of this process: those of the supervisor, if it has passed their
-    descriptor."""
+    """Return the metrics that this process updates. If the supervisor has passed a descriptor of
+    its metrics, these are used."""
     if given.metrics_fd is None:
         return Metrics() if given.metrics else None
     metrics = Metrics.of_descriptor(given.metrics_fd)
@@ -243,7 +243,8 @@ class LoadError(Exception):
 
 def load(name: str, folder: str) -> Any:
     """Return the application that ``module:attribute`` names. For ``module:factory()``, call the
-    factory and return its result. Errors name ``folder``, which is searched for modules first.
+    factory and return its result. Modules are searched first in ``folder``, which error messages
+    name.
 
     Raises:
         LoadError: the module cannot be imported, or has no such attribute.
@@ -351,7 +352,7 @@ def _option(name: str) -> str:
 
 
 def _limit(name: str, kind: Callable[[str], float]) -> Callable[[str], float]:
-    """Return a parser for the option that sets the limit ``name``."""
+    """Return a function that parses the value of the option for the limit ``name``."""
 
     def read(text: str) -> float:
         try:
@@ -398,8 +399,8 @@ def _tls(certfile: str | None, keyfile: str | None) -> Tls | None:
 
 
 def _count(of: str) -> Callable[[str], int]:
-    """Return a parser for an integer of at least 1. Error messages contain ``of``, such as
-    "workers"."""
+    """Return a parser for an integer of at least 1. ``of`` is the noun for the error message, such
+    as "workers"."""
 
     def read(text: str) -> int:
         if not text.isascii() or not text.isdigit() or int(text) < 1:

@@ -59,8 +59,8 @@ _MEANINGS = {
 class Tie:
     """A worker's connection to its supervisor, for commands and reports.
 
-    It is created before the application is loaded. From then on the supervisor handles the signals
-    of a terminal, and this process ends when the supervisor does.
+    It is created before the application is loaded. From then on this process ignores the signals
+    that a terminal sends, because the supervisor handles them, and ends when the supervisor ends.
     """
 
     def __init__(self, descriptor: int, stop_timeout: float, timeout: float = 0.0) -> None:
@@ -77,8 +77,7 @@ class Tie:
         threading.Thread(target=self._obey, name="onecopy-tie", daemon=True).start()
 
     def serve(self, server: Server) -> None:
-        """Report that the worker is ready, and serve until the supervisor stops it, or has ended
-        itself."""
+        """Report that the worker is ready; serve until the supervisor stops the worker or ends."""
         with self._lock:
             self._server = server
         with contextlib.suppress(OSError):
@@ -90,7 +89,7 @@ class Tie:
         server.run(signals=False)
 
     def _beat(self, server: Server) -> None:
-        """Increment the watchdog's counter for as long as the interpreter runs Python code."""
+        """Increment the watchdog's counter regularly, as long as Python code can run."""
         pause, beat = threading.Event(), server._core.beat
         while not pause.wait(min(0.25, self._timeout / 8)):
             beat()
@@ -126,7 +125,7 @@ class Tie:
 
 
 class _Worker:
-    """The supervisor's data about a worker process."""
+    """The state of a worker process, as its supervisor knows it."""
 
     def __init__(self, process: subprocess.Popen[bytes], line: socket.socket, generation: int) -> None:
         self.process, self.line, self.generation = process, line, generation
@@ -142,7 +141,7 @@ class _Worker:
         self.is_killed = False
 
     def send(self, command: bytes, kill_in_s: float) -> None:
-        """Send a command to stop; the worker is killed if it has not ended in ``kill_in_s``."""
+        """Send a stop command; the worker is killed if it runs for ``kill_in_s`` more seconds."""
         self.is_leaving = True
         self._stopped_at = time.monotonic()
         self._kill_at = self._stopped_at + kill_in_s
@@ -150,7 +149,7 @@ class _Worker:
             self.line.send(command)
 
     def kill_at(self) -> float | None:
-        """Return when to kill the worker if it has not ended: soon if it runs no Python code."""
+        """Return the time to kill the worker, earlier if it runs no Python code; None for never."""
         if self._kill_at is None or self.is_killed:
             return None
         if self._late_at is None:
@@ -163,7 +162,7 @@ class _Worker:
         self.process.kill()
 
     def receive(self, reports: bytes) -> None:
-        """Record the reports of the worker: one byte each, and stacks after the last two kinds."""
+        """Record reports of one byte; stacks of threads follow `_NO_BEAT` and `_ALL_BUSY`."""
         for at, report in enumerate(reports):
             if self.report is not None:
                 self.report += reports[at:]
@@ -179,14 +178,15 @@ class _Worker:
 
 
 class Supervisor:
-    """Starts workers on a socket, and replaces them when they die or on a reload.
+    """Starts worker processes that serve on one socket. Replaces them if they die, and on a reload.
 
     Args:
-        listener: a server that is never run: it has bound the socket and checked the options. If
-            another process holds the socket too, it stays open after the stop.
+        listener: a server that has bound the socket and checked the options, but is never run. If
+            another process also has the socket open, the socket stays open after the supervisor
+            stops.
         command: the command line of a worker; ``--as-worker SOCKET,LINE`` is inserted before ``--``.
         n_workers: the number of workers, from 1.
-        stop_timeout: seconds that workers give to active requests.
+        stop_timeout: the number of seconds that active requests may take after a stop.
         title: the line to log when the first worker is ready; ``{url}`` is the listener's URL.
         metrics: the shared counters of the workers, passed by ``--metrics-fd``.
         timeout: seconds without progress after which a worker is killed and replaced.
@@ -285,7 +285,7 @@ class Supervisor:
             self._on_stuck(worker, worker.report)
 
     def _on_stuck(self, worker: _Worker, report: bytearray) -> None:
-        """Kill a worker that makes no progress. It is replaced when its process has ended."""
+        """Kill a worker that makes no progress; it is replaced after its process has ended."""
         why = "has run no Python code: a thread does not release the interpreter's lock"
         if report[0] == _ALL_BUSY:
             why = "has made no progress: each of its threads is in a request"
@@ -335,7 +335,7 @@ class Supervisor:
     # Starting and stopping workers.
 
     def _start(self, generation: int) -> _Worker:
-        """Start a worker with exec, since this process or a library in it may have threads.
+        """Start a worker by fork and exec, because this process may have threads.
 
         Raises:
             OSError: the limit of processes or descriptors is reached.
@@ -371,7 +371,7 @@ class Supervisor:
         return worker
 
     def _try(self) -> None:
-        """Start the first worker of a new generation."""
+        """Start the first worker of a new generation; the others start when it is ready."""
         try:
             self._trial = self._start(self._generation + 1)
         except OSError as error:
@@ -381,7 +381,7 @@ class Supervisor:
             self._end_reload(f"reload failed: {line}; the former workers serve on")
 
     def _fill_up(self) -> None:
-        """Start missing workers of the current generation; stop surplus and earlier workers."""
+        """Start missing workers of the current generation; stop surplus and older workers."""
         if self._n_stops or not self._generation:
             return
         staying = [worker for worker in self._workers if not worker.is_leaving and worker is not self._trial]
@@ -420,8 +420,8 @@ class Supervisor:
         _systemd.notify("READY=1")
 
     def _stop(self) -> None:
-        """Stop the workers: gracefully at first, then by aborting requests, then by killing
-        them."""
+        """Stop the workers. The first call does so gracefully, the second aborts their requests,
+        and a further one kills them."""
         self._n_stops += 1
         if self._n_stops == 1:
             _systemd.notify("STOPPING=1")
@@ -452,7 +452,7 @@ class Supervisor:
 
 
 def _stacks(dump: str) -> str:
-    """Extract the stacks of threads that run the application from a dump of faulthandler."""
+    """Return those stacks of a faulthandler dump that belong to threads of the application."""
     folder = os.path.dirname(__file__)
     ours = tuple(f'{os.path.join(folder, name)}"' for name in ("server.py", "_supervisor.py"))
     of_threading = f'{threading.__file__}"'
@@ -484,7 +484,7 @@ def _has_terminal() -> bool:
 
 @contextlib.contextmanager
 def _signals() -> Iterator[socket.socket]:
-    """Return a socket from which each signal is read as one byte with its number."""
+    """Yield a socket from which the number of each received signal is read as one byte."""
     reader, writer = socket.socketpair()
     writer.setblocking(False)
     former_fd = signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)

@@ -18,8 +18,8 @@ def is_activated() -> bool:
 
 
 def take_socket() -> int:
-    """Return the descriptor of the socket that the service manager has passed; child processes do
-    not inherit it.
+    """Return the descriptor of the socket that the service manager has passed. Child processes do
+    not inherit this descriptor.
 
     Raises:
         OSError: no socket or more than one was passed, or the socket is for another process.

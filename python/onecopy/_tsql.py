@@ -1,4 +1,4 @@
-"""Calls of SQL Server's procedures and functions, as a batch that returns the output parameters.
+"""Calls SQL Server's procedures and functions with a batch that returns the output parameters.
 
 SQL Server does not return output parameters in a result. The batch declares variables with the
 types in the catalog, passes them as output parameters, and selects the variables after the call::
@@ -52,7 +52,7 @@ class Parameter(NamedTuple):
     is_cursor: bool
 
     def declared(self) -> str:
-        """Return the type as written in the declaration of a variable."""
+        """Return the type in the form in which the declaration of a variable needs it."""
         if self.is_user_defined and self.base_name is None:
             return f"{_quoted(self.type_schema)}.{_quoted(self.type_name)}"
         name = self.base_name if self.is_user_defined and self.base_name is not None else self.type_name
@@ -99,8 +99,8 @@ order by p.parameter_id
 
 
 def _parts(name: str) -> list[str]:
-    """Split a name into its parts, without quotes. Raises an error for text that is not a name,
-    since the name is inserted into the SQL of a statement."""
+    """Split a name into its parts, without quotes. Raise an error for any text that is not a name,
+    because the name is inserted into an SQL statement."""
     parts = []
     at = 0
     while True:
@@ -147,8 +147,8 @@ def _ask(con: Connection, parts: list[str]) -> _Routine | None:
 
 
 def _find(con: Connection, parts: list[str]) -> _Routine | None:
-    """Find the routine with this name. Synonyms are resolved; system routines, which exist in every
-    database, are found too."""
+    """Return the routine with this name. Synonyms are resolved, and system routines (which exist in
+    every database) are found too."""
     routine = _ask(con, parts)
     if routine is not None and routine.synonym_of:
         meant = _local(_parts(routine.synonym_of), routine.synonym_of)
@@ -185,7 +185,7 @@ def _check(name: str, routine: _Routine, n: int) -> None:
 
 
 def batch(con: Connection, name: str, parameters: Sequence[Any]) -> Batch:
-    """The batch that calls a procedure or function with the given values.
+    """Return the batch that calls a procedure or function with the given values.
 
     ``None`` is written as the literal NULL instead of being bound, because no SQL type converts
     implicitly to every other type.

@@ -86,8 +86,8 @@ def _takes(signature: inspect.Signature, n: int) -> bool:
 
 
 def address_of(bind: str) -> tuple[str, int] | str | int:
-    """Parse an address to listen on: return the host and the port, the path of a unix socket, or
-    the number of a descriptor.
+    """Parse an address to listen on. Return a host and port, the path of a unix socket, or the
+    number of a file descriptor.
 
     Raises:
         ValueError: the text is not an address.

@@ -81,15 +81,15 @@ Binary = bytes
 
 
 def DateFromTicks(ticks: float) -> datetime.date:
-    """Return the local date of a time in seconds since the epoch."""
+    """Convert a time in seconds since the epoch to the date in the local time zone."""
     return datetime.date.fromtimestamp(ticks)
 
 
 def TimeFromTicks(ticks: float) -> datetime.time:
-    """Return the local time of day of a time in seconds since the epoch."""
+    """Convert a time in seconds since the epoch to the time of day in the local time zone."""
     return datetime.datetime.fromtimestamp(ticks).time()
 
 
 def TimestampFromTicks(ticks: float) -> datetime.datetime:
-    """Return the local date and time of a time in seconds since the epoch."""
+    """Convert a time in seconds since the epoch to the date and time in the local time zone."""
     return datetime.datetime.fromtimestamp(ticks)

@@ -13,8 +13,8 @@
 
     DriverWarning               known defects of the driver, reported at connect
 
-One table (``crates/py/src/errors.rs``) maps an error of the database to its class, by the kind of
-the error, never by its message.
+One table (``crates/py/src/errors.rs``) maps each kind of error to its class. The message of an
+error is never parsed.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ __all__ = [
 
 class Warning(Exception):
     """A message of the database other than an error: a warning, a notice, the output of a
-    procedure. It is in ``Cursor.messages`` and is never raised. For known defects of a driver there
-    is `DriverWarning`.
+    procedure. It is in ``Cursor.messages`` and is never raised. Known defects of a driver are
+    reported by `DriverWarning` instead.
 
     Attributes:
         sqlstate: SQLSTATE, five characters.
@@ -57,7 +57,7 @@ class DriverWarning(UserWarning):
     """A known defect of the driver in use, for example that the driver holds the whole result in
     memory, or truncates doubles.
 
-    Issued through Python's `warnings`, once, by `onecopy.connect`.
+    `onecopy.connect` issues the warning once, through Python's module `warnings`.
     """
 
 
@@ -67,9 +67,9 @@ class Error(Exception):
     Attributes:
         sqlstate: SQLSTATE, five characters; empty if the database reports none (SQLite).
         native_code: the database's own code (SQLite: the extended result code); 0 if there is none.
-        column: index (from 0) and name of the column of the value at fault, if any.
-        row: index (from 0) of the row of the result, or of the parameters of ``executemany``, at
-            fault.
+        column: index (from 0) and name of the column whose value caused the error, if any.
+        row: index (from 0) of the row that caused the error, in the result or in the parameters of
+            ``executemany``.
         details: the fields of PostgreSQL's error report (native protocol): ``severity``,
             ``detail``, ``hint``, ``position`` (a character of the statement, from 1), ``context``,
             ``schema``, ``table``, ``column``, ``data_type``, ``constraint``; only those that are

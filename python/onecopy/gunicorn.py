@@ -1,5 +1,5 @@
-"""A gunicorn worker class: gunicorn's processes and settings with onecopy's server
-(``gunicorn -k onecopy.gunicorn.Worker``).
+"""A gunicorn worker class that serves with onecopy's server, in gunicorn's processes and with its
+settings (``gunicorn -k onecopy.gunicorn.Worker``).
 
 If gunicorn's configuration file imports this module, ``-k onecopy`` selects the class too.
 """
@@ -35,15 +35,15 @@ class Worker(base.Worker):  # type: ignore[misc]  # gunicorn has no types.
 
     Supported settings of gunicorn: ``threads`` (per socket), ``keepalive``, ``graceful_timeout``,
     ``worker_connections``, ``limit_request_fields``, ``max_requests``, ``secure_scheme_headers``
-    with ``forwarded_allow_ips``, and all settings of processes. ``timeout`` applies to a worker
-    that hangs as a whole, not to a request, as with ``gthread``. Not supported: the access log,
-    TLS, ``proxy_protocol``, ``limit_request_line``, ``limit_request_field_size``, ``pre_request``
-    and ``post_request``.
+    with ``forwarded_allow_ips``, and all settings of processes. As with ``gthread``, ``timeout``
+    applies to a worker in which all threads hang, not to a single request. Not supported: the
+    access log, TLS, ``proxy_protocol``, ``limit_request_line``, ``limit_request_field_size``,
+    ``pre_request`` and ``post_request``.
     """
 
     def load_wsgi(self) -> None:
-        """Load the application, and create the servers; an error here ends gunicorn with its
-        message."""
+        """Load the application and create the servers. An error in this method ends gunicorn with
+        the message of the error."""
         cfg = self.cfg
         if cfg.is_ssl:
             raise RuntimeError(

@@ -1,4 +1,4 @@
-"""JSON (RFC 8259): parsing and serialization of Python objects, with one conversion.
+"""JSON (RFC 8259): parsing and serialization, in which each value is converted once.
 
 | function | what it does |
 |---|---|
@@ -67,7 +67,8 @@ __all__ = [
 
 
 class JSONEncodeError(ValueError):
-    """A value cannot be represented in JSON: NaN, a lone surrogate, too deep nesting."""
+    """A value cannot be represented in JSON, for example NaN, a lone surrogate, or too deep
+    nesting."""
 
 
 class JSONDecodeError(json.JSONDecodeError):
@@ -75,7 +76,7 @@ class JSONDecodeError(json.JSONDecodeError):
 
     `msg` describes the error; `pos` is the index of the character, from 0, `lineno` and `colno` are
     its line and column, from 1, as in the standard library's class, from which this one inherits.
-    `offset_bytes` is the offset in UTF-8.
+    `offset_bytes` is the position in bytes of the UTF-8 text, from 0.
     """
 
     #: Offset of the error in bytes of UTF-8, from 0.

@@ -22,8 +22,8 @@ def log(line: str, prefix: str = "onecopy run: ") -> None:
 
 
 class AccessLog(NamedTuple):
-    """The destination and format of a server's access log. A path instead of an `AccessLog` selects
-    the common format."""
+    """The destination and format of a server's access log. If a path is passed instead of an
+    `AccessLog`, the log has the common format."""
 
     file: str | os.PathLike[str] = "-"
     """The file, which is created if it is missing, and appended to; ``-`` is standard output. In
@@ -37,14 +37,14 @@ class AccessLog(NamedTuple):
 
 
 class Metrics:
-    """Counters of one or more servers, as text for Prometheus.
+    """The counters of one or more servers, which can be exported as text for Prometheus.
 
-    The counters are in shared memory with a descriptor, which can be passed to other processes.
-    Each server counts in its own slot, and the text is the sum. When a server ends, its counters
-    are kept, but its connections and active requests are removed.
+    The counters are in shared memory, whose file descriptor can be passed to other processes. Each
+    server increments its own counters, and the text contains their sums. After a server has ended,
+    the sums still include its counters, but not its gauges (connections and active requests).
 
     Args:
-        servers: the largest number of servers that may use these counters at the same time.
+        servers: the maximum number of servers that may use these counters at the same time.
 
     >>> metrics = onecopy.Metrics()
     >>> def app(environ, start_response):
@@ -63,8 +63,8 @@ class Metrics:
 
     @classmethod
     def of_descriptor(cls, number: int) -> Metrics:
-        """Open the metrics of another process by the number of their descriptor, which the caller
-        keeps.
+        """Open the metrics of another process by the number of their file descriptor. The
+        descriptor stays open and belongs to the caller.
 
         Raises:
             OSError: the descriptor is not open.

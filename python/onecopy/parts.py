@@ -40,7 +40,7 @@ _PLAN_STRINGS = ("sql", "key_kind", "position", "index", "snapshot")
 
 @dataclass(frozen=True)
 class PartSpec:
-    """One part of a query: all that is needed to read it, except a connection.
+    """One part of a query, with everything that is needed to read it except a connection.
 
     A part can be pickled, hashed and compared. It contains the values of the query's parameters,
     but no connection string and no password.
@@ -73,10 +73,10 @@ class PartSpec:
     def execute(self, connection: Connection) -> Cursor:
         """Execute the part, and return a cursor with its rows.
 
-        If the part has a snapshot, the method begins a transaction of the connection with this
-        snapshot; the connection must not be in a transaction. Raises `ProgrammingError` if the
-        result has other columns than the planned query, because the tables have changed. Raises the
-        error of the database if the snapshot has ended or the statement fails.
+        If the part has a snapshot, the method begins a transaction with this snapshot; the
+        connection must not be in a transaction. Raises `ProgrammingError` if the columns of the
+        result are not those of the plan, because the tables have changed. Raises the error of the
+        database if the snapshot has ended or the statement fails.
         """
         return _core.execute_part(connection, self.to_json())
 
@@ -195,18 +195,19 @@ def plan(
 ) -> Plan:
     """Divide the rows of a query into parts with similar numbers of rows.
 
-    ``database`` is a connection, or the connection string of one that exists during the call.
-    ``parts`` is the number of parts; one more is added for rows with NULL in the key. ``key`` names
-    the columns to divide by; without it, the key of the table is used, which requires a statement
-    ``select COLUMNS from TABLE [where …]``. In any other statement ``{part}`` marks the position of
-    the condition; without ``{part}`` the statement becomes a derived table. ``sample_rows`` is the
-    number of rows of a large table from which the boundaries are estimated.
+    ``database`` is a connection, or a connection string, with which a connection is opened for the
+    duration of the call. ``parts`` is the number of parts; one more part is added for the rows
+    whose key is NULL. ``key`` names the columns to divide by; without it, the key of the table is
+    used, which requires a statement ``select COLUMNS from TABLE [where …]``. In any other statement
+    ``{part}`` marks the position of the condition; without ``{part}`` the statement becomes a
+    derived table. ``sample_rows`` is the number of rows of a large table from which the boundaries
+    are estimated.
 
-    With ``hold``, the connection's transaction exports a snapshot, which all parts read as long as
-    this transaction is open (PostgreSQL); ``database`` must then be a connection.
+    With ``hold`` (only PostgreSQL), ``database`` must be a connection. Its transaction exports a
+    snapshot, which all parts can read as long as this transaction is open.
 
-    Raises `ProgrammingError` if the statement cannot be divided, with the reason, and
-    `NotSupportedError` for ``hold`` if the database has no such snapshot.
+    Raises `ProgrammingError`, with the reason, if the statement cannot be divided, and
+    `NotSupportedError` for ``hold`` if the database cannot share a snapshot.
     """
     names = [key] if isinstance(key, str) else list(key)
     if not isinstance(database, str):

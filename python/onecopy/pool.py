@@ -1,4 +1,4 @@
-"""`Pool`: connections that are opened once and lent many times, to threads.
+"""`Pool`: keeps connections open and lends them to threads.
 
 >>> import onecopy
 >>> with onecopy.Pool("sqlite::memory:", max_size=2) as pool:
@@ -33,30 +33,32 @@ class Pool:
 
     Args:
         target: as in `onecopy.connect`.
-        min_size: the number of connections that are opened at once and kept.
-        max_size: the largest number of connections; further callers wait, first come, first served.
+        min_size: the number of connections that are opened when the pool is created, and kept open.
+        max_size: the maximum number of connections. If all are lent, callers wait, and are served
+            in the order of their calls.
         timeout: seconds to wait for a free connection; None: without limit.
         max_age: seconds after which a connection is closed instead of being lent again; None: no
             limit.
         max_idle: seconds after which an idle connection is closed, if there are more than
             `min_size`; None: no limit.
-        reset: ``"rollback"``: roll back when a connection is returned; a function that takes the
-            connection, to be called instead; or None: neither. Unless it is None, ``autocommit``,
-            ``row_factory``, ``query_timeout``, adapters and converters are restored.
-        probe: a query, or a function that takes the connection, that must succeed before the
-            connection is lent again; None: no check.
+        reset: what to do when a connection is returned. ``"rollback"`` rolls back; a function is
+            called with the connection instead; None does neither. Unless it is None,
+            ``autocommit``, ``row_factory``, ``query_timeout``, adapters and converters are
+            restored, too.
+        probe: a query, or a function that is called with the connection. It must succeed before a
+            connection is lent again; otherwise the connection is replaced. None: no check.
         configure: a function that is called once with each new connection.
-        connect_timeout: seconds to connect, as in `connect`.
+        connect_timeout: the time limit for connecting in seconds, as in `connect`.
         options: the other options of `connect`: ``read_only``, ``autocommit``, ``errors``,
             ``row_factory``.
 
     Raises:
-        OperationalError: a connection of the first `min_size` cannot be opened.
+        OperationalError: one of the first `min_size` connections cannot be opened.
         ValueError: a size or a time is out of range.
 
-    All methods may be called from any thread. There is no background thread: a connection that is
-    too old or idle for too long is closed when a connection is lent or returned. After a fork, the
-    child starts with an empty pool.
+    All methods may be called from any thread. There is no background thread: connections that are
+    too old or were idle for too long are closed when any connection is lent or returned. After a
+    fork, the pool is empty in the child process.
 
     >>> pool = Pool("sqlite::memory:", max_size=1, autocommit=True)
     >>> con = pool.acquire()
@@ -99,7 +101,8 @@ class Pool:
         self._pool.fill()
 
     def acquire(self, timeout: float | None = _OWN) -> Connection:  # type: ignore[assignment]
-        """Take a connection out of the pool; return it with `release`. Ctrl-C ends the wait.
+        """Take a connection out of the pool; return it with `release`. Ctrl-C interrupts the wait
+        for a free connection.
 
         Args:
             timeout: seconds to wait, instead of the pool's ``timeout``; None: without limit.
@@ -160,9 +163,10 @@ class Pool:
         *,
         format: Literal["json", "ndjson", "csv", "bson"] = "json",
     ) -> RowStream:
-        """The rows of one statement as a `RowStream` that returns its connection to the pool after
-        the last row, after an error, and when it is closed or collected. Changes by the statement
-        are rolled back, unless the pool's connections use autocommit.
+        """Return the rows of one statement as a `RowStream`. The stream returns its connection to
+        the pool after the last row, after an error, or when it is closed or garbage-collected.
+        Changes that the statement makes are rolled back, unless the pool's connections use
+        autocommit.
 
         Raises:
             Error: as in `acquire` and `Cursor.execute`; the connection has then been returned.
@@ -188,8 +192,8 @@ class Pool:
         return self._pool.stats()
 
     def close(self) -> None:
-        """Close the idle connections at once, and the others when they are returned; waiting
-        callers get an `InterfaceError`."""
+        """Close the idle connections immediately, and the others when they are returned. Callers
+        that wait for a connection get an `InterfaceError`."""
         self._pool.close()
 
     def __enter__(self) -> Pool:

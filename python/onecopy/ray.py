@@ -1,11 +1,11 @@
-"""Queries as datasets of Ray Data, read in parts as Arrow, and datasets written to a table.
+"""Reads queries as datasets of Ray Data (in parts, as Arrow), and writes datasets to a table.
 
 >>> import onecopy.ray
 >>> orders = onecopy.ray.read_sql("env:SHOP_DATABASE", "select * from orders")  # doctest: +SKIP
 >>> sink = onecopy.ray.OnecopyDatasink("env:SHOP_DATABASE", "orders_copy")  # doctest: +SKIP
 >>> orders.write_datasink(sink)  # doctest: +SKIP
 
-It needs Ray Data (``ray`` and ``pyarrow``) on the driver and the workers.
+This module requires Ray Data (``ray`` and ``pyarrow``) on the driver and the workers.
 """
 
 from __future__ import annotations
@@ -51,8 +51,9 @@ def read_sql(
 
     ``options`` are passed to `ray.data.read_datasource`, for example ``concurrency``. The other
     arguments are those of `OnecopyDatasource`. If neither ``parts`` nor ``override_num_blocks`` is
-    given, there are two parts for each CPU of the cluster, but at most one for 100,000 rows. Ray
-    does not divide the blocks of the parts further, unless ``override_num_blocks`` is larger.
+    given, there are two parts for each CPU of the cluster, but no more than one part per 100,000
+    rows. Ray does not divide the blocks of the parts further, unless ``override_num_blocks`` is
+    larger than their number.
     """
     if not ray.is_initialized():
         ray.init()
@@ -63,14 +64,15 @@ def read_sql(
 
 
 class OnecopyDatasource(Datasource):  # type: ignore[misc]  # Ray is not installed for type checks.
-    """A query, of which each read task reads one part on a connection of its own.
+    """A query that is read in parts. Each read task of Ray reads one part on its own connection.
 
-    ``database`` is ``env:NAME`` or ``@/path/to/file``, which the driver and each worker read on their
-    own machine, or a connection string without a password. ``sql`` is a query, as for
-    `onecopy.parts.plan`, or a `Plan`. ``parts`` is the number of parts; by default Ray's parallelism,
-    but at most one for 100,000 rows. ``types`` are Arrow types of columns, as for `Cursor.arrow`.
+    ``database`` is ``env:NAME`` or ``@/path/to/file``, which the driver and each worker read on
+    their own machine, or a connection string without a password. ``sql`` is a query, as for
+    `onecopy.parts.plan`, or a `Plan`. ``parts`` is the number of parts; by default it is Ray's
+    parallelism, but no more than one part per 100,000 rows. ``types`` are Arrow types of columns,
+    as for `Cursor.arrow`.
 
-    A task that is repeated yields the same blocks, if the tables have not changed. Raises
+    If a task is repeated, it yields the same blocks, unless the tables have changed. Raises
     `ProgrammingError` if the connection string has a password or the statement cannot be divided.
     """
 
@@ -105,7 +107,7 @@ class OnecopyDatasource(Datasource):  # type: ignore[misc]  # Ray is not install
         return "Onecopy"
 
     def estimate_inmemory_data_size(self) -> int | None:
-        """Return the estimated number of bytes of the rows in memory; `None` if the number of rows
+        """Return the estimated size of all rows in memory, in bytes; `None` if the number of rows
         is unknown."""
         return None if self._rows is None else self._rows * len(self._schema) * _VALUE_BYTES
 
@@ -141,11 +143,13 @@ class OnecopyDatasource(Datasource):  # type: ignore[misc]  # Ray is not install
 
 
 class OnecopyDatasink(Datasink[Attempt]):  # type: ignore[misc]
-    """Writes a dataset to a table that exists, each row once, also if tasks are repeated.
+    """Writes a dataset to an existing table. Each row is written exactly once, even if tasks are
+    repeated.
 
-    ``commit`` is ``"job"``: all rows appear in one transaction at the end, or none; or ``"part"``: the
-    rows of each task appear in a transaction of their own. ``job`` is a name with which a repeated
-    job is recognized. ``overwrite`` replaces the rows of the table. An object writes one dataset.
+    With ``commit="job"``, one transaction at the end inserts all rows or none. With
+    ``commit="part"``, each task inserts its rows in a separate transaction. ``job`` is a name by
+    which a repeated job is recognized. ``overwrite`` replaces the previous rows of the table. Each
+    object can write only one dataset.
     """
 
     def __init__(
@@ -179,7 +183,7 @@ class OnecopyDatasink(Datasink[Attempt]):  # type: ignore[misc]
         return self._writer.write(_batches(blocks), ctx.task_idx)
 
     def on_write_complete(self, write_result: Any) -> None:
-        """Commit the rows; Ray calls it on the driver when all tasks have succeeded."""
+        """Commit the rows. Ray calls this method on the driver after all tasks have succeeded."""
         self._writer.commit(write_result.write_returns)
 
     def on_write_failed(self, error: Exception) -> None:

@@ -1,4 +1,4 @@
-"""Row factories, which make rows other than tuples; and iteration over row streams in asyncio.
+"""Row factories, for rows that are not tuples, and asynchronous iteration over row streams.
 
 A row factory is called once per result, with the cursor, and returns the function that converts
 each tuple:
@@ -31,8 +31,8 @@ def names(cursor: Cursor) -> list[str]:
 
 
 def dict_row(cursor: Cursor) -> Callable[[tuple[Any, ...]], dict[str, Any]]:
-    """Rows as dicts, keyed by column name. If it is used as a row factory, the extension module
-    makes the rows and does not call this function.
+    """Make each row a dict, keyed by column name. If this function is passed as a row factory, it
+    is never called, because the extension module creates the dicts itself.
 
     Raises:
         ProgrammingError: on execution, if two columns have the same name or a column has none.
@@ -42,8 +42,8 @@ def dict_row(cursor: Cursor) -> Callable[[tuple[Any, ...]], dict[str, Any]]:
 
 
 def namedtuple_row(cursor: Cursor) -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:
-    """Rows as named tuples. A name that is not an identifier, or a duplicate, becomes ``_0``,
-    ``_1``, … by its index.
+    """Make each row a named tuple. A column name that is not an identifier, or occurs twice, is
+    replaced by ``_`` and the index of the column (``_0``, ``_1``, …).
 
     >>> import onecopy
     >>> con = onecopy.connect("sqlite::memory:", row_factory=namedtuple_row)
@@ -56,7 +56,8 @@ def namedtuple_row(cursor: Cursor) -> Callable[[tuple[Any, ...]], tuple[Any, ...
 
 
 def dataclass_row(of: type[T]) -> Callable[[Cursor], Callable[[tuple[Any, ...]], T]]:
-    """Rows as instances of a dataclass: each column is assigned to the field with its name.
+    """Make each row an instance of the dataclass ``of``: each column is assigned to the field with
+    its name.
 
     Raises:
         TypeError: ``of`` is not a dataclass.
@@ -114,7 +115,8 @@ def scalar_row(cursor: Cursor) -> Callable[[tuple[Any, ...]], Any]:
 
 
 def _fit_names(cursor: Cursor) -> list[str]:
-    """Return the column names; raise if a column has no name or two columns have the same name."""
+    """Return the column names; raise an error if a column has no name or two columns have the same
+    name."""
     found = names(cursor)
     for i, name in enumerate(found):
         if not name or name in found[:i]:
@@ -124,11 +126,12 @@ def _fit_names(cursor: Cursor) -> list[str]:
 
 
 def prefetch(stream: RowStream) -> AsyncIterator[bytes]:
-    """The chunks of ``stream``, prefetched by a thread while the event loop runs: ``async for``
-    over a stream.
+    """Return an asynchronous iterator over the chunks of ``stream``, which a thread prefetches
+    while the event loop runs. This implements ``async for`` over a `RowStream`.
 
     The stream is filled by threads, not by an asynchronous driver. Cancelling the task cancels the
-    statement. After an iteration that was left early the stream cannot be read further.
+    statement. After an iteration that ended early (by ``break`` or an exception), the stream cannot
+    be read further.
 
     Copies: none; a chunk is the ``bytes`` object that cells were converted into.
     """

@@ -1,4 +1,4 @@
-"""`Server` and `serve`: any WSGI application on onecopy's HTTP/1.1 server (PEP 3333)."""
+"""`Server` and `serve`: serve a WSGI application (PEP 3333) with onecopy's HTTP/1.1 server."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ App = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 
 class Limits(NamedTuple):
-    """Limits for clients, which a `Server` applies. Times are in seconds, sizes in bytes."""
+    """The limits that a `Server` applies to its clients. Times are in seconds, sizes in bytes."""
 
     header_timeout: float = 10.0
     """The time for the head of a request, from its first byte (or from connecting, including a TLS
@@ -65,23 +65,24 @@ class Tls(NamedTuple):
 
 
 class Server:
-    """A WSGI application on an HTTP/1.1 server, which listens from its creation on.
+    """An HTTP/1.1 server for a WSGI application. It listens as soon as it is created.
 
     Args:
-        app: a WSGI application (PEP 3333), called from up to ``threads`` threads at once.
+        app: a WSGI application (PEP 3333), called by up to ``threads`` threads concurrently.
         bind: ``HOST:PORT``; port 0 picks a free one, see `address`. ``unix:PATH``: a unix socket; a
             stale socket at that path is replaced, any other file is an error. ``fd://N``: the
             descriptor of a listening socket (TCP or unix), which is duplicated.
-        threads: the number of requests that the application handles at once.
-        streams: the number of row streams that are filled at once, each in a thread of its own.
+        threads: the maximum number of requests that the application handles concurrently.
+        streams: the maximum number of row streams that are filled concurrently, each in its own
+            thread.
         limits: see `Limits`.
         multiprocess: the value of ``wsgi.multiprocess``.
         tls: certificate and key, to serve ``https``; by default plain HTTP.
         socket_mode: permissions of a unix socket's file, as for `os.chmod` (``0o660``); by default
             the umask applies.
         access_log: the access log: a path (in the common format), or an `AccessLog`.
-        metrics: counters that are shared with other servers, see `Metrics`; by default the server
-            has its own, see `metrics`.
+        metrics: a `Metrics` with counters that several servers share; by default the server has its
+            own counters. `Server.metrics` returns the counters in both cases.
 
     As a context manager it serves in background threads until the block ends:
 
@@ -136,8 +137,8 @@ class Server:
 
     @property
     def url(self) -> str:
-        """The address as a URL. For a unix socket the URL is ``http+unix://`` and the quoted path,
-        which some clients accept."""
+        """The address as a URL. For a unix socket the URL is ``http+unix://`` followed by the
+        percent-encoded path, a form that some clients accept."""
         if isinstance(self.address, str):
             import urllib.parse
 
@@ -146,8 +147,8 @@ class Server:
         return f"{self._scheme}://[{host}]:{port}/" if ":" in host else f"{self._scheme}://{host}:{port}/"
 
     def fileno(self) -> int:
-        """The descriptor of the listening socket, before the server runs. Other processes can share
-        it with ``bind="fd://N"``.
+        """Return the file descriptor of the listening socket; available only before the server
+        runs. Other processes can share the socket with ``bind="fd://N"``.
 
         Raises:
             RuntimeError: the server runs already, or has stopped.
@@ -155,8 +156,8 @@ class Server:
         return self._core.fileno()
 
     def metrics(self) -> str:
-        """The counters as text for Prometheus (format 0.0.4); with shared `Metrics`, the sum of all
-        servers."""
+        """Return the counters as text for Prometheus (format 0.0.4). If the server shares a
+        `Metrics`, the text contains the sums over all its servers."""
         return self._core.metrics()
 
     def reopen_access_log(self) -> None:
@@ -179,14 +180,15 @@ class Server:
         self._thread.start()
 
     def stop(self, *, now: bool = False, idle_grace: float = 0.0) -> None:
-        """Stop the server. Idle connections are closed at once, and active requests may continue
-        for `Limits.stop_timeout` seconds. With ``now``, active requests are aborted.
+        """Stop the server. Idle connections are closed immediately, and active requests may
+        continue for `Limits.stop_timeout` seconds. With ``now``, active requests are aborted
+        instead.
 
-        ``idle_grace`` is for a server whose listening socket another process has taken over. For
-        this number of seconds, the server still answers requests on idle connections, and closes
-        each connection after the response. A client that is about to send a request is therefore
-        not disconnected. If the server runs in background threads, `stop` waits until they have
-        ended.
+        ``idle_grace`` is a number of seconds, for a server whose listening socket another process
+        has taken over. During this time the server still answers requests on idle connections, and
+        closes each connection after its response. A client that is about to send a request is
+        therefore not disconnected. If the server runs in background threads, `stop` waits until
+        they have ended.
         """
         self._core.stop(now, idle_grace)
         if self._thread is not None and self._thread is not threading.current_thread():

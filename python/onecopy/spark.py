@@ -1,4 +1,4 @@
-"""A data source and sink for Spark, Sail and Databricks: the parts of a query are read as Arrow.
+"""A data source and sink for Spark, Sail and Databricks, which reads the parts of a query as Arrow.
 
 >>> from onecopy.spark import OnecopyDataSource
 >>> spark.dataSource.register(OnecopyDataSource)  # doctest: +SKIP
@@ -8,7 +8,8 @@
 ...     .load()
 ... )
 
-It needs PySpark 4 (`pyspark` or `pyspark-client`) and pyarrow on the driver and the workers.
+This module requires PySpark 4 (`pyspark` or `pyspark-client`) and pyarrow on the driver and the
+workers.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ _WRITE = ("database", "dbtable", "commit", "job")
 
 
 class OnecopyDataSource(DataSource):  # type: ignore[misc]  # PySpark is not installed for type checks.
-    """Reads a query in parts, and writes to a table (``format("onecopy")``).
+    """The data source ``format("onecopy")``, which reads a query in parts, and writes to a table.
 
     Options for both: ``database`` is ``env:NAME`` or ``@/path/to/file``, which the driver and each
     worker read on their own machine, or a connection string without a password.
@@ -58,10 +59,11 @@ class OnecopyDataSource(DataSource):  # type: ignore[misc]  # PySpark is not ins
     separated by commas; ``sample_rows``; ``types``, a JSON object with Arrow types of columns, such
     as ``{"price": "string"}``; ``batch_bytes``, the size of a batch.
 
-    Options for writing: ``dbtable``, a table that exists; ``commit``, ``job`` (default) or ``part``;
-    ``job``, a name with which a repeated job is recognized.
+    Options for writing: ``dbtable``, an existing table; ``commit``, either ``job`` (the default) or
+    ``part``; ``job``, a name by which a repeated job is recognized.
 
-    Raises `ProgrammingError` for an option that is missing or unknown, and for a password.
+    Raises `ProgrammingError` if an option is missing or unknown, or if the connection string
+    contains a password.
     """
 
     @classmethod
@@ -84,7 +86,8 @@ class OnecopyDataSource(DataSource):  # type: ignore[misc]  # PySpark is not ins
         return _Reader(_Query.of(self.options), _arrow_schema(schema))
 
     def writer(self, schema: Any, overwrite: bool) -> DataSourceArrowWriter:
-        """Return the writer to the table; ``overwrite`` replaces its rows when the job commits."""
+        """Return the writer for the table. With ``overwrite``, the previous rows of the table are
+        deleted when the job commits."""
         _refuse_unknown(self.options, _WRITE)
         return _Writer(
             TableWriter(
@@ -99,7 +102,7 @@ class OnecopyDataSource(DataSource):  # type: ignore[misc]  # PySpark is not ins
 
 @dataclass(frozen=True)
 class _Query:
-    """The options of a read, after they were checked."""
+    """The validated options of a read."""
 
     database: str
     sql: str
@@ -135,7 +138,7 @@ class _Query:
         )
 
     def schema(self) -> pa.Schema:
-        """Return the columns of the query, in types that Spark supports."""
+        """Return the columns of the query, with types that Spark supports."""
         with contextlib.closing(_database.connect(self.database)) as connection:
             first = (self.planned or plan(connection, self.sql, parts=1, key=self.key)).parts[0]
             return _columns.schema(connection, first, dict(self.types), _columns.for_spark)
@@ -158,8 +161,8 @@ class _Query:
 
     @property
     def accepts_filters(self) -> bool:
-        """True if filters can be added to the query as conditions. A query with a condition around
-        it is a derived table, which requires `key`."""
+        """True if filters can be added to the query as conditions. If the source is a query, the
+        conditions turn it into a derived table, which requires the option `key`."""
         return self.planned is None and (self.is_table or bool(self.key))
 
 
@@ -224,7 +227,8 @@ class _Writer(DataSourceArrowWriter):  # type: ignore[misc]
 
 
 def _arrow_schema(schema: Any) -> pa.Schema:
-    """Return the schema as a schema of pyarrow. Sail passes such a schema already."""
+    """Convert Spark's schema to a schema of pyarrow. Sail already passes a schema of pyarrow, which
+    is returned unchanged."""
     if isinstance(schema, pa.Schema):
         return schema
     from pyspark.sql.pandas.types import to_arrow_schema

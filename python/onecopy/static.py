@@ -1,4 +1,4 @@
-"""`files`: a WSGI application (PEP 3333) that serves a folder, for any server."""
+"""`files`: a WSGI application (PEP 3333) that serves a folder and runs in any WSGI server."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ def files(
     types and index pages.
 
     Under onecopy's server neither the request nor any byte of a file passes through Python; the
-    kernel sends the file (sendfile(2)). Other servers use ``wsgi.file_wrapper``, or the bytes are
-    read and passed on. Files outside of the folder are not found, neither through ``..`` nor
-    through a symbolic link. Only GET and HEAD are answered (RFC 9110); nothing is written to
-    ``wsgi.errors``.
+    kernel sends the file (sendfile(2)). For other servers, a whole file is passed to
+    ``wsgi.file_wrapper`` if the server has one; otherwise the bytes are read and yielded. Files
+    outside of the folder cannot be reached, neither through ``..`` nor through a symbolic link.
+    Only the methods GET and HEAD (RFC 9110) are supported. Nothing is written to ``wsgi.errors``.
 
     Args:
         folder: the folder, which is opened once and kept open, so that moving it has no effect.
@@ -76,8 +76,8 @@ def files(
 
 
 class _Pieces:
-    """A response body for servers other than onecopy's: bytes and parts of files. It closes the
-    descriptors of the files."""
+    """A response body for servers other than onecopy's. It consists of bytes and parts of files,
+    and closes the descriptors of these files."""
 
     def __init__(self, pieces: list[bytes | tuple[int, int, int]]) -> None:
         self._pieces = pieces
@@ -119,14 +119,14 @@ class _Pieces:
 
 
 class _Part:
-    """A part of a file as a file object, which is read sequentially."""
+    """A file object that reads a part of a file sequentially."""
 
     def __init__(self, number: int, offset: int, n_bytes: int, *, owns: bool = True) -> None:
         self._number, self._offset, self._left = number, offset, n_bytes
         self._owns = owns
 
     def read(self, size: int | None = -1) -> bytes:
-        """Return the next bytes, ``b""`` at the end.
+        """Return the next bytes, or ``b""`` at the end.
 
         Raises:
             OSError: the file was truncated.
@@ -152,7 +152,7 @@ class _Part:
 
 
 class _Whole(_Part):
-    """A whole file. A server may send it directly from its descriptor."""
+    """A file object for a whole file, which a server may send directly from the file descriptor."""
 
     def fileno(self) -> int:
         """Return the descriptor of the file, whose position is the start."""

@@ -14,9 +14,10 @@
 | `transcode` | convert from one encoding to another, between buffers and files |
 | `detect` | detect the encoding of bytes, with a reason |
 
-Vector kernels convert well-formed text directly into the new object. CPython's codecs handle
-malformed sequences, so exceptions, positions and replacements are the same. The encodings of the
-WHATWG Encoding Standard use its tables (`docs/reference/encodings.md` in the repository).
+Vector kernels convert well-formed text directly into the new object. Malformed sequences are
+handled by CPython's codecs, so exceptions, positions and replacements are the same as with
+`bytes.decode`. The encodings of the WHATWG Encoding Standard use its tables
+(`docs/reference/encodings.md` in the repository).
 
 >>> import onecopy
 >>> onecopy.text.decode(b"Z\\x00\\xfc\\x00", "utf-16-le")
@@ -128,14 +129,15 @@ class Detection(NamedTuple):
 
 
 def codec_info(encoding: str, name: str | None = None) -> _codecs.CodecInfo:
-    """Return the `CodecInfo` of an encoding, as a search function of `codecs.register` returns it.
+    """Return the `CodecInfo` of an encoding, which a search function for `codecs.register` has to
+    return.
 
     `find_codec` is such a search function; this function is for custom names. CPython up to 3.14
     calls search functions with each `-` of the name replaced by `_`; 3.15 passes the name as
     written, in lower case.
 
-    Files are read and written with `tell` and `seek` as with CPython's codecs. There are no
-    `streamreader` and `streamwriter`, which `codecs.open` requires.
+    Files that are opened with such a codec support `tell` and `seek`, as with CPython's codecs. The
+    `CodecInfo` has no `streamreader` and `streamwriter`, so `codecs.open` cannot use it.
 
     Args:
         encoding: as in `decode`.
@@ -172,8 +174,8 @@ def find_codec(name: str) -> _codecs.CodecInfo | None:
     """A search function for `codecs.register` that accepts names beginning with `onecopy-`.
 
     After its registration, `open`, `str.encode` and `bytes.decode` accept `onecopy-` followed by
-    each name that `decode` accepts. Letter case, and the choice of `-`, `_` or a space, make no
-    difference, on any version of CPython.
+    each name that `decode` accepts. In the name, upper and lower case are equivalent, and so are
+    `-`, `_` and a space, on every version of CPython.
 
     Args:
         name: the name to look up.
@@ -201,8 +203,8 @@ def detect(buffer: ReadableBuffer) -> Detection:
     (UTF-16, UTF-32), or by being valid ASCII or UTF-8. Otherwise the result is a guess of the
     library chardetng.
 
-    If there is a byte order mark, the encoding is one that removes it: `utf-8-sig`, `utf-16`,
-    `utf-32`.
+    If there is a byte order mark, the result is an encoding whose decoder removes the mark:
+    `utf-8-sig`, `utf-16` or `utf-32`.
 
     Copies: one, of the first 64 KiB.
 
@@ -230,11 +232,11 @@ def find_invalid(buffer: ReadableBuffer, encoding: str = "utf-8") -> Invalid | N
 
 
 def slices(buffer: ReadableBuffer, size: int) -> Iterator[memoryview]:
-    """Return views of ``size`` elements each of a buffer, of which the last may be shorter; no
-    bytes are copied.
+    """Divide a buffer into views of ``size`` elements each, without copying bytes. The last view
+    may be shorter.
 
-    The views have the format and shape of the buffer, are cut along its first dimension, and are
-    writable if the buffer is.
+    The buffer is divided along its first dimension. The views have its format and its other
+    dimensions, and are writable if the buffer is writable.
 
     >>> [bytes(part) for part in slices(b"abcde", 2)]
     [b'ab', b'cd', b'e']

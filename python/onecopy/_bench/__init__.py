@@ -115,8 +115,9 @@ def _write_file(path: str, contents: str) -> None:
 
 
 def _style(out: TextIO) -> Style:
-    """The style of the report for this stream: its width, colours and Unicode. The environment
-    variables of https://no-color.org are respected, and those of the other commands."""
+    """Return the style of a report that is written to this stream: its width, and whether it has
+    colours and Unicode. The environment variables for colours and width are those of the other
+    commands (see https://no-color.org)."""
     environment = os.environ
     forced = environment.get("CLICOLOR_FORCE", "0") not in ("", "0")
     is_terminal = out.isatty() and environment.get("TERM") != "dumb" and environment.get("CLICOLOR", "1") != "0"
@@ -148,13 +149,13 @@ class _Progress:
 
 
 def _stop(number: int, frame: FrameType | None) -> None:
-    """The handler of SIGTERM: it ends the command as Ctrl-C does, so that the workers end too."""
+    """Handle SIGTERM: end the command as Ctrl-C does, so that the worker processes end too."""
     raise KeyboardInterrupt
 
 
 def _fail(message: str, code: int) -> int:
-    """Write an error message and return the exit code. Lines of the message after the first are
-    advice."""
+    """Write an error message and return the exit code. The first line of the message describes the
+    error, and the others the remedy."""
     _say("error: " + message.strip().replace("\n", "\n  "))
     return code
 

@@ -1,5 +1,5 @@
-"""The program of a worker process. It is started by its path, so that neither its folder nor the
-current one is searched for modules."""
+"""The program that a worker process runs. It is started by its path, in such a way that Python
+searches neither the program's folder nor the current one for modules."""
 
 import sys
 

@@ -53,7 +53,7 @@ class InvalidDatabase(Exception):
 
 
 class Database(NamedTuple):
-    """A database as the command line names it.
+    """The database that the command line names.
 
     ``text`` is onecopy's connection string, ``dialect`` one of `sqlite`, `postgresql`, `mysql`,
     `mssql` and `generic`. ``keywords`` has the names of libpq (`host`, `port`, `user`, `password`,
@@ -89,7 +89,7 @@ class Database(NamedTuple):
 
     @property
     def secrets(self) -> list[str]:
-        """Return the texts that no message may contain (passwords, connection strings), longest
+        """Return the passwords and connection strings, which no message may contain, longest
         first."""
         password = self.keywords.get("password", "")
         found = {self.text, self.odbc, password, quote(password, ""), quote(password), quote_plus(password)}
@@ -107,7 +107,7 @@ class Database(NamedTuple):
 
 
 def read_text(argument: str, subject: str) -> str:
-    """Return the argument, or for ``@FILE`` the text of the file.
+    """Return the argument; if it is ``@FILE``, return the text of the file instead.
 
     Raises:
         InvalidDatabase: the file cannot be read.
@@ -179,8 +179,8 @@ def _of_url(text: str, dialect: str, rest: str) -> Database:
 
 
 def _pairs(text: str) -> dict[str, str]:
-    """Return the keywords of libpq's connection string ``key = 'value'``, without quotes and
-    escapes."""
+    """Parse a libpq connection string ``key = 'value' …``; return its keywords with the unquoted
+    values."""
     found = {}
     for key, quoted, bare in re.findall(r"(\w+)\s*=\s*(?:'((?:[^'\\]|\\.)*)'|((?:[^\s'\\]|\\.)*))", text, re.DOTALL):
         found[key] = re.sub(r"\\(.)", r"\1", quoted or bare, flags=re.DOTALL)

@@ -1,8 +1,9 @@
-"""Digests of results, by which the values of two engines are compared.
+"""Digests of results, for comparing the values that two engines return.
 
 The digest of a column is the sum of the hashes of its values. It does not depend on the order of
 the rows, because without `order by` a database may return them in any order. Python hashes equal
-numbers equally, whatever their types. The worker processes have the same seed for hashes of text.
+numbers equally, whatever their types. All worker processes use the same seed for the hashes of
+strings.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ _TIME = re.compile(r"(\d\d:\d\d)(?::(\d\d)(?:\.(\d+))?)?(Z|[+-]\d\d(?::?\d\d)?)?
 
 
 class Column(NamedTuple):
-    """The digest of a column; ``digest`` is None if a value cannot be hashed."""
+    """The name of a column, the types of its values, and their digest. ``digest`` is None if a
+    value cannot be hashed."""
 
     name: str
     types: list[str]
@@ -71,8 +73,9 @@ def _digest(values: Sequence[Any]) -> int | None:
 
 
 def common_form(value: Any) -> Any:
-    """Return a value in a form that does not depend on its type. A number becomes an `int` or a
-    `float`, and everything else text. A text that contains only a number becomes this number."""
+    """Return a value in a form that does not depend on its type. Numbers, and texts that contain
+    only a number, become an `int` or a `float`; binary values become `bytes`; all other values
+    become text."""
     if value is None or isinstance(value, int):
         return value
     if isinstance(value, float | Decimal):
@@ -111,8 +114,8 @@ def _common_text(text: str) -> Any:
 
 
 def _common_time(text: str) -> str | None:
-    """Return a time with seconds, without zeros at the end of its fraction, and its offset from
-    UTC; None if the text is not a time."""
+    """Return the text of a time in a common form: with seconds, without trailing zeros in the
+    fraction, and with the UTC offset if there is one. Return None if the text is not a time."""
     match = _TIME.fullmatch(text)
     if match is None:
         return None
@@ -125,8 +128,8 @@ def _common_time(text: str) -> str | None:
 
 
 def result_of(way: str, made: Any, written: Callable[[], bytes]) -> Result:
-    """Return the columns of a result. ``made`` is the object that the engine has returned, and
-    ``written`` returns the bytes that it has written."""
+    """Return the columns of an engine's result. ``made`` is the object that the engine has
+    returned, and calling ``written`` returns the bytes that it has written."""
     if way == "iterate":
         return Result(made, [], [])
     if way == "rows":

@@ -1,4 +1,5 @@
-"""Measures all engines: each in a process of its own, in turns, after their rows were compared."""
+"""Measures all engines, each in its own process, in alternating order, after their rows were
+compared."""
 
 from __future__ import annotations
 
@@ -42,8 +43,8 @@ class _Running:
 
 
 class Benchmark:
-    """The measurement of one statement. ``progress`` is called with a text about the current
-    step."""
+    """The measurement of one statement. ``progress`` is called with a description of each step
+    before the step begins."""
 
     def __init__(self, database: Database, rounds: int, time_limit_s: float, progress: Callable[[str], None]) -> None:
         self._database = database
@@ -89,8 +90,8 @@ class Benchmark:
         return WorkerProcess(self._database._asdict(), self._core, self._time_limit_s)
 
     def _measure_size(self, report: Report) -> None:
-        """Read the rows once as CSV. The size of this CSV in bytes is used for all figures in
-        MB/s."""
+        """Read the rows once as CSV. All figures in MB/s are computed from the size of this CSV in
+        bytes."""
         self._progress("reading the rows")
         try:
             with self._start() as process:
@@ -133,7 +134,7 @@ class Benchmark:
     def _begin(
         self, variant: Variant, way: str, way_result: WayResult, report: Report, stack: contextlib.ExitStack
     ) -> _Running | None:
-        """Start an engine and run it once; None if it has failed."""
+        """Start an engine and run it once; return None if it failed."""
         self._progress(f"{way}: starting {variant.name}")
         result = EngineResult(variant.name, is_ours=variant.engine is OURS)
         one = _Running(stack.enter_context(self._start()), result)
@@ -159,7 +160,7 @@ class Benchmark:
 
     @contextlib.contextmanager
     def _failures(self, one: _Running) -> Iterator[None]:
-        """Record the failure of an engine, if the block raises it."""
+        """Record the failure of an engine that the block of the `with` statement raises."""
         try:
             yield
         except EngineFailed as error:
@@ -210,8 +211,8 @@ class Benchmark:
                 result.type_differences.append(f"`{name}` ({types})")
 
     def _take_turns(self, running: list[_Running], way: str) -> None:
-        """Measure the rounds. Each round runs all engines, and begins with another engine than the
-        last."""
+        """Measure the rounds. Each round runs all engines, and begins with a different engine than
+        the previous round."""
         for k in range(self._rounds):
             self._progress(f"{way}: round {k + 1} of {self._rounds}")
             first = k % len(running) if running else 0
@@ -223,8 +224,8 @@ class Benchmark:
                         one.result.cpu_s.append(timed["cpu_s"])
 
     def _read_ledger(self, running: list[_Running], way: str, result: WayResult) -> None:
-        """Count the bytes of text that one run of onecopy converts and copies. For Parquet this is
-        not possible, since the command `onecopy export` writes it without a ledger."""
+        """Count the bytes of text that one run of onecopy converts and copies. This is not possible
+        for Parquet, because `onecopy export`, which writes the Parquet file, has no ledger."""
         for one in running:
             if one.result.is_ours and not one.result.failure and way != "parquet":
                 with self._failures(one):
@@ -240,7 +241,8 @@ def _listed(types: list[str]) -> str:
 
 
 def _core() -> int | None:
-    """The core on which the engines run: the last one that this process may use."""
+    """Return the number of the core on which the engines run: the last core that this process may
+    use."""
     if sys.platform != "linux":
         return None
     return max(os.sched_getaffinity(0))

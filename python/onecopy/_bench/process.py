@@ -24,8 +24,8 @@ _PATIENCE_S = 2.0
 class EngineFailed(Exception):
     """An engine has crashed, raised an exception, or not answered within the time limit.
 
-    ``kind`` is `crashed`, `timeout`, `missing` or `error`; ``answer`` is the answer with the
-    exception, if there is one.
+    ``kind`` is `crashed`, `timeout`, `missing` or `error`. ``answer`` is the worker's answer that
+    describes the exception, if there is one.
     """
 
     def __init__(self, kind: str, message: str, answer: dict[str, Any] | None = None) -> None:
@@ -35,8 +35,8 @@ class EngineFailed(Exception):
 
 
 class WorkerProcess:
-    """A process that runs one engine. It has a process group of its own, so that Ctrl-C in a
-    terminal reaches only the command, which then ends its workers."""
+    """A process that runs one engine. It has its own process group, so Ctrl-C in a terminal sends
+    SIGINT only to the command, which then ends its workers."""
 
     def __init__(self, database: dict[str, Any], core: int | None, time_limit_s: float) -> None:
         self._first: dict[str, Any] = {"database": database, "core": core}
@@ -73,7 +73,7 @@ class WorkerProcess:
             self.kill()
 
     def call(self, do: str, **arguments: Any) -> dict[str, Any]:
-        """Send a command, and return its answer.
+        """Send a command to the process, and return the answer.
 
         Raises:
             EngineFailed: the engine has failed. After a crash or a timeout the process has ended.
@@ -87,7 +87,7 @@ class WorkerProcess:
         return answer
 
     def close(self) -> None:
-        """Wait for the end of the process, which closes its connection. Kill the process if it does
+        """Wait until the process has closed its connection and ended. Kill the process if it does
         not end."""
         if self._answers < 0:
             return

@@ -1,4 +1,4 @@
-"""The measured figures: of one engine, of one way, and of the whole command."""
+"""The measured figures of one engine, of one way to read rows, and of the whole command."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ __all__ = ["EngineResult", "Ratio", "Report", "WayResult"]
 
 
 class Ratio(NamedTuple):
-    """The time of a peer divided by that of onecopy in the same round: the median, the smallest and
-    the largest quotient. Above 1, onecopy is faster."""
+    """The time of a peer divided by the time of onecopy in the same round: the median, the smallest
+    and the largest ratio. A ratio above 1 means that onecopy is faster."""
 
     median: float
     low: float
@@ -19,14 +19,14 @@ class Ratio(NamedTuple):
 
     @classmethod
     def of(cls, peer: list[float], ours: list[float]) -> Ratio:
-        """Return the ratios of the times that were measured in the same round."""
+        """Return the ratio of the times of a peer to those of onecopy, compared round by round."""
         ratios = [theirs / max(own, 1e-9) for theirs, own in zip(peer, ours, strict=True)]
         return cls(statistics.median(ratios), min(ratios), max(ratios))
 
     @property
     def verdict(self) -> str:
-        """`parity` if 1 is between the smallest and the largest ratio. Otherwise `faster` or
-        `slower`: onecopy compared with the peer."""
+        """`parity` if 1 is between the smallest and the largest ratio. Otherwise `faster` if
+        onecopy is faster than the peer, or `slower`."""
         if self.low <= 1 <= self.high:
             return "parity"
         return "faster" if self.low > 1 else "slower"
@@ -34,8 +34,8 @@ class Ratio(NamedTuple):
 
 @dataclass
 class EngineResult:
-    """The figures of one engine for one way. ``failure`` is the reason if the measurement was not
-    completed, and otherwise empty."""
+    """The figures of one engine for one way to read rows. If the measurement was not completed,
+    ``failure`` is the reason; otherwise it is empty."""
 
     name: str
     is_ours: bool = False
@@ -69,7 +69,7 @@ class EngineResult:
         return statistics.median(self.cpu_s)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the object of this engine in the output of `--json`."""
+        """Return the JSON object that represents this engine in the output of `--json`."""
         members: dict[str, Any] = {"name": self.name, "version": self.version, "note": self.note}
         if self.failure:
             return members | {"failure": self.failure}
@@ -92,7 +92,8 @@ class EngineResult:
 
 @dataclass
 class WayResult:
-    """The figures of all engines for one way; ``ledger`` has the counts of one run of onecopy."""
+    """The figures of all engines for one way to read rows. ``ledger`` has the counts of the ledger
+    for one run of onecopy."""
 
     way: str
     title: str
@@ -105,13 +106,13 @@ class WayResult:
         return next((engine for engine in self.engines if engine.is_ours and engine.is_measured), None)
 
     def best_peer(self, by: str) -> EngineResult | None:
-        """Return the peer with the smallest median among those that were measured and return the
-        same values. ``by`` is `wall` or `cpu`."""
+        """Return the peer with the smallest median time, of those that were measured and returned
+        the same values as onecopy. ``by`` selects the time: `wall` or `cpu`."""
         peers = [e for e in self.engines if e.is_measured and not e.is_ours and not e.value_differences]
         return min(peers, key=lambda engine: float(getattr(engine, by)), default=None)
 
     def set_ratios(self) -> None:
-        """Set the ratio of each peer's times to those of onecopy."""
+        """Compute and store the ratio of each peer's times to those of onecopy."""
         ours = self.ours
         for engine in self.engines:
             if ours is not None and engine.is_measured and not engine.is_ours:
@@ -119,7 +120,8 @@ class WayResult:
                 engine.cpu_ratio = Ratio.of(engine.cpu_s, ours.cpu_s)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the object of this way in the output of `--json`."""
+        """Return the JSON object that represents this way to read rows in the output of
+        `--json`."""
         best = {by: self.best_peer(by) for by in ("wall", "cpu")}
         return {
             "way": self.way,
@@ -133,8 +135,8 @@ class WayResult:
 class Report:
     """The figures of the command.
 
-    ``missing`` maps the engines that are not installed to the packages to install, and
-    ``incomplete`` maps those of which a part is not installed to the reason.
+    ``missing`` maps each engine that is not installed to the package to install. ``incomplete``
+    maps each engine that is installed only in part to the reason.
     """
 
     onecopy: str

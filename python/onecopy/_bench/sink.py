@@ -12,7 +12,7 @@ __all__ = ["Sink"]
 class Sink(io.RawIOBase):
     """A file object that counts the written bytes, and keeps them if requested.
 
-    ``path`` is a file for engines that write to a file by its name.
+    ``path`` names a file for engines that can only write to a named file.
     """
 
     def __init__(self, path: str = os.devnull, *, keep: bool = False) -> None:
@@ -28,7 +28,8 @@ class Sink(io.RawIOBase):
         return len(data)
 
     def contents(self) -> bytes:
-        """Return the kept bytes, or the bytes of the file if nothing was written to the object."""
+        """Return the bytes that were written to this object, or, if there are none, the contents of
+        the file."""
         if self._kept:
             return b"".join(self._kept)
         with open(self.path, "rb") as file:

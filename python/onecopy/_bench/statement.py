@@ -1,4 +1,5 @@
-"""The statement that is measured: the given SQL, or the largest table; limited to some rows."""
+"""The statement that is measured: the given SQL or a query of the largest table, with a limit on
+the number of rows."""
 
 from __future__ import annotations
 
@@ -33,8 +34,9 @@ _LARGEST = {
 def largest_table(connection: Any) -> tuple[str, ...]:
     """Return the name of the largest ordinary table, with its schema if the database has schemas.
 
-    SQLite does not record sizes: the table with the largest `rowid` is returned, which is found
-    without reading the tables. The rows of tables without `rowid` are counted.
+    SQLite does not record the sizes of tables. For SQLite, the table with the largest `rowid` is
+    returned, which is found without reading the tables; only the rows of tables without `rowid` are
+    counted.
 
     Raises:
         NoTable: there is no table, or the catalog of this database is not known.
@@ -60,7 +62,7 @@ def largest_table(connection: Any) -> tuple[str, ...]:
 
 
 def quoted(dialect: str, *names: str) -> str:
-    """Return a name of one or more parts as a quoted identifier in SQL."""
+    """Return a name, which may be qualified by a schema, as a quoted SQL identifier."""
     left, right = {"mysql": ("`", "`"), "mssql": ("[", "]")}.get(dialect, ('"', '"'))
     return ".".join(left + name.replace(right, right * 2) + right for name in names)
 
@@ -74,7 +76,7 @@ def of_table(dialect: str, names: tuple[str, ...], n_rows: int | None) -> str:
 
 
 def limited(dialect: str, sql: str, n_rows: int | None) -> str:
-    """Return the query for the first rows of a statement, which becomes a derived table."""
+    """Return a query for the first rows of the statement, which is used as a derived table."""
     sql = sql.strip().rstrip(";").rstrip()
     if n_rows is None:
         return sql

@@ -103,7 +103,8 @@ def _draw_way(drawing: _Drawing, way: WayResult) -> None:
 
 
 def _draw_bar(drawing: _Drawing, engine: EngineResult, scale: float) -> None:
-    """Add the bar of one engine, its range and CPU time, and the figures."""
+    """Draw the bar of one engine, with the range of its wall times, its CPU time, and the figures
+    as text."""
     middle = drawing.y - 4.5
     kind = "ours" if engine.is_ours else "peer"
     drawing.elements.append(

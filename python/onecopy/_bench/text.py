@@ -1,4 +1,5 @@
-"""The report as text: a table and bars for each way, and the ledger."""
+"""Formats the report as text: a table and bars for each way to read rows, and the counts of the
+ledger."""
 
 from __future__ import annotations
 
@@ -110,7 +111,8 @@ def _ratio(ratio: Ratio) -> str:
 
 
 def _bars(way: WayResult, names: list[str], n_name: int, style: Style) -> list[str]:
-    """Return a bar for the wall time of each engine; no bars for a single engine."""
+    """Return one line with a bar for the wall time of each engine; return no lines for a single
+    engine."""
     measured = [(engine, name) for engine, name in zip(way.engines, names, strict=True) if engine.is_measured]
     if len(measured) < 2:
         return []
@@ -133,7 +135,8 @@ def _bar(length: float, style: Style) -> str:
 
 
 def best_peers(way: WayResult) -> str:
-    """Return a sentence on the peers with the least wall and CPU time; empty without a peer."""
+    """Return a sentence about the peers with the lowest wall time and CPU time; empty if no peer
+    was measured."""
     wall, cpu = way.best_peer("wall"), way.best_peer("cpu")
     if wall is None or cpu is None or wall.wall_ratio is None or cpu.cpu_ratio is None:
         return ""
@@ -153,7 +156,7 @@ _VERDICTS = {"parity": "parity", "faster": "onecopy is faster", "slower": "oneco
 
 
 def ledger_line(way: WayResult) -> str:
-    """Return a sentence on the counts of the ledger; empty if it was not read."""
+    """Return a sentence about the counts of the ledger; empty if the ledger was not read."""
     if way.ledger is None:
         return ""
     taken, converted, copied = (way.ledger[name] for name in ("taken", "converted", "copied"))
@@ -164,7 +167,7 @@ def ledger_line(way: WayResult) -> str:
 
 
 def differences(way: WayResult) -> list[str]:
-    """Return a sentence for each peer that returns other values or types than onecopy."""
+    """Return a sentence for each peer whose values or types differ from those of onecopy."""
     found = []
     for engine in way.engines:
         if engine.value_differences:

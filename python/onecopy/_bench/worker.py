@@ -1,7 +1,7 @@
 """A worker process: runs one engine, and answers each command on stdin with a line of JSON.
 
-The answers go to a descriptor of their own, because libraries may print. No argument and no
-environment variable has the connection string: it is in the first command.
+The answers are written to a separate file descriptor, because libraries may print to stdout. The
+connection string is in the first command, not in an argument or environment variable.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ _PR_SET_PDEATHSIG = 1
 
 
 def main() -> None:
-    """Answer commands until stdin is closed. The arguments are the descriptor for the answers and
-    the id of the parent."""
+    """Answer commands until stdin is closed. The command-line arguments are the file descriptor for
+    the answers and the process id of the parent."""
     answers, parent = int(sys.argv[1]), int(sys.argv[2])
     _end_with_parent(parent)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -118,8 +118,8 @@ class _Worker:
         return {"variant": self._job.variant, "note": self._job.note, "version": version}
 
     def do_warm(self, command: dict[str, Any]) -> dict[str, Any]:
-        """Run the statement once. Return the time, and the growth of the resident memory up to its
-        peak."""
+        """Run the statement once. Return the time that it took, and by how much the peak exceeds
+        the resident memory before the run."""
         job = self._opened()
         pids = [pid for pid in (os.getpid(), job.pid) if pid is not None]
         before = [_reset_peak(pid) for pid in pids]
@@ -132,7 +132,8 @@ class _Worker:
 
     def do_check(self, command: dict[str, Any]) -> dict[str, Any]:
         """Run the statement once. Return the number of rows and the digest of each column. For the
-        columns ``common``, also return the digest of the values in their common form."""
+        columns whose indexes are in ``common``, also return the digest of the values in their
+        common form."""
         job = self._opened()
         folder = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
         with tempfile.NamedTemporaryFile(dir=folder) as file:
@@ -147,7 +148,8 @@ class _Worker:
         }
 
     def do_time(self, command: dict[str, Any]) -> dict[str, Any]:
-        """Run ``times`` times; return the mean wall and CPU seconds of a run."""
+        """Run the statement ``times`` times; return the mean wall time and CPU time of a run, in
+        seconds."""
         job, times = self._opened(), command["times"]
         wall = cpu = 0.0
         for _ in range(times):
@@ -176,8 +178,8 @@ class _Worker:
 
 
 def _peak(pid: int) -> int:
-    """The peak of a process's resident memory since the last reset, in bytes; 0 if the system does
-    not report it."""
+    """Return the peak resident memory of a process since the last reset, in bytes; 0 if the system
+    does not report it."""
     try:
         status = Path(f"/proc/{pid}/status").read_text(encoding="ascii", errors="replace")
     except OSError:
@@ -186,7 +188,7 @@ def _peak(pid: int) -> int:
 
 
 def _reset_peak(pid: int) -> int:
-    """Set the peak to the current resident memory, and return it."""
+    """Reset the peak to the current resident memory; return this value in bytes."""
     with contextlib.suppress(OSError):
         Path(f"/proc/{pid}/clear_refs").write_text("5", encoding="ascii")
     return _peak(pid)

@@ -1,4 +1,4 @@
-"""Code that the adapters of the engines share: `onecopy.spark` and `onecopy.ray`.
+"""Code that is shared by the adapters for data engines, `onecopy.spark` and `onecopy.ray`.
 
 | module | contents |
 |---|---|

@@ -1,4 +1,4 @@
-"""The Arrow types of a query's columns, before its rows are read."""
+"""Determines the Arrow types of a query's columns before its rows are read."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ _ANY_DECIMAL = pa.decimal128(38, 18)
 
 
 def for_any_engine(kind: Any) -> Any:
-    """Return the type; for Arrow's null type, which has no values, return the string type."""
+    """Return the type unchanged, except for Arrow's null type, for which the string type is
+    returned."""
     return pa.string() if pa.types.is_null(kind) else kind
 
 
 def for_spark(kind: Any) -> Any:
-    """Return the type of Spark that represents all values of an Arrow type; the string type if
-    Spark has no such type."""
+    """Return the Arrow type with which Spark can represent all values of the given Arrow type; the
+    string type if there is no such type."""
     types = pa.types
     if types.is_timestamp(kind):
         return pa.timestamp("us", "UTC" if kind.tz else None)
@@ -47,11 +48,11 @@ def schema(
     types: Mapping[str, str] | None = None,
     engine_type: Callable[[Any], Any] = for_any_engine,
 ) -> Any:
-    """The `pyarrow.Schema` of a part's result, without reading its rows.
+    """Return the `pyarrow.Schema` of a part's result, without reading its rows.
 
     ``types`` are the types that the caller requests for some columns, as `Cursor.arrow` accepts
-    them. SQLite is an exception: the type of a column that is not declared is that of its first
-    value, so the statement is executed up to its first row.
+    them. For SQLite the first row is read: if the type of a column is not declared, the first value
+    determines it.
     """
     cursor = _without_rows(connection, part)
     try:

@@ -1,4 +1,4 @@
-"""Connections of workers: the connection string is found on the worker, by the name of a secret."""
+"""Connections of workers. Each worker looks up the connection string by the name of a secret."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _REMEDY = (
 def check(database: str) -> None:
     """Raise `ProgrammingError` if the text is a connection string with a password.
 
-    The text is sent to the workers and may be in the plans and logs of the engine.
+    The text is sent to the workers and may appear in the plans and logs of the engine.
     """
     if not isinstance(database, str) or not database:
         raise ProgrammingError(f"`database` must be the name of a secret or a connection string\n{_REMEDY}")
@@ -43,10 +43,10 @@ def check(database: str) -> None:
 
 
 def connection_string(database: str) -> str:
-    """The connection string that ``env:NAME`` or ``@/path/to/file`` names on this machine.
+    """Return the connection string that ``env:NAME`` or ``@/path/to/file`` names on this machine.
 
-    Any other text is returned as it is. Raises `InterfaceError` if the secret does not exist; the
-    message does not contain it.
+    Any other text is returned unchanged. Raises `InterfaceError` if the environment variable or the
+    file does not exist; the message never contains a connection string.
     """
     check(database)
     if database.startswith("env:"):

@@ -30,10 +30,10 @@ def condition(filter: Any, types: Mapping[str, Any], dialect: str) -> tuple[str,
     evaluate the filter. The flag is true if the condition accepts exactly the rows that Spark
     accepts.
 
-    ``types`` has the Arrow type of each column. If the condition accepts more rows than Spark,
-    Spark has to evaluate the filter too: a database may regard texts as equal that differ in
-    case, accents or trailing spaces. It may also have another order of texts, so only their
-    equality is evaluated.
+    ``types`` has the Arrow type of each column. A database may regard texts as equal that differ in
+    case, accents or trailing spaces. In this case the condition accepts more rows than Spark's
+    filter, and Spark has to evaluate the filter again. A database may also order texts differently
+    than Spark, so only comparisons of texts for equality are converted.
     """
     if isinstance(filter, datasource.Not):
         inner = condition(filter.child, types, dialect)
@@ -72,9 +72,10 @@ def _is_exact(kind: Any) -> bool:
 
 
 def _can_bind(value: Any, kind: Any) -> bool:
-    """Return true if the database compares literals of this Python type with the column's type.
+    """Return true if the database can compare a literal of this Python type with a column of this
+    type.
 
-    Sail represents timestamps by integers, which have another meaning in a database.
+    Sail passes timestamps as integers, which a database would interpret differently.
     """
     types = pa.types
     if types.is_timestamp(kind):

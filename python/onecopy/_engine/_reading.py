@@ -1,4 +1,4 @@
-"""One part of a query as Arrow batches, read on a connection of its own."""
+"""Reads one part of a query as Arrow batches, on a separate connection."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _FIXED_ORDER = ("set synchronize_seqscans = off", "set max_parallel_workers_per_
 def batches(
     database: str, part: PartSpec, schema: Any, *, batch_bytes: int | None = None, fixed_order: bool = False
 ) -> Generator[Any, None, None]:
-    """Yield the rows of a part as `pyarrow.RecordBatch` objects of a schema.
+    """Yield the rows of a part as `pyarrow.RecordBatch` objects with the given schema.
 
     Each value is copied once, from the database into its batch. The connection is closed after the
-    last batch, and when the iterator is closed. Raises the error of the database or of the
-    conversion; the batches before it are then incomplete. With ``fixed_order`` the rows have the
-    same order each time, as long as the tables do not change.
+    last batch, or when the iterator is closed. If the database or the conversion fails, the error
+    is raised, and the batches that were yielded before do not contain all rows. With
+    ``fixed_order`` the rows have the same order each time, as long as the tables do not change.
     """
     with contextlib.closing(_database.connect(database)) as connection:
         if fixed_order:
@@ -55,12 +55,12 @@ def batches(
 
 
 def equal_blocks(batches: Iterable[Any], max_rows: int | None = None) -> Generator[Any, None, None]:
-    """Join and divide batches into `pyarrow.Table` objects with boundaries that depend only on the
-    rows; no value is copied.
+    """Regroup the rows of the batches into `pyarrow.Table` objects whose boundaries depend only on
+    the rows. No value is copied.
 
     An engine that repeats a task may have used the first blocks of the previous attempt already, so
     the blocks of both attempts must be equal. The boundaries of the batches themselves depend on
-    the network. With ``max_rows`` the reading ends after this number of rows.
+    the network. With ``max_rows``, at most this number of rows is read.
     """
     slices: list[Any] = []
     rows = n_bytes = 0
@@ -95,8 +95,8 @@ def _fix_order(connection: Connection) -> None:
 
 
 def _value_bytes(batch: Any) -> int:
-    """Return the number of bytes of the values in a batch, independent of the buffers in which they
-    are stored."""
+    """Return the number of bytes that the values of a batch occupy, independent of the buffers in
+    which they are stored."""
     total = 0
     for column in batch.columns:
         if pa.types.is_string(column.type) or pa.types.is_binary(column.type):

@@ -1,8 +1,8 @@
 """Rows that an engine's tasks write to a table exactly once, although tasks are repeated.
 
 The driver gives each job a name. A row of the table ``onecopy_commits`` is written in the same
-transaction as the rows of the job or part. The primary key of this table prevents that a second
-transaction writes the same rows.
+transaction as the rows of the job or part. The primary key of this table prevents a second
+transaction from writing the same rows.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ _QUALIFIED = re.compile(r'((?:(?:"(?:[^"]|"")*"|`[^`]*`|[^".`\s]+)\.)*)("(?:[^"]
 
 @dataclass(frozen=True)
 class Attempt:
-    """The number and the columns of the rows that one attempt of a task has written. The driver
-    passes it to `TableWriter.commit`."""
+    """The number of rows that one attempt of a task has written, and their columns. The engine's
+    driver process passes this object to `TableWriter.commit`."""
 
     id: int
     rows: int
@@ -76,9 +76,10 @@ class TableWriter:
         return secrets.token_hex(16)
 
     def write(self, batches: Iterable[Any], part: int | None = None) -> Attempt:
-        """Write `pyarrow.RecordBatch` objects in one transaction, in constant memory; call it in a task.
+        """Write `pyarrow.RecordBatch` objects in one transaction, in constant memory. A task of the
+        engine calls this method.
 
-        ``part`` is the engine's number of the task, from 0, the same for each of its attempts. If
+        ``part`` is the engine's number of the task (from 0), which is the same for all attempts. If
         the job or the part is committed already, no row is written.
         """
         if self.commit_by == "part" and part is None:
@@ -101,8 +102,8 @@ class TableWriter:
             return Attempt(attempt, rows, columns)
 
     def commit(self, attempts: Sequence[Attempt]) -> None:
-        """Make the rows of these attempts visible in the table; call it on the driver, once or
-        more often.
+        """Make the rows of these attempts visible in the table. The engine's driver process calls
+        this method; calling it again has no effect.
 
         Raises `OperationalError` if rows are missing in the staging table; the table is unchanged.
         """
@@ -125,8 +126,8 @@ class TableWriter:
             self._drop_staging(connection)
 
     def abort(self) -> None:
-        """Remove the staging table of a job that failed; the table is unchanged. With
-        ``commit="part"`` the parts that were committed remain."""
+        """Remove the staging table of a job that failed; the target table is unchanged. With
+        ``commit="part"``, the parts that were committed remain in the target table."""
         if self.commit_by == "job":
             with self._connection() as connection:
                 self._drop_staging(connection)

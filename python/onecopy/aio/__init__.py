@@ -1,13 +1,13 @@
-"""Connections, cursors and pools for asyncio; and non-blocking file transfers.
+"""Connections, cursors, pools and non-blocking file transfers for asyncio.
 
-The event loop watches the socket of a connection to PostgreSQL: statements, rows and streams need no
-thread. ODBC drivers and SQLite block, so each of their connections has its own thread. The thread
-runs the calls of the connection one after the other while the event loop continues. A call costs
-two thread switches (some 50 µs), which is why rows are fetched in batches of up to several hundred.
+The event loop watches the socket of a connection to PostgreSQL: statements, rows and streams need
+no thread. ODBC drivers and SQLite block, so each of their connections has its own thread. The
+thread runs the calls on the connection one after the other, while the event loop continues. A call
+costs two thread switches (about 50 µs), which is why up to 256 rows are fetched per call.
 
-With any database, the calls of a connection run one after the other. Cancelling a task cancels the
-statement that it waits for. The task does not wait until the database has ended the statement; the
-next call on that connection waits.
+With any database, calls on the same connection run one after the other. Cancelling a task cancels
+the statement that it waits for. The cancelled task continues immediately, but the next call on the
+connection waits until the database has ended the statement.
 
 >>> import asyncio
 >>> async def main():

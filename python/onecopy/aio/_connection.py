@@ -43,8 +43,8 @@ async def connect(target: str, **options: Any) -> Connection:
 
 
 def runner_of(con: _core.Connection, thread: ThreadRunner) -> ThreadRunner:
-    """Return the runner of a connection's calls. If the calls can be suspended, they run on the
-    event loop, otherwise in the thread in which the connection was opened."""
+    """Return the object that runs the calls on a connection. Calls that can be suspended run on the
+    event loop; other calls run in the thread in which the connection was opened."""
     if thread.suspends or not con._suspends:
         return thread
     thread.shutdown()
@@ -52,12 +52,12 @@ def runner_of(con: _core.Connection, thread: ThreadRunner) -> ThreadRunner:
 
 
 class Connection:
-    """A connection, made by `connect` or lent by a `Pool`. Concurrent calls run one after the
+    """A connection, opened by `connect` or lent by a `Pool`. Concurrent calls run one after the
     other.
 
     As a context manager (``async with``) it commits when the block ends, rolls back when the block
-    raises, and stays open. ``row_factory``, ``adapters`` and ``converters`` are called in the
-    connection's thread, or for PostgreSQL on the event loop.
+    raises an exception, and stays open. ``row_factory``, ``adapters`` and ``converters`` are called
+    in the connection's thread; for PostgreSQL they are called on the event loop.
     """
 
     def __init__(self, con: _core.Connection, thread: ThreadRunner) -> None:
@@ -81,8 +81,8 @@ class Connection:
         cancel: Callable[[], object] | None = None,
     ) -> T:
         """Run the call that `begin` returns on the event loop. For a connection with a thread, run
-        the blocking `function` in the thread instead. `cancel` cancels a statement
-        of the task that also runs between its calls."""
+        the blocking `function` in the thread instead. `cancel` is called if the task is cancelled;
+        it cancels the statement, which also runs between two calls."""
         runner = self._runner()
         if runner.suspends:
             return cast(T, await runner.drive(begin, *args, cancel=cancel))
@@ -141,7 +141,7 @@ class Connection:
 
     @property
     def usable(self) -> bool:
-        """True if the connection is not closed, and no call has found it lost."""
+        """True if the connection is not closed, and no call has detected that it is lost."""
         return self._con.usable
 
     async def set_autocommit(self, on: bool) -> None:
@@ -176,19 +176,19 @@ class Connection:
 
     async def notifications(self, timeout: float = 0.0) -> list[_core.Notification]:
         """Return the notifications of PostgreSQL, as `onecopy.Connection.notifications` does. Other
-        calls of the connection wait until it returns."""
+        calls on the connection wait until this call has returned."""
         return await self._drive(self._con._begin_notifications, self._con.notifications, timeout)
 
     async def cancel(self) -> None:
-        """Cancel the statement that runs on this connection at the moment, if any."""
+        """Cancel the statement that is running on this connection, if any."""
         if self._suspends:
             self._con.cancel()  # `cancel` does not wait.
         else:
             await asyncio.to_thread(self._con.cancel)
 
     async def close(self) -> None:
-        """Close the connection, after all calls submitted before; an open transaction is rolled
-        back. Closing twice is not an error."""
+        """Close the connection after all calls that were submitted before; an open transaction is
+        rolled back. Closing twice is not an error."""
         thread = self._runner()
         if thread.closed:
             return

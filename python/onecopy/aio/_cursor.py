@@ -47,8 +47,8 @@ class Cursor:
 
     @property
     def sync(self) -> _core.Cursor:
-        """The underlying `onecopy.Cursor`. It does not return rows that this object has
-        prefetched."""
+        """The underlying `onecopy.Cursor`. Rows that this object has prefetched are missing in its
+        results."""
         return self._cur
 
     @property
@@ -118,8 +118,9 @@ class Cursor:
         *,
         columns: Iterable[Any] | None = None,
     ) -> Cursor:
-        """Run one statement for each row of parameters, given as ``rows`` or as ``columns`` (see
-        `onecopy.Cursor.executemany`); for PostgreSQL, iterables are read on the event loop."""
+        """Run one statement for each row of parameters. The parameters are given as ``rows`` or as
+        ``columns`` (see `onecopy.Cursor.executemany`). For PostgreSQL, iterables are read on the
+        event loop."""
         self._forget()
         run: Callable[..., object] = self._cur.executemany
         function = partial(run, sql, rows) if columns is None else partial(run, sql, rows, columns=columns)
@@ -134,8 +135,8 @@ class Cursor:
         return self
 
     async def fetch_columns(self, size: int | None = None) -> list[Any]:
-        """Like `onecopy.Cursor.fetch_columns`: return the remaining rows, or up to ``size``, as
-        columns.
+        """Return the remaining rows, or up to ``size`` rows, as columns: see
+        `onecopy.Cursor.fetch_columns`.
 
         Raises:
             ProgrammingError: rows were prefetched for `fetchone` or ``async for``; fetch either
@@ -151,10 +152,10 @@ class Cursor:
         return columns
 
     async def arrow(self, *, batch_bytes: int | None = None, types: dict[str, Any] | None = None) -> _core.ArrowStream:
-        """The remaining rows as a stream of Arrow record batches, for a library that accepts
+        """Return the remaining rows as a stream of Arrow record batches, for a library that accepts
         ``__arrow_c_stream__``. Reading the stream blocks on the database: read it in a thread
-        (``await asyncio.to_thread(pyarrow.table, stream)``), and do not await other calls of this
-        connection meanwhile.
+        (``await asyncio.to_thread(pyarrow.table, stream)``), and do not await other calls on this
+        connection until the stream has been read.
 
         Raises:
             ProgrammingError: some rows were fetched already.
@@ -247,8 +248,8 @@ class Cursor:
         return call.result
 
     async def _settle(self) -> bool:
-        """Store the values of output parameters if the current result is the row that contains
-        them. Return true in this case."""
+        """If the current result is the row with the output parameters, store their values and
+        return true; otherwise return false."""
         while (is_output := self._cur._settle_ready()) is None:
             await self._receive()
         return is_output
@@ -273,14 +274,16 @@ class Cursor:
             await connection._drive(copy._begin_close, copy.close)
 
     async def nextset(self) -> bool | None:
-        """Go to the next result with rows; return ``True``, or ``None`` after the last result."""
+        """Advance to the next result that has rows; return ``True``, or ``None`` after the last
+        result."""
         self._forget()
         cur = self._cur
         has_next = await self._connection._drive(cur._begin_nextset, cur.nextset, cancel=cur._cancel)
         return has_next and (None if self._connection._suspends and await self._settle() else True)
 
     async def scroll(self, value: int, mode: Literal["relative", "absolute"] = "relative") -> None:
-        """Skip ``value`` rows (``"relative"``), or move to the row of that index (``"absolute"``).
+        """Skip ``value`` rows (``"relative"``), or move to the row with the index ``value``
+        (``"absolute"``).
 
         Raises:
             IndexError: the result has fewer rows.
@@ -330,7 +333,7 @@ class Cursor:
         return RowStream(self._connection, make())
 
     def setinputsizes(self, sizes: Sequence[Any]) -> None:
-        """Declare types and sizes of the next statement's parameters, as
+        """Declare the types and sizes of the next statement's parameters, as
         `onecopy.Cursor.setinputsizes` does."""
         self._cur.setinputsizes(sizes)
 

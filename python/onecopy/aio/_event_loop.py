@@ -1,4 +1,4 @@
-"""Runs the calls of a connection on the event loop, which watches the connection's socket."""
+"""Runs the calls on a connection on the event loop, which watches the connection's socket."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ _executor: concurrent.futures.ThreadPoolExecutor | None = None
 
 
 def _shared_executor() -> concurrent.futures.ThreadPoolExecutor:
-    """Return the executor for calls that cannot be suspended. All connections share it, and it
-    starts a thread when it is needed."""
+    """Return the executor for calls that cannot be suspended. All connections share this executor,
+    which starts threads on demand."""
     global _executor
     if _executor is None:
         _executor = concurrent.futures.ThreadPoolExecutor(_MOST_THREADS, "onecopy-aio")
@@ -53,7 +53,7 @@ os.register_at_fork(after_in_child=_forget_executor)
 
 async def run_connect(call: PendingCall) -> Any:
     """Run the call that opens a connection on the event loop, and return the connection. If the
-    task is cancelled, the attempt ends at once."""
+    task is cancelled, the attempt ends immediately."""
     loop = asyncio.get_running_loop()
     try:
         while (wait := call.resume()) is not None:
@@ -66,8 +66,8 @@ async def run_connect(call: PendingCall) -> Any:
 
 
 async def _until_ready(loop: asyncio.AbstractEventLoop, fd: int, is_for_write: bool, seconds: float | None) -> None:
-    """Wait until a descriptor is ready, or for at most ``seconds``. The descriptor is not watched
-    afterwards."""
+    """Wait until a file descriptor is ready, but for at most ``seconds``. The event loop does not
+    watch the descriptor afterwards."""
     if fd < 0:
         await asyncio.sleep(seconds or 0)
         return
@@ -91,7 +91,7 @@ async def _until_ready(loop: asyncio.AbstractEventLoop, fd: int, is_for_write: b
 
 
 class _RunningCall:
-    """A call of the connection that has begun and has not ended yet."""
+    """A call on the connection that has begun and has not ended yet."""
 
     __slots__ = ("call", "context", "done", "timer")
 
@@ -106,8 +106,8 @@ class _RunningCall:
 
 
 class EventLoopRunner(ThreadRunner):
-    """Runs the calls of a connection whose calls can suspend (PostgreSQL) on the event loop, one at a
-    time; those that cannot suspend run in a shared thread.
+    """Runs the calls on a PostgreSQL connection on the event loop, one at a time. Calls that cannot
+    be suspended run in a thread of a shared executor.
 
     Only the event loop's thread may call the methods, except `start` and `shutdown`.
     """
@@ -179,9 +179,9 @@ class EventLoopRunner(ThreadRunner):
         """Run the call that `begin` returns; return the call's result, or ``None`` if `begin`
         returned no call.
 
-        If the task is cancelled meanwhile, the call is cancelled too; the connection's next call
-        waits for its end. If no call has begun, `cancel` is called instead: it cancels the statement
-        of the task, which also runs between two calls.
+        If the task is cancelled while it waits, the call is cancelled too, and the next call on the
+        connection waits until the cancelled one has ended. If no call has begun yet, `cancel` is
+        called instead, to cancel the task's statement, which also runs between two calls.
         """
         call = run = None
         has_turn = False
@@ -219,7 +219,7 @@ class EventLoopRunner(ThreadRunner):
                 self._end_turn()
 
     def _keep_cancelling(self, run: _RunningCall, stop: Callable[[], object]) -> None:
-        """Call `stop`, which cancels the call, repeatedly until the call has ended."""
+        """Call `stop`, which cancels the running call, again and again until the call has ended."""
         if run is self._run and not self._loop.is_closed():
             if run.timer is not None:
                 run.timer.cancel()
@@ -227,7 +227,8 @@ class EventLoopRunner(ThreadRunner):
             run.timer = self._loop.call_later(_CANCEL_INTERVAL_S, self._keep_cancelling, run, stop)
 
     def _resume(self) -> None:
-        """Continue the running call after its socket became ready or its time limit expired."""
+        """Continue the running call after its socket has become ready or its waiting time has
+        expired."""
         run = self._run
         if run is None:
             # Between calls, a server sends little: a notice, or that it closes the connection. The
@@ -255,7 +256,7 @@ class EventLoopRunner(ThreadRunner):
             run.done.set_result(None)
 
     async def close(self, con: Connection) -> None:
-        """Close the connection, after all calls submitted before."""
+        """Close the connection after all calls that were submitted before."""
         await self._take_turn()
         try:
             con.close()  # It does not wait for the server.
@@ -265,8 +266,8 @@ class EventLoopRunner(ThreadRunner):
     # The descriptor that the event loop watches.
 
     def _watch(self, fd: int, is_for_write: bool, seconds: float | None) -> None:
-        """Make the event loop call `_resume` when the descriptor is ready, or after ``seconds``;
-        without a descriptor (``fd`` is negative), only after ``seconds``."""
+        """Make the event loop call `_resume` when the descriptor is ready or ``seconds`` have
+        passed. If ``fd`` is negative, there is no descriptor, and only the time counts."""
         this = weakref.ref(self)
         if fd >= 0 and fd != self._fd:
             self._forget_fd()
@@ -311,8 +312,8 @@ class EventLoopRunner(ThreadRunner):
             self._loop.call_soon_threadsafe(self._end_turn)
 
     def start(self, function: Callable[[], object]) -> None:
-        """Submit a function to a thread, after all calls submitted before; may be called from any
-        thread."""
+        """Run a function in a thread after all calls that were submitted before. This method does
+        not wait, and may be called from any thread."""
         self._check_open()
 
         def begin() -> bool:
@@ -337,7 +338,7 @@ class EventLoopRunner(ThreadRunner):
 
 
 def _discard(call: PendingCall) -> None:
-    """Discard the result of a cancelled call, whose statement returns to its cursor."""
+    """Discard the result of a cancelled call; the cursor gets its statement back."""
     with contextlib.suppress(Exception):
         call.result()
 

@@ -1,5 +1,5 @@
-"""File transfers through sockets for asyncio, in short non-blocking steps between which the event
-loop runs other tasks."""
+"""File transfers through sockets for asyncio. They consist of short non-blocking steps, between
+which the event loop runs other tasks."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ async def send_file(sock: socket, file: _Reads, offset: int = 0, count: int | No
 
     Args:
         sock: a connected socket in non-blocking mode, as for `loop.sock_sendall`; not a socket of
-            an asyncio transport or stream, nor of `ssl`. Nothing else may wait for it meanwhile.
+            an asyncio transport or stream, nor of `ssl`. No other task may use it during the
+            transfer.
         file: as in `onecopy.send_file`. Pages that are not in memory are read from disk, which
             blocks the loop, as with `loop.sendfile`.
         offset: index of the first byte, from 0.
@@ -32,7 +33,7 @@ async def send_file(sock: socket, file: _Reads, offset: int = 0, count: int | No
             at each step.
 
     Returns:
-        The number of bytes sent; less than ``count`` only if the file ends before.
+        The number of bytes sent; less than ``count`` only if the file is shorter.
 
     Raises:
         ValueError: the socket is in blocking mode, or a number is negative.
@@ -70,7 +71,7 @@ async def recv_file(sock: socket, file: _Writes, count: int) -> int:
 
     Returns:
         The number of bytes received; less than ``count`` only if the peer closes the connection
-        before.
+            early.
 
     Raises:
         ValueError: the socket is in blocking mode, or ``count`` is negative.

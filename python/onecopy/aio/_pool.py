@@ -20,7 +20,8 @@ _OWN: Final = object()
 
 
 class Pool:
-    """A pool of connections to one database, for tasks; first come, first served.
+    """A pool of connections to one database, which lends them to tasks in the order of their
+    requests.
 
     Args:
         target, options: as in `onecopy.Pool`. `open`, or ``async with``, opens ``min_size``
@@ -129,8 +130,8 @@ class Pool:
         return con
 
     async def _answers(self, entry: Entry | None) -> bool | None:
-        """Probe a connection on the event loop; return `None` if the probe has to run in a
-        thread."""
+        """Probe a connection on the event loop, and return true if the probe succeeds. Return
+        `None` if the probe has to run in a thread."""
         probe = self._pool.probe
         if entry is None or not entry.con._suspends or callable(probe):
             return None
@@ -145,8 +146,8 @@ class Pool:
         return True
 
     async def _open_on_loop(self, waiter: Waiter, answers: bool | None) -> Entry | None:
-        """Open a connection on the event loop, instead of one that is too old or does not answer;
-        return `None` if this has to run in a thread."""
+        """Open a connection on the event loop, as a replacement for one that is too old or does not
+        answer. Return `None` if this has to run in a thread."""
         pool = self._pool
         if waiter.entry is not None and answers is None:
             return None
@@ -215,8 +216,8 @@ class Pool:
             await thread.run(None, self._pool.give_back, entry, suspect)
 
     async def _give_back_on_loop(self, entry: Entry, suspect: bool) -> None:
-        """Take a connection back as `PoolCore.give_back` does, but run the calls of the database
-        (rollback, probe) on the event loop."""
+        """Take a connection back into the pool, as `PoolCore.give_back` does, but run the database
+        calls (rollback, probe) on the event loop."""
         pool = self._pool
         if callable(pool.reset) or (suspect and callable(pool.probe)):
             # These functions of the caller block, so they run in a thread.
@@ -231,8 +232,8 @@ class Pool:
         pool.give_back(entry, is_sound=is_sound)
 
     def _give_back_in_task(self, entry: Entry) -> None:
-        """Take a connection back in a separate task. If the task does not run to its end, the
-        connection is closed."""
+        """Take a connection back into the pool in a separate task. If this task is cancelled or
+        fails, the connection is closed."""
         give_back = self._give_back_on_loop(entry, True)
         try:
             task = asyncio.get_running_loop().create_task(give_back)
@@ -272,8 +273,8 @@ class Pool:
         *,
         format: Literal["json", "ndjson", "csv", "bson"] = "json",
     ) -> RowStream:
-        """Like `onecopy.Pool.stream`: the rows of one statement as a stream that returns its
-        connection to the pool."""
+        """Return the rows of one statement as a stream that returns its connection to the pool when
+        it ends: see `onecopy.Pool.stream`."""
         con = await self.acquire()
         try:
             rows: RowStream = getattr(await con.execute(sql, parameters), format)()
@@ -301,8 +302,8 @@ class Pool:
         return self._pool.stats()
 
     async def close(self) -> None:
-        """Close the idle connections at once, and the others when they are returned; waiting
-        callers get an `InterfaceError`."""
+        """Close the idle connections immediately, and the others when they are returned. Callers
+        that wait for a connection get an `InterfaceError`."""
         if self._pool.suspends():
             self._pool.close()
         else:

@@ -23,9 +23,9 @@ class _Writes(Protocol):
 
 
 class RowStream:
-    """Rows as bytes: an asynchronous iterable of chunks. For PostgreSQL they are filled on the
-    event loop, otherwise they are prefetched in the connection's thread. If an iteration was left
-    before the end, the stream cannot be read further.
+    """Rows as bytes, in an asynchronous iterable of chunks. For PostgreSQL, the chunks are filled
+    on the event loop; for other databases, the connection's thread prefetches them. After an
+    iteration that ended early (by `break` or an exception), the stream cannot be read further.
 
     Copies: none; a chunk is the ``bytes`` object that cells were converted into.
     """
@@ -78,14 +78,13 @@ class RowStream:
         return next(self._stream, None)
 
     async def _drive(self, begin: Callable[[], _core.PendingCall | None]) -> Any:
-        """Run a call of the stream on the event loop. After the statement has ended, this does
-        nothing."""
+        """Run a call to the stream on the event loop. If the statement has ended, do nothing."""
         if self._ended.is_set():
             return None
         return await self._connection._runner().drive(begin, cancel=self._stream.cancel)
 
     def _chunks(self) -> Prefetcher | LoopChunks:
-        """Return the iterator for ``async for``; its `stop` abandons the stream."""
+        """Return the iterator for ``async for``; calling its `stop` abandons the stream."""
         if self._suspends:
             return LoopChunks(self)
         return Prefetcher(self._stream, self._start)
@@ -102,16 +101,16 @@ class RowStream:
 
     async def write_to(self, target: str | os.PathLike[str] | _Writes) -> int:
         """Write all remaining bytes of the stream to a file, a socket or a path; return the number
-        of bytes. Since writes block, they run in a thread, also for PostgreSQL."""
+        of bytes. Because writing blocks, this runs in a thread, even for PostgreSQL."""
         return await self._run(self._stream.write_to, target)
 
     def cancel(self) -> None:
-        """Cancel the statement: further reads of the stream fail."""
+        """Cancel the statement; reading from the stream then fails."""
         self._stream.cancel()
 
     def on_close(self, function: Callable[[], object], /) -> None:
-        """Register a function that is called when the statement has ended, as
-        `onecopy.RowStream.on_close` does. Any thread may call it."""
+        """Register a function to call when the statement has ended, as `onecopy.RowStream.on_close`
+        does. The function may be called in any thread."""
         self._stream.on_close(function)
 
     async def close(self) -> None:
@@ -131,8 +130,8 @@ class RowStream:
 
 
 class LoopChunks:
-    """An asynchronous iterator over the chunks of a stream, which are filled on the event loop when
-    they are requested, for one task at a time. It has the methods of `Prefetcher`.
+    """An asynchronous iterator over the chunks of a stream, for one task at a time. Each chunk is
+    filled on the event loop when it is requested. The class has the methods of `Prefetcher`.
 
     Copies: none; a chunk is the ``bytes`` object that cells were converted into.
     """
@@ -172,7 +171,7 @@ class LoopChunks:
             self._waits = False
 
     def stop(self) -> None:
-        """Abandon the stream: a call under way is cancelled, and the stream is closed."""
+        """Abandon the stream: cancel the running call, if any, and close the stream."""
         if not self._is_over:
             self._is_over = True
             with contextlib.suppress(Exception):

@@ -20,8 +20,8 @@ T = TypeVar("T")
 
 
 class ThreadRunner:
-    """The thread of one connection, for calls that block. At its exit, the interpreter waits for
-    the end of the thread."""
+    """Runs the blocking calls on one connection in a thread. At exit, the interpreter waits until
+    the thread has ended."""
 
     #: True if calls that suspend are run by `drive`, without a thread.
     suspends = False
@@ -46,9 +46,9 @@ class ThreadRunner:
         *args: Any,
         unwanted: Callable[[T], object] | None = None,
     ) -> T:
-        """Call a function in the thread, after all calls submitted before.
+        """Call a function in the thread after all calls that were submitted before.
 
-        If the task is cancelled meanwhile, `cancel` is called repeatedly until the function ends.
+        If the task is cancelled while it waits, `cancel` is called repeatedly until the function ends.
         Without `cancel` the function runs to its end, and `unwanted` is called with its result.
         """
         call = functools.partial(contextvars.copy_context().run, function, *args)
@@ -71,7 +71,7 @@ class ThreadRunner:
             raise InterfaceError("the connection is closed") from None
 
     async def close(self, con: Connection) -> None:
-        """Close the connection, after all calls submitted before."""
+        """Close the connection after all calls that were submitted before."""
         await self.run(None, con.close)
 
     async def drive(
@@ -82,8 +82,8 @@ class ThreadRunner:
         raise NotImplementedError
 
     def start(self, function: Callable[[], object]) -> None:
-        """Submit a function to the thread, after all calls submitted before; its errors are
-        discarded."""
+        """Run a function in the thread after all calls that were submitted before, without waiting
+        for it. Its exceptions are discarded."""
         try:
             self._executor.submit(function)
         except RuntimeError:

@@ -1,4 +1,4 @@
-"""BSON 1.1 (https://bsonspec.org): documents to Python objects and back, converted once.
+"""Conversion between BSON 1.1 documents (https://bsonspec.org) and Python objects.
 
 | function | what it does |
 |---|---|

@@ -25,8 +25,8 @@ class Decimal128:
     exponent; `Infinity`, `NaN`), an `int` or another `Decimal128`. Raises `ValueError` for a value
     that would have to be rounded, and for text that is not a decimal.
 
-    Two values are equal if their 16 bytes are, also if one is pymongo's. To compare numbers, use
-    `to_decimal`.
+    Two values are equal if their 16 bytes are equal, even if one of them is an instance of
+    pymongo's class. To compare them as numbers, use `to_decimal`.
     """
 
     _type_marker: ClassVar[int] = 19
@@ -61,7 +61,7 @@ class Decimal128:
         return made
 
     def to_decimal(self) -> decimal.Decimal:
-        """Convert to `Decimal`, exactly, including trailing zeros."""
+        """Convert to a `Decimal` with the same digits, including trailing zeros."""
         bits = int.from_bytes(self.bid, "little")
         sign = "-" if bits & _SIGN else ""
         if bits & _NAN == _NAN:

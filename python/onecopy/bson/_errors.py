@@ -12,8 +12,8 @@ class BSONError(ValueError):
 
 
 class BSONEncodeError(BSONError):
-    """A value cannot be represented in BSON: an int past 64 bits, a lone surrogate, NUL in a key, too deep
-    nesting.
+    """A value cannot be represented in BSON, for example an int of more than 64 bits, a lone
+    surrogate, a key that contains NUL, or too deep nesting.
 
     `reason` describes the error; `path` is the path to the value: ``$.rows[3].price``. `kind` is
     one of ``"datetime"``, ``"decimal"``, ``"depth"``, ``"int"``, ``"key"``, ``"raw"``, ``"regex"``,

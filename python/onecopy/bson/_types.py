@@ -1,7 +1,7 @@
 """BSON types without an equivalent in Python.
 
-Names, attributes and `_type_marker` are those of pymongo's `bson`, so pymongo encodes these
-classes.
+The classes have the names, attributes and `_type_marker` values of the classes in pymongo's `bson`,
+so pymongo can encode their instances.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 else:
 
     def disjoint_base(cls: type) -> type:
-        """Decorator for type checkers: no class can inherit from the decorated one and another
-        subclass of `bytes`."""
+        """Marks a class for type checkers: no class can inherit both from the decorated class and
+        from another subclass of `bytes`."""
         return cls
 
 
@@ -54,19 +54,20 @@ _MILLISECOND = datetime.timedelta(milliseconds=1)
 
 
 def _marker(value: object) -> object:
-    """Return the type marker of a value of pymongo's types or of the types of this module; `None`
+    """Return the `_type_marker` of an instance of a BSON type, of pymongo or of this module; `None`
     for any other value."""
     return getattr(type(value), "_type_marker", None)
 
 
 @disjoint_base
 class Binary(bytes):
-    """Bytes with a subtype (0 to 255). Binary of subtype 0 is decoded as plain `bytes`.
+    """Bytes with a BSON subtype (0 to 255). Binary values of subtype 0 are decoded as plain
+    `bytes`, not as `Binary`.
 
     `Binary(data, subtype=0)` accepts any contiguous buffer. Copies: one.
 
-    A `Binary` is equal to binary values with the same subtype and bytes, also pymongo's; with
-    subtype 0 it is also equal to plain `bytes`.
+    A `Binary` is equal to a `Binary`, also of pymongo, with the same subtype and bytes. With
+    subtype 0 it is also equal to `bytes` with the same contents.
     """
 
     _type_marker: ClassVar[int] = 5
@@ -92,7 +93,7 @@ class Binary(bytes):
 
     def as_uuid(self, uuid_representation: _UuidForm = "standard") -> UUID:
         """Convert the 16 bytes to a UUID. Raises `ValueError` if the value does not have 16 bytes,
-        or has another subtype than this representation."""
+        or if its subtype is not that of this representation."""
         subtype = UUID_SUBTYPE if uuid_representation == "standard" else LEGACY_UUID_SUBTYPE
         if self.subtype != subtype or len(self) != 16:
             raise ValueError(
@@ -120,8 +121,8 @@ class Binary(bytes):
 
 
 def _reordered(data: bytes, representation: str) -> bytes:
-    """Convert a UUID's 16 bytes between the standard order and that of ``representation``; the same
-    call converts back."""
+    """Convert a UUID's 16 bytes from the standard byte order to that of ``representation``, or
+    back: both directions are the same operation."""
     if representation in ("standard", "python_legacy"):
         return data
     if representation == "java_legacy":
@@ -148,7 +149,7 @@ class Int64(int):
 
 
 class _Value:
-    """The base class of immutable values, whose attributes are in ``__slots__``."""
+    """The base class of immutable values, which store their attributes in ``__slots__``."""
 
     __slots__: tuple[str, ...] = ()
 
@@ -184,7 +185,7 @@ class DatetimeMS(_Value):
     `datetime`.
 
     `DatetimeMS(value)` accepts an `int`, or a `datetime` (UTC if naive), which is floored to
-    milliseconds. Raises `OverflowError` for a value past 64 bits.
+    milliseconds. Raises `OverflowError` for a value that does not fit into 64 bits.
     """
 
     _type_marker: ClassVar[int] = 9
@@ -227,7 +228,7 @@ class Timestamp(_Value):
     integer.
 
     `Timestamp(time, inc)` accepts seconds, or a `datetime` (UTC if naive). Raises `ValueError` for
-    a value past 32 bits.
+    a value that does not fit into 32 bits.
     """
 
     _type_marker: ClassVar[int] = 17
@@ -270,10 +271,12 @@ _FLAGS = {"i": re.I, "l": re.L, "m": re.M, "s": re.S, "u": re.U, "x": re.X}
 
 
 class Regex(_Value):
-    """A regular expression, not compiled: BSON uses PCRE, and Python may not support its syntax.
+    """A regular expression. It is not compiled, because BSON uses the syntax of PCRE, which Python
+    may not support.
 
     `Regex(pattern, options="")`: `options` are letters (`ilmsux` are defined), stored in
-    alphabetical order as BSON requires, or flags of `re`. Raises `ValueError` for NUL in either.
+    alphabetical order as BSON requires, or flags of `re`. Raises `ValueError` if the pattern or the
+    options contain NUL.
     """
 
     _type_marker: ClassVar[int] = 11
@@ -300,7 +303,7 @@ class Regex(_Value):
 
     @property
     def flags(self) -> int:
-        """The options as flags of `re`; options without a flag are omitted."""
+        """The options as flags of `re`; options for which `re` has no flag are omitted."""
         return int(sum(flag for letter, flag in _FLAGS.items() if letter in self.options))
 
     def try_compile(self) -> re.Pattern[str]:
@@ -320,7 +323,7 @@ class Regex(_Value):
 
 
 class Code(str):
-    """JavaScript code, with an optional scope: a mapping of names to values.
+    """JavaScript code with an optional scope, which is a mapping from names to values.
 
     `Code(code, scope=None)`. A value is equal only to code with the same text and an equal scope.
     """

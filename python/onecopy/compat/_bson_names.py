@@ -65,7 +65,7 @@ class _CodecOptions(NamedTuple):
     datetime_conversion: int = _DatetimeConversion.DATETIME
 
     def with_options(self, **changed: Any) -> _CodecOptions:
-        """Return a copy of the options, in which the given options are changed."""
+        """Return a copy of the options with the given options changed."""
         return self._replace(**changed)
 
 
@@ -92,13 +92,14 @@ class _Reference(NamedTuple):
 
 
 class _DBRef(_Reference):
-    """A reference to a document in another collection, which BSON represents by a document."""
+    """A reference to a document in another collection. BSON represents it by a document with `$ref`
+    and `$id`."""
 
     __slots__ = ()
     _type_marker = 100
 
     def as_doc(self) -> dict[str, Any]:
-        """Return the document that is encoded for the reference."""
+        """Return the document that represents the reference in BSON."""
         doc = {"$ref": self.collection, "$id": self.id}
         return doc if self.database is None else {**doc, "$db": self.database}
 

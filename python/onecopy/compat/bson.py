@@ -112,7 +112,7 @@ _PLAIN: dict[str, tuple[type[Exception], str]] = {
 
 
 class _Prepared:
-    """Codec options, converted to arguments of `onecopy.bson`."""
+    """The codec options of pymongo, converted to arguments for `onecopy.bson`."""
 
     __slots__ = ("encoders", "fallback", "is_plain", "is_quiet", "keywords", "options", "representation")
 
@@ -143,11 +143,12 @@ class _Prepared:
 
     def default(self) -> Callable[[Any], Any]:
         """Combine the type encoders and the fallback encoder into one function for `default=`, for
-        one call of `encode`.
+        use in one call of `encode`.
 
-        Like pymongo, the function calls the type encoder of a value, or otherwise the fallback
-        encoder. The result is encoded next; if BSON cannot represent the result either, the
-        function is called with it immediately, and does not call the encoder that has returned it.
+        Like pymongo, the function calls the type encoder for the type of the value, or the fallback
+        encoder if there is none. The result is encoded next. If BSON cannot represent the result
+        either, the function is called with the result, and then does not call the same encoder
+        again.
         """
         encoders, fallback = self.encoders, self.fallback
         if not encoders and fallback is None:
@@ -176,8 +177,8 @@ _PREPARED: dict[int, _Prepared] = {}
 
 
 def _prepared(options: Any) -> _Prepared:
-    """Return the codec options as arguments of `onecopy.bson`. For `None`, pymongo's default
-    options are used."""
+    """Convert codec options to arguments for `onecopy.bson`; `None` means pymongo's default
+    options."""
     if options is None:
         options = DEFAULT_CODEC_OPTIONS
     found = _PREPARED.get(id(options))
@@ -204,8 +205,8 @@ def encode(document: Mapping[str, Any], check_keys: bool = False, codec_options:
 
     Raises pymongo's exceptions: `InvalidDocument`, `TypeError` if the document is not a mapping,
     `OverflowError` for an int past 64 bits, `UnicodeEncodeError` for a lone surrogate,
-    `RecursionError`; and the exceptions of type encoders. No code of the caller is called twice for
-    a value.
+    `RecursionError`; and the exceptions of type encoders. Type encoders and the fallback encoder
+    are never called twice for the same value.
     """
     prepared = _prepared(codec_options)
     try:
@@ -226,7 +227,8 @@ def encode(document: Mapping[str, Any], check_keys: bool = False, codec_options:
 
 
 def _of_document(message: str, document: Any) -> Exception:
-    """Create an `InvalidDocument`, with the document if pymongo's class has an argument for it."""
+    """Create an `InvalidDocument`. The exception gets the document if pymongo's class has an
+    argument for it."""
     message = f"Invalid document: {message}"
     made: Exception = InvalidDocument(message, document) if _HOLDS_DOCUMENT else InvalidDocument(message)
     return made
@@ -253,7 +255,7 @@ def _as_pymongo(error: _ours.BSONEncodeError, document: Any) -> Exception:
 
 
 def _about_key(key: Any) -> str:
-    """Return pymongo's message about an invalid key."""
+    """Return the message that pymongo has for an invalid key."""
     if not isinstance(key, str):
         return f"documents must have only string keys, key was {key!r}"
     if b"\0" in key.encode():
@@ -276,8 +278,8 @@ def _id_first(document: Any) -> Any:
 
 
 def _decoded(name: str, data: Any, prepared: _Prepared) -> Any:
-    """Call a function of `onecopy.bson`. For options that only pymongo supports, and for malformed
-    data, call pymongo's function instead, which raises pymongo's exception."""
+    """Decode with a function of `onecopy.bson`. If the options are supported only by pymongo, or
+    the data is malformed, call pymongo's function instead, which raises pymongo's exception."""
     options, keywords = prepared.options, prepared.keywords
     if PYMONGO is not None and not prepared.is_plain:
         return getattr(PYMONGO, name)(data, options)

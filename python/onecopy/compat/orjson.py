@@ -112,7 +112,7 @@ def dumps(
 
     Args:
         obj: the object.
-        default: called for objects without a JSON form; its result is encoded instead.
+        default: called with each object that JSON cannot represent; its result is encoded instead.
         option: `OPT_*`, combined with `|`.
 
     Raises:
@@ -149,8 +149,8 @@ def loads(obj: bytes | bytearray | memoryview | str, /) -> Any:
         JSONDecodeError: invalid JSON, or malformed text. `pos`, `lineno` and `colno` are the
             position.
 
-    Copies: none; each string is converted once, into its `str`. Source: orjson's documentation, RFC
-    8259.
+    Copies: none; each string is converted once, into its new `str`. Source: orjson's documentation,
+    RFC 8259.
 
     >>> loads('{"a":[18446744073709551616]}')
     {'a': [1.8446744073709552e+19]}

@@ -40,8 +40,9 @@ class _Readable(Protocol):
 
 
 class _Hook:
-    """The `default=` of `onecopy.json` that converts an object as ujson does: by its `toDict`, its
-    `__json__`, or the caller's `default`, in this order."""
+    """The function that is passed to `onecopy.json` as `default=`. It converts an object as ujson
+    does: by the first of the object's `toDict`, its `__json__`, and the caller's `default` that
+    exists."""
 
     __slots__ = ("_default", "_reject_bytes", "raw")
 
@@ -115,7 +116,7 @@ def dumps(
             colon.
         allow_nan: write `NaN`, `Infinity` and `-Infinity`, which RFC 8259 does not allow.
         reject_bytes: raise `TypeError` for `bytes`; otherwise they are decoded from UTF-8.
-        default: called for objects without a JSON form; its result is encoded instead.
+        default: called with each object that JSON cannot represent; its result is encoded instead.
         separators: the separators of items and of keys as a tuple; None: `(",", ":")`, with a space
             after the colon if there is an indent.
 
@@ -125,8 +126,8 @@ def dumps(
         OverflowError: NaN or an infinity if `allow_nan` is false; the nesting is too deep; `indent`
             does not fit into a C int.
 
-    Copies: none, but one for each option that rewrites the text (slashes, HTML, separators).
-    Source: ujson's documentation, and RFC 8259.
+    Copies: one for each given option that rewrites the JSON text (slashes, HTML characters,
+    separators); otherwise none. Source: ujson's documentation, and RFC 8259.
 
     >>> dumps(["/é"], ensure_ascii=False, escape_forward_slashes=False)
     '["/é"]'
@@ -168,8 +169,8 @@ def loads(obj: str | bytes | bytearray) -> Any:
     Raises:
         JSONDecodeError: invalid JSON.
 
-    Copies: none; each string is converted once, into its `str`. Source: ujson's documentation, RFC
-    8259.
+    Copies: none; each string is converted once, into its new `str`. Source: ujson's documentation,
+    RFC 8259.
 
     >>> loads(b'[1, "\\\\u00e9"]')
     [1, 'é']
@@ -203,7 +204,7 @@ def dump(
     Raises:
         TypeError: `fp` has no `write`; otherwise as in `dumps`.
 
-    Copies: as in `dumps`, and those of the file. Source: ujson's documentation.
+    Copies: those of `dumps`, and those of the file's `write`. Source: ujson's documentation.
 
     >>> import io
     >>> out = io.StringIO()
@@ -239,7 +240,7 @@ def load(fp: _Readable, /) -> Any:
     Raises:
         TypeError: `fp` has no `read`; otherwise as in `loads`.
 
-    Copies: those of the file; then as in `loads`. Source: ujson's documentation.
+    Copies: those of the file's `read`, and those of `loads`. Source: ujson's documentation.
 
     >>> import io
     >>> load(io.StringIO('{"a":[]}'))

@@ -4,10 +4,10 @@
     create_engine("postgresql+onecopy://user:password@host/database")
     create_engine("mysql+onecopy://…"), create_engine("mariadb+onecopy://…"), create_engine("mssql+onecopy://…")
 
-They are SQLAlchemy's own dialects of those databases (its public base classes) with onecopy as the
-driver. In the URL's query, ``read_only``, ``autocommit``, ``connect_timeout`` and ``errors`` are options of
-`onecopy.connect`; others are passed to the ODBC driver. ``…+onecopy:///?odbc_connect=…`` accepts a
-whole connection string.
+These dialects derive from SQLAlchemy's own dialects for the databases (its public base classes),
+with onecopy as the driver. In the URL's query, ``read_only``, ``autocommit``, ``connect_timeout``
+and ``errors`` are options of `onecopy.connect`; others are passed to the ODBC driver.
+``…+onecopy:///?odbc_connect=…`` accepts a whole connection string.
 
 SQLAlchemy is not a dependency of onecopy; only this package imports it.
 """

@@ -23,13 +23,13 @@ def _iso(text: str) -> str:
 
 
 def moment(text: str) -> datetime.datetime:
-    """Parse a timestamp with its offset."""
+    """Parse a timestamp, with its UTC offset if it has one."""
     date, _, time = text.partition(" ")
     return datetime.datetime.fromisoformat(f"{date} {_iso(time)}")
 
 
 def time_of_day(text: str) -> datetime.time:
-    """Parse a time of day with its offset."""
+    """Parse a time of day, with its UTC offset if it has one."""
     return datetime.time.fromisoformat(_iso(text))
 
 
@@ -46,8 +46,8 @@ _READERS: dict[type, Callable[[str], Any]] = {
 
 
 def reader(of: Any) -> Callable[[str], Any]:
-    """Return the parser for the items of an array of the SQLAlchemy type ``of``. Items of text are
-    returned unchanged."""
+    """Return a function that parses the items of an array whose item type is the SQLAlchemy type
+    ``of``. Items that are text are returned unchanged."""
     try:
         return _READERS.get(of.python_type, str)
     except NotImplementedError:
@@ -76,7 +76,7 @@ def read(text: str, item: Callable[[str], Any]) -> list[Any]:
 
 
 def written(value: Any) -> str:
-    """Return PostgreSQL's text of an array."""
+    """Return an array in PostgreSQL's text format."""
     if value is None:
         return "NULL"
     if isinstance(value, (list, tuple)):

@@ -20,17 +20,17 @@ _TRUE = ("1", "true", "yes", "on")
 
 
 class OnecopyContext(DefaultExecutionContext):
-    """An execution context that uses every cursor as a server-side cursor, since all cursors of
-    onecopy fetch rows in parts."""
+    """An execution context that uses every cursor as a server-side cursor, because all cursors of
+    onecopy fetch rows in blocks."""
 
     def create_server_side_cursor(self) -> Any:
-        """Return a new cursor, which fetches rows in parts like any other."""
+        """Return a new cursor; like every cursor of onecopy, it fetches rows in blocks."""
         return self._dbapi_connection.cursor()
 
 
 class OnecopyDialect(DefaultDialect):
-    """The base of dialects that use onecopy as their DB-API module; a dialect lists this class
-    before SQLAlchemy's own dialect among its bases."""
+    """The base class of dialects that use onecopy as their DB-API module. A dialect lists this
+    class before SQLAlchemy's own dialect in its base classes."""
 
     driver = "onecopy"
     default_paramstyle = "qmark"

@@ -24,8 +24,9 @@ class _Context(OnecopyContext, base.MySQLExecutionContext):
 
 
 class _Compiler(base.MySQLCompiler):
-    """Writes values into the statement where the server does not accept parameters: MariaDB reads
-    parameters in a list of ``VALUES`` as empty, and rejects parameters in a window frame."""
+    """Writes literal values into the statement in the two positions in which MariaDB does not
+    support parameters: it reads parameters in a ``VALUES`` list as empty, and rejects parameters in
+    a window frame."""
 
     def _render_values(self, element: Any, **kw: Any) -> str:
         kw["literal_execute"] = True
@@ -39,7 +40,7 @@ class _Compiler(base.MySQLCompiler):
 
 class _Time(TIME):
     def result_processor(self, dialect: Any, coltype: object) -> Any:
-        """Return None: the value needs no conversion, since it is a `datetime.time` already."""
+        """Return None, because the value is already a `datetime.time` and needs no conversion."""
         return None
 
 

@@ -15,7 +15,7 @@ from onecopy.sqlalchemy._common import OnecopyContext, OnecopyDialect
 
 
 def _cast(of: type[Any]) -> type[Any]:
-    """Return a class derived from ``of`` that adds an explicit cast to each parameter, because
+    """Return a subclass of the type ``of`` that adds an explicit cast to each parameter, because
     psqlodbc binds some parameters as varchar."""
     return type(f"Onecopy{of.__name__}", (of,), {"render_bind_cast": True, "__module__": __name__})
 

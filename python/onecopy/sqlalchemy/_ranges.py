@@ -1,5 +1,5 @@
-"""SQLAlchemy types for ranges and multiranges: as `onecopy.Range`, and through psqlodbc
-PostgreSQL's text format: ``[1,5)``, ``empty``, ``{[1,3),[5,)}``.
+"""SQLAlchemy types for ranges and multiranges. Their values arrive as `onecopy.Range`, or, through
+psqlodbc, in PostgreSQL's text format: ``[1,5)``, ``empty``, ``{[1,3),[5,)}``.
 
 Source: PostgreSQL's documentation, "Range Types", input and output.
 """

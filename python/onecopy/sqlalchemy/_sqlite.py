@@ -33,7 +33,8 @@ class _Context(OnecopyContext, SQLiteExecutionContext):
     _lastrowid: Any = None
 
     def post_exec(self) -> None:
-        """Save the id of the inserted row, since a closed cursor no longer has it."""
+        """Save the id of the inserted row, because it is not available after the cursor is
+        closed."""
         self._lastrowid = self.cursor.lastrowid
         super().post_exec()  # type: ignore[no-untyped-call]
 
@@ -57,8 +58,8 @@ class SQLiteDialectOnecopy(OnecopyDialect, SQLiteDialect):
 
     @classmethod
     def get_pool_class(cls, url: URL) -> Any:
-        """Return the pool class: the default pool for a file, one connection per thread for a
-        database in memory."""
+        """Return the class of the connection pool: the default pool for a file; a pool with one
+        connection per thread for a database in memory."""
         return QueuePool if cls._is_url_file_db(url) else SingletonThreadPool
 
     @classmethod
@@ -79,6 +80,6 @@ class SQLiteDialectOnecopy(OnecopyDialect, SQLiteDialect):
         return self.dbapi.sqlite_version_info  # type: ignore[union-attr]
 
     def set_isolation_level(self, dbapi_connection: Any, level: Any) -> None:
-        """Set the level by a pragma, which must be executed outside of a transaction."""
+        """Set the isolation level by a pragma, which must be executed outside of a transaction."""
         dbapi_connection.rollback()
         super().set_isolation_level(dbapi_connection, level)

@@ -1,4 +1,5 @@
-"""Row streams as responses of web frameworks: the server sends rows while they are read.
+"""Row streams as responses of web frameworks. The server sends rows while further rows are read
+from the database.
 
 | function | for |
 |---|---|
@@ -7,9 +8,10 @@
 | `falcon` | sets up Falcon's response object |
 | `wsgi` | calls ``start_response`` of a plain WSGI application, and returns its iterable |
 
-Each function fills the first chunk before it creates the response, so a query that fails leads to
-the framework's own error page. If the query fails later, the server gets the exception and aborts
-the response. A server that supports row streams gets the stream itself.
+Each function fills the first chunk before it creates the response, so the framework's own error
+page is shown if the query fails before its first rows. If the query fails later, the server gets
+the exception and aborts the response. A server that supports row streams (onecopy's own) gets the
+stream object itself.
 
 >>> import onecopy
 >>> def application(environ, start_response):

@@ -17,8 +17,8 @@ __all__ = ["django"]
 
 
 class _Response(StreamingHttpResponse):  # type: ignore[misc]  # Django has no types.
-    """A response that passes its row stream to the server as ``wsgi.file_wrapper`` passes a file,
-    if the server is onecopy's."""
+    """A response that passes its row stream to onecopy's server, in the way in which a file is
+    passed by ``wsgi.file_wrapper``. Other servers iterate over the chunks."""
 
     #: Django passes this number to the wrapper. It has no effect, since a row stream has its own
     #: chunk size.

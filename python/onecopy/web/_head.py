@@ -1,4 +1,4 @@
-"""The head of a response: header fields for the stream's format and the caller's options."""
+"""The header fields of a response, for the format of the row stream and the caller's options."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def fields(
     headers: Headers,
     n_bytes: int | None,
 ) -> list[tuple[str, str]]:
-    """Return the header fields of a response; a field of the caller replaces the default field with
-    the same name.
+    """Return the header fields of a response. A field that the caller has given replaces the
+    default field with the same name.
 
     Raises:
         ValueError: a field of the caller's contains a line end or NUL.
@@ -77,8 +77,8 @@ def disposition(filename: str) -> str:
 
 
 def begun(stream: RowStream | aio.RowStream) -> tuple[RowStream, int | None]:
-    """Fill the first chunk of a stream; return the underlying stream, and the length of the whole
-    response if it is known.
+    """Fill the first chunk of a stream. Return the underlying stream, and the length in bytes of
+    the whole response if it is known, otherwise None.
 
     Raises:
         Error: the statement failed.

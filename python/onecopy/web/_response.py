@@ -28,10 +28,11 @@ def response(
     Starlette, FastAPI or Falcon.
 
     Args:
-        rowstream: the rows, a stream of ``onecopy`` or ``onecopy.aio``.
+        rowstream: the row stream to send, of ``onecopy`` or ``onecopy.aio``.
         into: only for Falcon: the response object of the responder, whose stream, status and
             headers are set; the result is None.
-        filename: the name under which browsers save the response; any script is possible.
+        filename: the name under which browsers save the response; it may contain characters of any
+            script.
         content_type: the media type; by default that of the stream's format.
         status: the HTTP status code of the response.
         headers: additional fields, as pairs or a mapping; they replace default ones with the same
@@ -65,8 +66,8 @@ def response(
 
 
 def _framework() -> str:
-    """Find the framework of the current request: by the request context of a framework that has
-    one, otherwise by the call stack."""
+    """Return the framework that handles the current request. It is found by the request context,
+    or, for a framework without a request context, by the call stack."""
     flask, urls = sys.modules.get("flask"), sys.modules.get("django.urls")
     if flask is not None and flask.has_request_context():
         return "flask"

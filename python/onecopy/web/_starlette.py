@@ -52,12 +52,12 @@ def starlette(
     status: int = 200,
     headers: Headers = (),
 ) -> StreamingResponse:
-    """Return a streaming response of Starlette and FastAPI. A thread prefetches the chunks; a
-    stream of `onecopy.aio` fills its own chunks.
+    """Return a streaming response for Starlette and FastAPI. The chunks of a blocking stream are
+    prefetched by a thread; a stream of `onecopy.aio` fills its chunks itself.
 
-    In a handler that is a plain ``def``, this function fills the first chunk. On the event loop
-    this function does not wait. The first chunk is then filled when Starlette calls the response,
-    and an error is passed to the application's exception handlers.
+    In a handler that is a plain ``def``, this function fills the first chunk. In an ``async def``,
+    it does not wait: the first chunk is filled when Starlette calls the response, and an error of
+    the query is passed to the application's exception handlers.
 
     The arguments and the exceptions are those of `onecopy.web.response`.
 

@@ -23,10 +23,11 @@ def wsgi(
     status: int = 200,
     headers: Headers = (),
 ) -> RowStream:
-    """Start a response, and return the iterable for the application to return: the stream itself.
+    """Start a response, and return the iterable that the application has to return, which is the
+    stream itself.
 
-    The other arguments and the exceptions are those of `response`; ``start_response`` is called
-    when the first chunk is ready.
+    ``start_response`` is called when the first chunk is ready. The other arguments and the
+    exceptions are those of `response`.
 
     Copies: none.
     """

@@ -1,4 +1,5 @@
-"""Libraries that read a database into Arrow tables or data frames; Parquet files from these."""
+"""Libraries that read a database into Arrow tables or data frames, from which Parquet files are
+written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Drivers whose rows are Python objects, each as its documentation recommends.
+"""Drivers whose rows are Python objects, each used as its documentation recommends.
 
 A function `connect_…` returns a function that executes SQL and returns a cursor of PEP 249.
 """
@@ -80,8 +80,8 @@ def _copy(execute: Execute, sql: str, sink: Sink) -> None:
 
 
 def _returns_cursor(cursor: Any) -> Execute:
-    """Return a function that executes SQL and returns the cursor. In some drivers, the cursor's own
-    `execute` returns another value."""
+    """Return a function that executes SQL on a cursor and returns the cursor. In some drivers,
+    `execute` of the cursor itself does not return the cursor."""
 
     def execute(sql: str) -> Any:
         cursor.execute(sql)
@@ -100,7 +100,8 @@ def _sqlite3(database: Database) -> _Driver:
 
 
 class _ApswCursor:
-    """A cursor of apsw with the attribute `description`, which apsw refuses for an empty result."""
+    """A cursor of apsw whose `description` also works for an empty result, for which apsw raises an
+    error."""
 
     def __init__(self, cursor: Any, complete: type[Exception]) -> None:
         try:
@@ -139,7 +140,8 @@ def _psycopg2(database: Database) -> _Driver:
 
 
 class _AsyncpgCursor:
-    """The rows that asyncpg has returned, with the methods of a cursor that the benchmark uses."""
+    """Wraps the rows that asyncpg has returned, with those methods of a cursor that the benchmark
+    calls."""
 
     def __init__(self, records: list[Any]) -> None:
         self.description = [(name,) for name in records[0].keys()] if records else []  # noqa: SIM118
@@ -224,8 +226,8 @@ def _turbodbc(database: Database) -> _Driver:
 
 
 def without_driver(odbc: str) -> str:
-    """Return an ODBC connection string without its driver, since mssql-python uses a driver of its
-    own."""
+    """Return an ODBC connection string without the keyword for the driver, since mssql-python uses
+    its own driver."""
     return ";".join(part for part in odbc.split(";") if not part.strip().lower().startswith("driver="))
 
 

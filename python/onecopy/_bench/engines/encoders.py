@@ -1,4 +1,4 @@
-"""JSON and CSV from the rows of a driver, as its users write them."""
+"""Encodes the rows of a driver as JSON and CSV, with the code that users of the driver write."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Dumps = Callable[[Any], bytes]
 
 
 def _other(value: object) -> Any:
-    """Convert a value for which JSON has no type to one that JSON can represent."""
+    """Convert a value for which JSON has no type to a value that JSON can represent."""
     if isinstance(value, Decimal):
         return float(value)
     if isinstance(value, datetime.date | datetime.time):

@@ -1,4 +1,4 @@
-"""`Job`: the work of one engine, prepared to be run many times."""
+"""`Job`: one statement in one engine, which is prepared once and run many times."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ __all__ = ["Job", "Missing", "module"]
 
 
 class Job(NamedTuple):
-    """One statement in one engine, which is connected.
+    """One statement in an engine that is connected to the database.
 
-    ``run`` executes the statement. For a way whose result is bytes, it writes them to the sink; for
-    another way it returns the result. ``variant`` is a part of the engine's name (`c`, `binary`),
-    ``note`` a peculiarity of the measurement, and ``pid`` a child process that does the work.
+    ``run`` executes the statement. A result in the form of bytes (JSON, CSV, Parquet) is written to
+    the sink; any other result is returned. ``variant`` is a part of the engine's name (`c`,
+    `binary`), ``note`` is a remark on the measurement for the report, and ``pid`` is the child
+    process that does the work, if there is one.
     """
 
     run: Callable[[Sink], Any]
@@ -26,7 +27,7 @@ class Job(NamedTuple):
 
 
 class Missing(Exception):
-    """The engine is installed, but a module or extension that it requires is not."""
+    """The engine is installed, but a module or extension that it requires is not installed."""
 
 
 def module(name: str) -> Any:

@@ -16,7 +16,8 @@ __all__ = ["connect", "open_job"]
 
 
 def connect(database: Database) -> onecopy.Connection:
-    """Connect read-only, so that a statement that writes is refused before a peer executes it."""
+    """Connect read-only, so that a statement that writes is rejected before another library
+    executes it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Limits of ODBC drivers.
         return onecopy.connect(database.text, read_only=True)

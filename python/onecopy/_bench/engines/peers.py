@@ -1,4 +1,5 @@
-"""The table of engines: for each one the databases, the ways, its module and its package."""
+"""The table of engines. It lists, for each engine, the databases and the ways to read rows that it
+supports, its module and its package."""
 
 from __future__ import annotations
 
@@ -26,12 +27,13 @@ _NO_ITERATION = ("rows", "json", "ndjson", "csv")
 
 
 class Engine(NamedTuple):
-    """A library that reads rows.
+    """A library whose speed in reading rows is measured.
 
-    ``databases`` are dialects, and `odbc` for a database with an ODBC connection string. ``module``
-    is imported; if it begins with `!`, it is a command. ``package`` installs it, ``needs`` are
-    further modules without which it is not measured. ``opens`` is the function that prepares a
-    statement, with the module of this package.
+    ``databases`` lists the supported dialects, and `odbc` if the library needs an ODBC connection
+    string. ``module`` is the name of the module to import, or of a command if it begins with `!`.
+    ``package`` is the package to install, and ``needs`` lists further modules without which the
+    library is not measured. ``opens`` names the function that prepares a statement, as
+    `MODULE.FUNCTION` in this package.
     """
 
     name: str
@@ -89,7 +91,7 @@ ENGINES = (
 
 
 class Variant(NamedTuple):
-    """An engine and, for JSON, the encoder of its rows."""
+    """An engine and, if rows are measured as JSON, the library that encodes them."""
 
     engine: Engine
     encoder: str = ""
@@ -108,7 +110,8 @@ def is_installed(name: str) -> bool:
 
 
 def variants(database: Database, way: str) -> tuple[list[Variant], list[Engine]]:
-    """Return the installed engines for this way, onecopy first, and the engines to install."""
+    """Return the installed engines that can read rows in this way (onecopy first), and the engines
+    that are not installed."""
     kinds = {database.dialect} | ({"odbc"} if database.odbc else set())
     suitable = [engine for engine in ENGINES if way in engine.ways and kinds & set(engine.databases)]
     missing = [e for e in suitable if not all(map(is_installed, (e.module, *e.needs)))]

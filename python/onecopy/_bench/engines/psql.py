@@ -54,7 +54,8 @@ def open_job(database: Database, sql: str, way: str, encoder: str) -> Job:
 
 @contextmanager
 def _service_file(keywords: dict[str, str]) -> Iterator[tuple[int, str]]:
-    """A service file of libpq in memory, which only this process and its children can read."""
+    """Yields a libpq service file in memory, which only this process and its child processes can
+    read."""
     descriptor = os.memfd_create("service")
     try:
         os.fchmod(descriptor, 0o600)

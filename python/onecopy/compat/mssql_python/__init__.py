@@ -80,7 +80,7 @@ Timestamp = datetime.datetime
 
 
 class Settings:
-    """The settings of the module as an object, which `get_settings` returns."""
+    """The settings of the module, as the object that `get_settings` returns."""
 
     decimal_separator = "."
 
@@ -95,7 +95,7 @@ class Settings:
 
     @property
     def native_uuid(self) -> bool:
-        """If true, UUIDs are `uuid.UUID`."""
+        """If true, UUIDs are returned as `uuid.UUID`, otherwise as `str`."""
         return native_uuid
 
     @native_uuid.setter
@@ -117,17 +117,17 @@ def Binary(value: str | bytes | bytearray | memoryview) -> bytes:
 
 
 def DateFromTicks(ticks: float) -> datetime.date:
-    """Return the local date of a time in seconds since the epoch."""
+    """Convert a time in seconds since the epoch to the date in the local time zone."""
     return datetime.date.fromtimestamp(ticks)
 
 
 def TimeFromTicks(ticks: float) -> datetime.time:
-    """Return the local time of day of a time in seconds since the epoch."""
+    """Convert a time in seconds since the epoch to the time of day in the local time zone."""
     return datetime.datetime.fromtimestamp(ticks).time()
 
 
 def TimestampFromTicks(ticks: float) -> datetime.datetime:
-    """Return the date and time in UTC, without a zone, of a time in seconds since the epoch."""
+    """Convert a time in seconds since the epoch to a naive `datetime` in UTC."""
     return datetime.datetime.fromtimestamp(ticks, datetime.timezone.utc).replace(tzinfo=None)
 
 

@@ -58,8 +58,8 @@ class Cursor(_Cursor):
 
     @property
     def description(self) -> Description | None:
-        """Seven items per column, with the type as a Python class; `None` for a statement without
-        rows."""
+        """The description of the columns (PEP 249), seven items for each, with the type as a Python
+        class; `None` for a statement without rows."""
         cur = self._open
         return None if cur.description is None else _described(cur)
 
@@ -88,7 +88,8 @@ class Cursor(_Cursor):
         return row  # type: ignore[no-any-return]
 
     def scroll(self, value: int, mode: str = "relative") -> None:
-        """Skip ``value`` rows, or move to the row of that index; the cursor moves only forward."""
+        """Skip ``value`` rows, or move to the row with the index ``value``; the cursor moves only
+        forward."""
         self._with_rows.scroll(value, mode)  # type: ignore[arg-type, union-attr]
 
     def close(self) -> None:
@@ -171,8 +172,8 @@ class Connection(_Connection):
         reuse_cursor: Cursor | None = None,
         auto_close: bool = False,
     ) -> tuple[list[list[Row] | int], Cursor]:
-        """Run each of the statements on one cursor. Return a list with the rows or the row count of
-        each statement, and the cursor."""
+        """Run all statements on one cursor. Return the cursor, and a list with the rows or the row
+        count of each statement."""
         if not isinstance(statements, list) or not (params is None or isinstance(params, list)):
             raise TypeError("`statements` and `params` are lists")
         if params is not None and len(params) != len(statements):
@@ -202,7 +203,7 @@ class Connection(_Connection):
         return {"encoding": encoding or "utf-16le", "ctype": ctype or -8}
 
     def add_output_converter(self, sqltype: int | type, func: Callable[[Any], Any] | None) -> None:
-        """Register a function for the bytes of values of an SQL type or a class: see
+        """Register a function that converts values of an SQL type or a class from their bytes: see
         `onecopy.compat.pyodbc`."""
         super().add_output_converter(_number(sqltype), func)
 
@@ -272,7 +273,7 @@ def connect(
         connection_str: ``Server=…;Database=…;…``; if it names no driver, an installed one is used.
         autocommit: each statement is its own transaction.
         attrs_before: as in `onecopy.compat.pyodbc.connect`.
-        timeout: seconds to connect; 0: 15 seconds.
+        timeout: the time limit for connecting in seconds; 0 means 15 seconds.
         native_uuid: return UUIDs as `uuid.UUID`; changes the setting of the module.
         token_provider: not supported.
         kwargs: appended to the string as ``key=value;``.
@@ -303,8 +304,8 @@ def connect(
 
 
 def _driver() -> str:
-    """Find an installed driver for SQL Server: a registered one, or one in a Python package of
-    Microsoft."""
+    """Return an installed driver for SQL Server: a registered driver, or one that is part of a
+    Python package of Microsoft."""
     registered = sorted(
         (n for n in _pyodbc_connect.drivers() if re.match(r"ODBC Driver \d+ for SQL Server", n)), reverse=True
     )

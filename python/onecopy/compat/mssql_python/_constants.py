@@ -1,4 +1,4 @@
-"""ODBC constants under mssql-python's names, in addition to those that pyodbc has too."""
+"""Those ODBC constants of mssql-python that pyodbc does not have, under mssql-python's names."""
 
 from __future__ import annotations
 
@@ -298,6 +298,6 @@ class AuthType(enum.Enum):
 
 
 def get_info_constants() -> dict[str, int]:
-    """Return the kinds of information for `Connection.getinfo`, as a dict from their names to their
+    """Return a dict from the names of the kinds of information for `Connection.getinfo` to their
     numbers."""
     return {name: member.value for name, member in GetInfoConstants.__members__.items()}

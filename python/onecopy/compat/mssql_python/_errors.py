@@ -1,8 +1,8 @@
-"""mssql-python's exceptions. `driver_error` is ODBC's description of the SQLSTATE, `ddbc_error` the
-message of the driver.
+"""mssql-python's exceptions. The attribute `driver_error` is ODBC's description of the SQLSTATE, and
+`ddbc_error` is the driver's message.
 
-Each class also inherits from the class of the same name in `onecopy.errors`, and has its attributes
-(`sqlstate`, `native_code`, …).
+Each class also inherits from the class of the same name in `onecopy.errors`, and has the attributes
+of this class (`sqlstate`, `native_code`, …).
 """
 
 from __future__ import annotations

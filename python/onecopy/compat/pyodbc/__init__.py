@@ -115,7 +115,7 @@ def setDecimalSeparator(separator: str) -> None:
 
 
 def TimeFromTicks(ticks: float) -> datetime.time:
-    """Return the local time of day of a time in seconds since the epoch.
+    """Convert a time in seconds since the epoch to the time of day in the local time zone.
 
     Raises:
         OverflowError: the time is out of range for the machine's clock.

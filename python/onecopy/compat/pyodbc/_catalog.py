@@ -67,7 +67,7 @@ _ESCAPE = {"mssql": " escape '\\'", "sqlite": " escape '\\'"}
 
 
 class _Where:
-    """The conditions of a WHERE clause, and the values of their parameters."""
+    """The conditions of a WHERE clause, and the values to bind to their parameters."""
 
     def __init__(self, dialect: str, *first: str, parameters: list[str] | None = None) -> None:
         self._dialect = dialect
@@ -103,8 +103,9 @@ def _known(dialect: str, name: str) -> None:
 
 
 def _place(dialect: str, catalog: str, schema: str) -> str:
-    """Return the two expressions that select the names of catalog and schema. In MySQL a database
-    is a catalog for ODBC, although `information_schema` calls it a schema."""
+    """Return two SQL expressions: one for the name of the catalog, and one for the name of the
+    schema. For ODBC, a database of MySQL is a catalog, although `information_schema` calls it a
+    schema."""
     if dialect == "mysql":
         return f"{schema} as table_cat, null as table_schem"
     return f"{catalog} as table_cat, {schema} as table_schem"
@@ -147,7 +148,8 @@ def tables(dialect: str, table: str | None, catalog: str | None, schema: str | N
 
 
 def _type_number(dialect: str, column: str) -> str:
-    """Return an SQL expression that maps the name of a type to ODBC's number of the type."""
+    """Return an SQL expression that maps the name of a type to the number that ODBC has for this
+    type."""
     name = f"lower({column})"
     if dialect == "sqlite":  # The part before the length: `varchar` of `varchar(20)`.
         name = f"case when instr({column}, '(') then substr({column}, 1, instr({column}, '(') - 1)"

@@ -1,4 +1,5 @@
-"""Connection strings with pyodbc's keywords, and the entries of `odbcinst.ini` and `odbc.ini`."""
+"""Opens connections with pyodbc's arguments, and lists the entries of `odbcinst.ini` and
+`odbc.ini`."""
 
 from __future__ import annotations
 
@@ -40,7 +41,7 @@ def connect(
         autocommit: each statement is its own transaction.
         encoding, ansi: accepted without effect; text needs no configuration.
         timeout: the time limit for connecting in seconds; 0 means 15 seconds.
-        readonly: open the database in read-only mode, in which writes are refused.
+        readonly: open the database in read-only mode, in which writes are rejected.
         attrs_before: the connection attributes to set. The timeout, the access mode, autocommit and
             the current catalog are supported, and the packet size is ignored. Any other attribute
             raises an error. If a value is a sequence, its items are set one after another.
@@ -73,7 +74,8 @@ def connected(
     attrs_before: dict[int, Any] | None,
     keywords: dict[str, Any],
 ) -> C:
-    """Open a connection as an instance of the class ``of``. `connect` calls this function."""
+    """Open a connection, and return it as an instance of the class ``of``. `connect` calls this
+    function."""
     catalog = None
     for attribute, value in _attributes(attrs_before or {}):
         if attribute == sql.SQL_ATTR_LOGIN_TIMEOUT:
@@ -98,7 +100,7 @@ def connected(
 
 
 def _attributes(attrs_before: dict[int, Any]) -> list[tuple[int, Any]]:
-    """Return each attribute with its value; an attribute whose value is a sequence occurs once for
+    """Return pairs of attribute and value. An attribute whose value is a sequence has a pair for
     each item."""
     found = []
     for attribute, value in attrs_before.items():
@@ -115,7 +117,8 @@ def _attributes(attrs_before: dict[int, Any]) -> list[tuple[int, Any]]:
 
 
 def joined(connstring: str, keywords: dict[str, Any]) -> str:
-    """Append keywords to a connection string; values are put in braces if necessary."""
+    """Append keywords to a connection string and return the result; values are put in braces if
+    necessary."""
     if not keywords:
         return connstring
     if re.match(r"\w+:", connstring):

@@ -70,7 +70,7 @@ _NAMES = (("PostgreSQL", "postgresql"), ("MariaDB", "mysql"), ("MySQL", "mysql")
 
 class Connection:
     """A connection. As a context manager it commits when the block ends, rolls back when the block
-    raises, and stays open."""
+    raises an exception, and stays open."""
 
     Warning = _errors.Warning
     Error = _errors.Error
@@ -117,8 +117,8 @@ class Connection:
 
     @property
     def readvar_initsize(self) -> int:
-        """A number that can be set, but has no effect: buffers for long values have the size that
-        the driver reports."""
+        """A number that can be set for compatibility, but has no effect, because onecopy chooses
+        the size of the buffers for long values from the driver's description of the column."""
         return self._readvar_initsize
 
     @readvar_initsize.setter
@@ -129,16 +129,16 @@ class Connection:
 
     @property
     def searchescape(self) -> str:
-        """The escape character for patterns of LIKE."""
+        """The escape character in LIKE patterns."""
         self._open  # noqa: B018, it raises if the connection is closed
         return "\\"
 
     @property
     def decimal_mode(self) -> str:
-        """How pyodbc reads decimals: ``"binary"``, ``"text"`` or ``"locale"``. Here all three
-        return every digit, in every locale.
+        """The way in which decimals are read: ``"binary"``, ``"text"`` or ``"locale"``. Unlike in
+        pyodbc, all three return every digit, in every locale.
 
-        With PostgreSQL, setting it to ``"binary"`` refuses decimals that need more than 128 bits,
+        With PostgreSQL and ``"binary"``, decimals that need more than 128 bits raise an error,
         starting with the next statement.
         """
         return self._decimal_mode or ("text" if self._dialect == "postgresql" else "binary")
@@ -192,8 +192,8 @@ class Connection:
         return self._open
 
     def _within(self, function: Callable[..., T], *args: Any) -> T:
-        """Call a function of the connection, and cancel its statement when `timeout` seconds have
-        passed."""
+        """Call a function of the connection. If it has not returned after `timeout` seconds, cancel
+        its statement."""
         if not self._timeout:
             return function(*args)
         fired = threading.Event()
@@ -279,8 +279,8 @@ class Connection:
     def add_output_converter(self, sqltype: int, func: Callable[[Any], Any] | None) -> None:
         """Register a function that converts the bytes of values of an SQL type; `None` removes it.
 
-        Types that onecopy does not distinguish (all integers, all texts) share a converter. NULL is
-        not converted.
+        Types that onecopy does not distinguish (all integer types, all text types) share one
+        converter. NULL is not converted.
 
         Raises:
             NotSupportedError: no column of the database can have this type.
@@ -321,8 +321,9 @@ class Connection:
 
         `SQL_ATTR_AUTOCOMMIT` and `SQL_ATTR_CURRENT_CATALOG` take effect immediately.
         `SQL_ATTR_TXN_ISOLATION` (the isolation level) and `SQL_ATTR_ACCESS_MODE` apply to future
-        transactions. The current catalog is ignored for PostgreSQL and SQLite, as their ODBC
-        drivers do. The access mode is ignored for SQL Server, which has no such setting.
+        transactions. For PostgreSQL and SQLite the current catalog is ignored, as it is by their
+        ODBC drivers. For SQL Server the access mode is ignored, because the server has no such
+        setting.
 
         Raises:
             NotSupportedError: the attribute is none of these.

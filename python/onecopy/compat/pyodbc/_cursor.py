@@ -67,7 +67,8 @@ def _dicts(cur: _core.Cursor) -> Callable[[tuple[Any, ...]], dict[str, Any]]:
 
 
 class _Fetched:
-    """The remaining rows of a result, which `Cursor.rowcount` has fetched to count them."""
+    """The remaining rows of a result, which were all fetched because `Cursor.rowcount` had to count
+    them."""
 
     def __init__(self, cur: _core.Cursor) -> None:
         self._cur = cur
@@ -133,8 +134,8 @@ class Cursor:
 
     @property
     def description(self) -> Description | None:
-        """Seven items per column, with the type as a Python class; `None` for a statement without
-        rows."""
+        """The description of the columns (PEP 249), seven items for each, with the type as a Python
+        class; `None` for a statement without rows."""
         cur = self._open
         return None if cur.description is None else _description(cur)
 
@@ -143,10 +144,10 @@ class Cursor:
         """The number of rows that the last statement changed or, with MariaDB, MySQL and
         PostgreSQL, returns; -1 if it is not known.
 
-        PostgreSQL does not send the number before the rows: reading this attribute fetches the
-        remaining rows into memory, as pyodbc's driver does for each query. As their ODBC drivers
-        report, the number is 0 for DDL with MariaDB, MySQL and SQLite, and for CREATE, TRUNCATE and
-        LOCK with PostgreSQL.
+        PostgreSQL sends this number only after the rows. Therefore reading this attribute fetches
+        the remaining rows into memory, as psqlodbc does for each query. The number is 0 for DDL
+        with MariaDB, MySQL and SQLite, and for CREATE, TRUNCATE and LOCK with PostgreSQL, as with
+        their ODBC drivers.
         """
         cur = self._open
         dialect = self._connection._dialect
@@ -165,8 +166,8 @@ class Cursor:
 
     @property
     def messages(self) -> list[tuple[str, str]]:
-        """The messages of the database other than errors, as pairs: ``[SQLSTATE] (native code)``
-        and the text."""
+        """The messages of the database other than errors. Each is a pair of ``[SQLSTATE] (native
+        code)`` and the text."""
         return [(f"[{said.sqlstate}] ({said.native_code})", str(said)) for _, said in self._open.messages]
 
     @property
@@ -283,12 +284,12 @@ class Cursor:
 
     @translating
     def nextset(self) -> bool:
-        """Go to the next result with rows; return false after the last result."""
+        """Advance to the next result that has rows; return false after the last result."""
         self._fetched = None
         return bool(self._connection._within(self._open.nextset))
 
     def cancel(self) -> None:
-        """Cancel the running statement of the connection, from another thread."""
+        """Cancel the running statement of the connection. Call this method from another thread."""
         self._connection._open.cancel()
 
     def commit(self) -> None:

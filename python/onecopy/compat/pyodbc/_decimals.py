@@ -1,5 +1,5 @@
-"""Decimals of PostgreSQL, which stores more than ODBC's `SQL_NUMERIC_STRUCT` does: NaN, the
-infinities, and any number of digits."""
+"""Conversion of PostgreSQL's decimals. They can be NaN or infinite and have any number of digits,
+which ODBC's `SQL_NUMERIC_STRUCT` cannot represent."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def parameter(value: Decimal) -> Decimal | str:
 
 
 def parameter_in_struct(value: Decimal) -> Decimal:
-    """Check a decimal parameter for `fast_executemany`, with which pyodbc sends
-    `SQL_NUMERIC_STRUCT`."""
+    """Check that a decimal parameter fits into `SQL_NUMERIC_STRUCT`, as which pyodbc sends it with
+    `fast_executemany`."""
     if not value.is_finite():
         raise ProgrammingError("HY000", f"[HY000] NaN and infinities do not fit in a SQL_NUMERIC_STRUCT\n{_REMEDY}")
     try:
@@ -35,14 +35,16 @@ def parameter_in_struct(value: Decimal) -> Decimal:
 
 
 def cell(value: Any) -> Any:
-    """Convert a cell to a `Decimal`. onecopy returns NaN and the infinities as `float`."""
+    """Convert a cell to a `Decimal`. A cell can be a `float`, because onecopy returns NaN and the
+    infinities as `float`."""
     return Decimal(value) if isinstance(value, float) else value
 
 
 def cell_in_struct(value: Any) -> Any:
     """Convert a cell to a `Decimal`, and check that its digits fit into an integer of 128 bits.
 
-    With `decimal_mode = "binary"` pyodbc reads decimals from ODBC's struct, which has such an integer.
+    With `decimal_mode = "binary"` pyodbc reads decimals from `SQL_NUMERIC_STRUCT`, which contains
+    such an integer.
     """
     value = cell(value)
     if not value.is_finite():

@@ -1,4 +1,5 @@
-"""pyodbc's exceptions: ``args`` are the SQLSTATE and a message that starts with the SQLSTATE.
+"""pyodbc's exceptions. Their ``args`` are the SQLSTATE, and a message that starts with the
+SQLSTATE.
 
 Each class also inherits from the class of the same name in `onecopy.errors`, so that handlers for
 either class catch the exception.
@@ -29,7 +30,7 @@ class Error(errors.Error):
 
 
 class InterfaceError(Error, errors.InterfaceError):
-    """The driver was not found, or the login was refused (IM00x, 28000)."""
+    """The driver was not found, or the server rejected the login (IM00x, 28000)."""
 
 
 class DatabaseError(Error, errors.DatabaseError):

@@ -1,4 +1,4 @@
-"""Rows of pyodbc, whose values can be read and set by index and by name."""
+"""pyodbc's rows, whose values can be read and replaced by index and by name."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class Row(list[Any]):
     __setattr__ = object.__setattr__
 
     def __init__(self, description: tuple[Any, ...], indexes: dict[str, int], /, *values: Any) -> None:
-        """Create a row of ``values``; ``indexes`` is a dict from the names of the attributes to the
-        indexes of their values.
+        """Create a row of ``values``. ``indexes`` is a dict that maps the names of the attributes
+        to the indexes of their values.
 
-        Rows pickled by pyodbc are created in this way.
+        A row that pyodbc has pickled is unpickled by calling this constructor.
 
         Raises:
             TypeError: the description does not have one item for each value, or there are none.
