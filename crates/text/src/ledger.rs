@@ -8,10 +8,10 @@
 //! # Definitions
 //!
 //! All sizes are the numbers of bytes that the text has in memory before it is processed. For
-//! example, ten units of UTF-16 are 20 bytes, whatever they are converted to. The counted bytes are
-//! those of text, and of values that are written as text, such as the digits of a decimal. Quotes
-//! and commas are not counted. [`Stage::Head`] counts header fields, and [`Stage::Move`] the bytes
-//! of files.
+//! example, ten units of UTF-16 are 20 bytes, regardless of the encoding to which they are
+//! converted. The counted bytes are those of text, and of values that are written as text, such as
+//! the digits of a decimal. Quotes and commas are not counted. [`Stage::Head`] counts header
+//! fields, and [`Stage::Move`] the bytes of files.
 //!
 //! Sending a filled chunk is not counted, because the operating system's kernel reads the chunk in
 //! place, without a further copy in user space. (The independent counter of `tests/copies` verifies

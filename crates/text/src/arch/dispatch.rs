@@ -303,7 +303,7 @@ kernels! {
     }
 
     /// Returns the length in bytes of 16-bit units converted to UTF-8. Each half of a surrogate
-    /// pair counts 2. Also returns `true` if any of the units is a surrogate.
+    /// pair counts as 2 bytes. Also returns `true` if any of the units is a surrogate.
     pub(crate) fn utf8_len_from_units(src: &[u16]) -> (usize, bool), of 2 * src.len(), {
         avx512 => avx512::utf8_len::wide,
         avx2 => avx2::utf8_len::wide,

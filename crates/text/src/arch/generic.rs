@@ -408,7 +408,7 @@ pub(super) unsafe fn copy_to_escape<V: Vector>(
     }
 }
 
-/// Copies the vectors before the one with the first non-ASCII byte. Returns the number of bytes.
+/// Copies ASCII bytes until a vector contains a non-ASCII byte; returns the number of bytes.
 /// # Safety
 /// The requirements of [`copy_to_escape`] must be met.
 #[inline(always)]
@@ -439,7 +439,7 @@ pub(super) unsafe fn copy_ascii<V: Vector>(src: *const u8, len: usize, dst: *mut
     }
 }
 
-/// Copies units as bytes, in vectors, before the first one above `MAX`. Returns their number.
+/// Copies units as bytes until a vector contains one above `MAX`; returns the number of units.
 /// # Safety
 /// The requirements of [`narrow_u16`] must be met.
 #[inline(always)]
@@ -466,7 +466,7 @@ pub(super) unsafe fn narrow_up_to<V: Vector, const MAX: u16>(
     }
 }
 
-/// Copies the vectors of 16-bit units before that with the first surrogate. Returns the unit count.
+/// Copies 16-bit units until a vector contains a surrogate; returns the number of units.
 /// # Safety
 /// `src` must be readable and `dst` writable for `len` units, at least two vectors. The two must
 /// not overlap. The processor must support `V`.

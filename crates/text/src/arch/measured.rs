@@ -179,8 +179,8 @@ impl Measured<'_> {
         }
     }
 
-    /// Writes the text as [`Measured::write`] does. Unlike there, the text may have been changed
-    /// since it was measured.
+    /// Writes the text as [`Measured::write`] does. In contrast to that method, this one may be
+    /// called if the text was changed after it was measured.
     ///
     /// # Errors
     /// Returns [`MalformedKind::Changed`] if the contents of `data` then do not match the shape of

@@ -25,8 +25,8 @@ pub(in crate::arch) fn latin1(src: &[u8]) -> usize {
 }
 
 /// Returns the length in bytes of 16-bit units converted to UTF-8, and `true` if any of the units
-/// is a surrogate. Each half of a surrogate pair counts 2, because the character of a pair has 4
-/// bytes.
+/// is a surrogate. Each half of a surrogate pair counts as 2 bytes, because the character of a pair
+/// has 4 bytes.
 #[target_feature(enable = "avx512bw,bmi2,popcnt")]
 pub(in crate::arch) fn wide(src: &[u16]) -> (usize, bool) {
     let (p, len) = (src.as_ptr(), src.len());

@@ -304,7 +304,7 @@ pub(crate) fn utf8_len_of_latin1(src: &[u8]) -> usize {
 }
 
 /// Returns the length in bytes of 16-bit units converted to UTF-8. Each half of a surrogate pair
-/// counts 2. Also returns `true` if any of the units is a surrogate.
+/// counts as 2 bytes. Also returns `true` if any of the units is a surrogate.
 #[inline(always)]
 pub(crate) fn utf8_len_of_wide(src: &[u16]) -> (usize, bool) {
     let (mut n, mut any) = (src.len(), 0);

@@ -57,8 +57,8 @@ pub enum Reason {
     Malformed(MalformedKind),
     /// A binary value of subtype 3 or 4 does not have 16 bytes.
     Uuid,
-    /// The caller's language has no value for the date. A policy that accepts such dates avoids
-    /// this error.
+    /// The programming language of the caller cannot represent the date. A policy that accepts such
+    /// dates avoids this error.
     DateRange,
     /// Another thread changed the bytes while they were read.
     Changed,
