@@ -12,7 +12,7 @@ use signal_hook::iterator::{Handle, Signals};
 use crate::exit;
 
 /// The time between two requests to cancel the same query. The requests are repeated until the
-/// query ends, because a request that arrives between two calls of the driver has no effect.
+/// query ends, because a request that arrives between two calls to the driver has no effect.
 const AGAIN: Duration = Duration::from_millis(100);
 
 /// The reason why an operation was stopped.

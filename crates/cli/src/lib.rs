@@ -52,7 +52,7 @@ use clap::{CommandFactory, FromArgMatches};
 
 use failure::Failure;
 
-/// Additions to the command by the caller of [`run`], which is the script of the Python wheel.
+/// Additions to the command that the caller of [`run`], the script of the Python wheel, makes.
 #[derive(Default)]
 pub struct Extra {
     /// Commands in addition to those of this crate.

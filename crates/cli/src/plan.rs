@@ -1,4 +1,4 @@
-//! `onecopy plan`: divides the rows of a query into parts and writes the parts as data.
+//! `onecopy plan`: divides the rows of a query into parts and writes a description of the parts.
 
 use std::io::{self, IsTerminal};
 use std::time::Duration;

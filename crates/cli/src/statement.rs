@@ -73,7 +73,7 @@ impl Source {
     }
 
     /// Returns the statement whose SQL `manifest` records. A manifest does not contain the values
-    /// of the parameters, so `params` has them.
+    /// of the parameters, so the values are passed in `params`.
     pub(crate) fn of_manifest(
         database_argument: &str,
         manifest: &Manifest,

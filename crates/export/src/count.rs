@@ -11,7 +11,7 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use crate::format::Format;
 
 /// Counts the rows in a text format byte by byte, without parsing the values. The count is correct
-/// only for an output of this crate.
+/// only for output that this crate has written.
 #[derive(Debug)]
 pub(crate) struct RowCounter {
     format: Format,

@@ -1,4 +1,4 @@
-//! The JSON of manifests and plans: functions that read a parsed value, and a writer.
+//! Functions that read the parsed JSON of manifests and plans, and a writer of this JSON.
 
 use onecopy_text::{Policy, Units};
 use onecopy_wire::json::write_text;

@@ -20,8 +20,8 @@ pub struct Checked {
     pub outcome: Result<String, String>,
 }
 
-/// Opens each database and prepares each query. Returns the results for all of them, also after a
-/// problem.
+/// Opens each database and prepares each query. Returns the results for all of them, even if some
+/// of them have a problem.
 #[must_use]
 pub fn check(config: &Config) -> Vec<Checked> {
     check_supervised(config, &Supervision::default())

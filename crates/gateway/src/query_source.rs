@@ -106,8 +106,8 @@ impl Run {
         }
     }
 
-    /// Sets the handle that cancels the run's driver call from now on. Returns an error if the run
-    /// was already stopped.
+    /// Stores the handle with which the run's driver calls are cancelled from now on. Returns an
+    /// error if the run was already stopped.
     fn stops(&self, handle: CancelHandle) -> Result<(), ChunkError> {
         let mut control = lock(&self.control);
         control.handle = Some(handle);
@@ -118,7 +118,7 @@ impl Run {
     /// if it was already stopped. Returns the time of the next check; `None` if no further check is
     /// needed.
     ///
-    /// A run is stopped repeatedly, because a cancel that arrives between two calls of the driver
+    /// A run is stopped repeatedly, because a cancel that arrives between two calls to the driver
     /// has no effect.
     pub(crate) fn look(&self, now: Instant, again: Duration) -> Option<Instant> {
         let stopped = lock(&self.control).stopped;

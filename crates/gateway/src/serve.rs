@@ -46,7 +46,7 @@ impl Options {
     }
 }
 
-/// The address of a gateway whose socket listens, and the handle that stops it.
+/// The address of a gateway that is ready to accept connections, and the handle that stops it.
 #[derive(Clone, Debug)]
 pub struct Serving {
     /// The address of the listener, with the port that the system chose.

@@ -17,8 +17,9 @@ use crate::tls::Tls;
 #[non_exhaustive]
 pub struct Limits {
     /// The time limit for receiving a request head, from its first byte to its end. For the first
-    /// head of a connection, the time starts at the connect and includes the TLS handshake. After
-    /// this time, the client gets a 408, and the connection is closed. Default 10 s.
+    /// head of a connection, the time starts when the client connects, and includes the TLS
+    /// handshake. After this time, the client gets a 408, and the connection is closed. Default 10
+    /// s.
     pub head: Duration,
     /// The largest size of a request head in bytes, including the request line. A request with a
     /// larger head gets a 431 (a 414 if its target is too long), and the connection is closed.
@@ -48,9 +49,9 @@ pub struct Limits {
     /// to an unnamed temporary file. Default 1 MiB.
     pub body_memory_bytes: usize,
     /// The largest number of open connections. A connection above this number gets a 503 and is
-    /// closed. The limit of open files may permit fewer connections
-    /// ([`crate::Server::max_connections`]). Connections above that number wait in the kernel's
-    /// queue until an open connection is closed. Default 50,000.
+    /// closed. If the limit of open files permits fewer connections
+    /// ([`crate::Server::max_connections`]), the connections above this lower limit wait in the
+    /// kernel's queue until an open connection is closed. Default 50,000.
     pub n_connections: usize,
     /// The time limit for requests in progress when the server stops. After this time they are
     /// aborted. Default 30 s.

@@ -50,8 +50,9 @@ pub trait Handler: Send + Sync + 'static {
 
     /// Returns `true` if [`Handler::handle`] waits for nothing except a local disk. The server
     /// calls this method once, when it starts. While a handler runs, the server checks regularly
-    /// whether another thread must wait in epoll. If this method returns `true`, the interval of
-    /// these checks is 25 ms instead of 1 ms, which costs less for short calls.
+    /// whether another thread must wait in epoll. If this method returns `true`, the interval
+    /// between these checks is 25 ms instead of 1 ms. Fewer checks cost less if the calls are
+    /// short.
     fn is_quick(&self) -> bool {
         false
     }

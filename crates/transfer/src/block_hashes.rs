@@ -59,7 +59,7 @@ impl Tree {
         self.n_blocks += 1;
     }
 
-    /// Replaces each pair of nodes that cover the same number of blocks by their parent. It must
+    /// Replaces each pair of nodes that cover the same number of blocks with their parent. It must
     /// only be called if another block follows. Otherwise the last two nodes may be the children of
     /// the root, whose hash is computed differently ([`Tree::root`]).
     fn merge(&mut self) {

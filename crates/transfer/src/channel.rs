@@ -21,7 +21,7 @@ const OUT_BYTES: usize = 128 * 1024;
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A connection between a sender and a receiver. Its methods block; each read or write of the
-/// socket fails after the timeout of the channel.
+/// socket fails if it takes longer than the timeout of the channel.
 pub struct Channel {
     stream: ChannelStream,
     /// The bytes of queued messages and files that were not sent yet.

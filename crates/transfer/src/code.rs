@@ -99,7 +99,7 @@ pub(crate) struct CodeCheck {
 }
 
 impl CodeCheck {
-    /// Creates the check for the code `expected`. If it is `None`, any code is accepted.
+    /// Creates the check for the code `expected`. If `expected` is `None`, any code is accepted.
     pub(crate) fn new(expected: Option<Code>) -> CodeCheck {
         CodeCheck {
             expected,

@@ -154,7 +154,7 @@ impl Receiver {
     }
 }
 
-/// Sends the refusal that [`refusal_of`] returns for `error` to the sender, if it returns one.
+/// If [`refusal_of`] returns a refusal for `error`, sends it to the sender.
 fn refuse(channel: &mut Channel, error: &Error) {
     if let Some((reason, words)) = refusal_of(error) {
         channel.close_with(&Message::Refused(reason, words));

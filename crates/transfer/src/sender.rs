@@ -334,7 +334,7 @@ impl SenderRun<'_> {
         Ok(())
     }
 
-    /// Sends the block of a file whose index, counted from 0, is `index`: by sendfile(2), or
+    /// Sends the block with the index `index`, counted from 0, of a file: by sendfile(2), or
     /// through a buffer for a connection with TLS.
     fn block(&mut self, opened: &OpenedFile, head: &FileHead, index: u64) -> Result<(), Error> {
         self.look_up()?;

@@ -11,7 +11,8 @@ use crate::json::JsonWriter;
 struct FieldHasher(blake3::Hasher);
 
 impl FieldHasher {
-    /// Begins a hash with the field `kind`, so that hashes of statements, schemas and plans differ.
+    /// Begins a hash with the field `kind`, which ensures that the hashes of statements, schemas
+    /// and plans differ.
     fn new(kind: &str) -> FieldHasher {
         let mut fields = FieldHasher(blake3::Hasher::new());
         fields.add("onecopy plan 1");

@@ -33,8 +33,8 @@ pub struct PlanOptions {
     /// The number of rows of the sample; `None` to derive the number from `n_parts`. A table of up
     /// to twice this number is read completely.
     pub sample_rows: Option<u64>,
-    /// `true` to export a snapshot of the database that all parts read. It exists until the
-    /// transaction of the planner's connection ends.
+    /// `true` to export a snapshot of the database that all parts read. The snapshot exists until
+    /// the transaction of the planner's connection ends.
     pub hold: bool,
 }
 

@@ -84,8 +84,8 @@ impl PartSpec {
             .ok_or_else(|| Error::Usage("this is not a part of a plan in JSON".to_owned()))
     }
 
-    /// Executes the statement of the part. If the part has a snapshot, a transaction is begun that
-    /// reads it; the connection must have no open transaction.
+    /// Executes the statement of the part. If the part has a snapshot, begins a transaction that
+    /// reads the snapshot; the connection must have no open transaction.
     ///
     /// # Errors
     /// [`Error::Usage`] if the result does not have the columns of the planned statement, or if the

@@ -1,5 +1,5 @@
-//! [`interpolate`] replaces `${NAME}` and `${NAME:-default}` in values of the configuration by
-//! environment variables.
+//! [`interpolate`] replaces `${NAME}` and `${NAME:-default}` in values of the configuration with
+//! the values of environment variables.
 
 /// Replaces every `${NAME}` in a text by the value of the environment variable `NAME`. `$${`
 /// denotes a literal `${`.

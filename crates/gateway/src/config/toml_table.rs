@@ -48,8 +48,8 @@ impl<'a> Problems<'a> {
     }
 }
 
-/// A TOML table whose keys are read one by one. [`TomlTable::finish`] reports the keys that were
-/// not read as unknown.
+/// A TOML table whose keys are read one by one. [`TomlTable::finish`] reports an error for each key
+/// that was not read, because such a key is unknown.
 pub(super) struct TomlTable<'t, 'i> {
     table: &'t DeTable<'i>,
     /// The path of the table as a user writes it: `[queries.names]`.

@@ -306,7 +306,7 @@ fn hint(parameter: &Parameter) -> String {
     parts.join(" · ")
 }
 
-/// Returns a `curl` command for the shell that requests `query` from the server at `host`.
+/// Returns a shell command that uses `curl` to request `query` from the server at `host`.
 pub fn curl(query: &Query, host: &str) -> String {
     let mut url = format!("http://{host}/{}.json", query.name);
     let mut separator = '?';

@@ -17,8 +17,8 @@ pub enum Format {
     /// be parsed, the request line is `-`.
     #[default]
     Common,
-    /// [`Format::Common`], followed by `"Referer" "User-Agent"`. For this format, the log must
-    /// record the two header fields: [`Format::keep`] returns the selection.
+    /// [`Format::Common`], followed by `"Referer" "User-Agent"`. For this format, the server must
+    /// record these two header fields. [`Format::keep`] returns the selection that requests this.
     Combined,
     /// One JSON object per line. The member `bytes` is the size of the response with its head. The
     /// member `duration` is in seconds.

@@ -297,7 +297,7 @@ impl LogFile {
         Ok(())
     }
 
-    /// Appends `lines`, which consist of whole lines. A regular file gets them in one call of
+    /// Appends `lines`, which consist of whole lines. A regular file gets them in one call to
     /// write(2). A pipe gets them in writes that are short enough to be atomic.
     fn write(&mut self, mut lines: &[u8]) -> Result<(), WriteFailure> {
         let n_bytes = lines.len();

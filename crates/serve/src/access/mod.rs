@@ -48,7 +48,7 @@ pub struct Access<'a> {
     pub n_bytes: u64,
     /// The number of bytes of the response that were passed to the kernel after its head.
     pub n_body_bytes: u64,
-    /// The number of rows that the row stream has produced, also if the stream failed. `None` if
+    /// The number of rows that the row stream has produced, even if the stream failed. `None` if
     /// the response body is not a row stream.
     pub n_rows: Option<u64>,
     /// The time from the end of the request's head to the last byte of the response.

@@ -21,7 +21,7 @@ const MAGIC: u64 = 0x6f6e_6563_0001_0000 | SLOT_WORDS as u64;
 /// descriptor. Clones refer to the same memory.
 ///
 /// Each server claims a slot ([`MetricsArea::slot`]) by a lock on the file of the descriptor. The
-/// kernel releases the lock when the process ends, also after a crash. The slot of an ended server
+/// kernel releases the lock when the process ends, even after a crash. The slot of an ended server
 /// keeps its counters, and the next server that claims the slot continues them. The gauges of an
 /// ended server (connections, handlers, streams) are not added to the sum. Any process that has the
 /// descriptor can compute the sum of all slots at any time.

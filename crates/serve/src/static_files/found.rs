@@ -147,7 +147,7 @@ fn tag(about: &Metadata, now_s: u64) -> String {
 }
 
 /// Returns the media type that belongs to the extension of the file name. For text, the result
-/// declares UTF-8.
+/// includes `charset=utf-8`.
 fn content_type(path: &[u8]) -> String {
     let name = path.rsplit(|b| *b == b'/').next().unwrap_or(path);
     let ending = match name.iter().rposition(|b| *b == b'.') {

@@ -207,7 +207,7 @@ fn redirect(ask: &FileRequest<'_>) -> Response {
 }
 
 /// Returns `true` if the client gets a 404 response for `error`, which occurred when a file was
-/// opened. This is so for a missing file, and for a file that exists but cannot be served, such as
+/// opened. This applies to a missing file, and to a file that exists but cannot be served, such as
 /// an unreadable one.
 fn is_not_there(error: &io::Error) -> bool {
     use io::ErrorKind as Kind;

@@ -13,7 +13,7 @@ use std::path::Path;
 use super::check;
 
 /// The largest number of attempts to open a path. The kernel requires a new attempt if a component
-/// of the path was renamed during the last one.
+/// of the path was renamed during the previous attempt.
 const MOST_TRIES: usize = 16;
 
 /// A served folder, which stays open. The value refers to the same folder even if the folder or one

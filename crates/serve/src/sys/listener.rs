@@ -117,9 +117,9 @@ impl Listener {
 
     /// Uses the descriptor of a socket that already listens.
     ///
-    /// `InvalidInput` if the socket does not listen, or if it is neither a TCP nor a unix socket.
-    /// Otherwise the error of the system call that failed, for example if the descriptor is not a
-    /// socket.
+    /// Returns the error `InvalidInput` if the socket does not listen, or if it is neither a TCP
+    /// nor a unix socket. Otherwise returns the error of the system call that failed, for example
+    /// if the descriptor is not a socket.
     pub(crate) fn of(fd: OwnedFd) -> io::Result<Listener> {
         if get_option(&fd, libc::SO_ACCEPTCONN)? == 0 {
             return Err(io::ErrorKind::InvalidInput.into());

@@ -48,7 +48,7 @@ struct Received {
 
 /// The result of [`TlsStream::write_out`].
 pub(crate) struct WriteProgress {
-    /// `true` if the kernel accepted some of the encrypted bytes in this call of
+    /// `true` if the kernel accepted some of the encrypted bytes in this call to
     /// [`TlsStream::write_out`].
     pub(crate) any: bool,
     /// `true` if the kernel has accepted all encrypted bytes.

@@ -133,8 +133,8 @@ abstract class BsonCursor {
 
     /**
      * Decodes the name of the current element. The name of an item of an array is the text in the
-     * document, usually its index. The bytes are copied as by {@link Utf8#decode(ByteBuffer,
-     * Malformed)}.
+     * document, usually its index. {@link Utf8#decode(ByteBuffer, Malformed)} describes how often
+     * the bytes are copied.
      *
      * @return the name
      * @throws IllegalStateException if there is no current element
@@ -171,8 +171,8 @@ abstract class BsonCursor {
     }
 
     /**
-     * Returns the bytes of the current value without copying them. A text includes its length and
-     * its NUL, and a document its length and its terminator.
+     * Returns the bytes of the current value without copying them. The bytes of a string include
+     * its length and its NUL. Those of a document include its length and its terminator.
      *
      * @return a read-only view of the buffer, little-endian
      * @throws IllegalStateException if there is no current element
@@ -226,7 +226,7 @@ abstract class BsonCursor {
     }
 
     /**
-     * Leaves the innermost document. Those of its elements that were not read are not checked.
+     * Leaves the innermost document. Elements that were not read are not checked.
      *
      * @throws IllegalStateException in the outermost document
      */

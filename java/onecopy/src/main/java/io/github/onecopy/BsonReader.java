@@ -118,8 +118,8 @@ public final class BsonReader extends BsonCursor {
     }
 
     /**
-     * Decodes the text of the current element. The bytes are copied as by {@link
-     * Utf8#decode(ByteBuffer, Malformed)}.
+     * Decodes the text of the current element. {@link Utf8#decode(ByteBuffer, Malformed)} describes
+     * how often the bytes are copied.
      *
      * @return the text
      * @throws BsonException if it is not UTF-8 and the reader's policy is THROW

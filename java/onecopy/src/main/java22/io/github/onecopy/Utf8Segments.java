@@ -66,9 +66,9 @@ abstract class Utf8Segments {
     }
 
     /**
-     * Decodes a range of a segment. The text is copied as by {@link
-     * Utf8#decode(java.nio.ByteBuffer, Malformed)}. It is copied once more if it has at most 8 KiB,
-     * or if the segment is an array whose elements are not bytes.
+     * Decodes a range of a segment. {@link Utf8#decode(java.nio.ByteBuffer, Malformed)} describes
+     * how often the text is copied. It is copied once more if it has at most 8 KiB, or if the
+     * segment is an array whose elements are not bytes.
      *
      * @param src the source: a segment on or off the heap
      * @param at the offset of the first byte, in bytes

@@ -222,7 +222,7 @@ public final class Decoder {
     }
 
     /**
-     * Returns the number of bytes to convert next. They end before the start of a UTF-8 sequence.
+     * Returns the number of bytes to convert next. No valid UTF-8 sequence is divided.
      */
     private static int part(byte[] array, ByteBuffer buffer, int at, int done, int n) {
         if (n - done <= CHUNK_BYTES) {

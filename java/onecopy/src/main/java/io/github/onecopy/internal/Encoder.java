@@ -8,9 +8,9 @@ import java.util.Objects;
 
 /**
  * Writes strings as UTF-8 into destinations of the caller. An encoder can be used again and keeps
- * its scratch arrays, so it is not thread-safe. If strings are opened ({@link StringArrays}) and
- * the native library is in use, {@code encode} uses no scratch array, and several threads may call
- * it on one encoder.
+ * its scratch arrays, so it is not thread-safe. If the arrays inside strings are accessible ({@link
+ * StringArrays}) and the native library is in use, {@code encode} uses no scratch array, and
+ * several threads may call it on one encoder.
  *
  * Short strings are encoded by a plain loop. Strings known to be ASCII are copied. All others are
  * encoded by native calls, one for each part of the string. The encoder changes no position of a

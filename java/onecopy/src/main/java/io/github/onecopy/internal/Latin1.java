@@ -56,7 +56,8 @@ final class Latin1 {
         /** The string is stored as one byte per character. */
         NARROW,
         /**
-         * The string is stored as one byte per character, and three of its characters are ASCII.
+         * The string is stored as one byte per character, and the three examined characters are
+         * ASCII.
          */
         LIKELY_ASCII;
     }
@@ -103,8 +104,8 @@ final class Latin1 {
     }
 
     /**
-     * Returns the number of bytes before the group of 32 bytes (a step) that contains the first
-     * byte which is not ASCII. Returns {@code n} if all bytes are ASCII.
+     * Returns the number of bytes before the first group of 32 bytes that contains a byte which is
+     * not ASCII. Returns {@code n} if all bytes are ASCII.
      */
     static int prefix(byte[] b, int at, int n) {
         int i = 0;

@@ -12,8 +12,9 @@ public final class Pools {
     static final int MOST_BYTES = Integer.MAX_VALUE - 8;
 
     /**
-     * An encoder that all threads share, because it uses no scratch array: strings are opened, and
-     * the native library is in use. Otherwise null.
+     * An encoder that all threads share. It exists only if the arrays inside strings are accessible
+     * and the native library is in use, because such an encoder needs no scratch array. Otherwise
+     * null.
      */
     static final Encoder OPENED = StringArrays.OPEN && Native.available() ? new Encoder() : null;
 

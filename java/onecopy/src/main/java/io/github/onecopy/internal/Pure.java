@@ -6,8 +6,8 @@ import java.nio.BufferOverflowException;
 import java.nio.ByteBuffer;
 
 /**
- * Converts UTF-8 (RFC 3629) in plain loops. These are used for short texts, if the native library
- * is not available, and as the reference implementation of the tests.
+ * Converts UTF-8 (RFC 3629) in plain loops. The loops are used for short texts, if the native
+ * library is not available, and as the reference implementation of the tests.
  */
 final class Pure {
     private Pure() {}

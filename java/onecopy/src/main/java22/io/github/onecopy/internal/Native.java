@@ -424,8 +424,8 @@ public final class Native {
     }
 
     /**
-     * Returns the exception to be thrown after a failed call. A closed segment, or one of another
-     * thread, causes a runtime exception, which is returned unchanged.
+     * Returns the exception to be thrown after a failed call. A closed segment, or a segment that
+     * is confined to another thread, causes a runtime exception, which is returned unchanged.
      */
     private static RuntimeException thrown(Throwable e) {
         if (e instanceof RuntimeException exception) {
