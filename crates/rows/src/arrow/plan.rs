@@ -63,8 +63,8 @@ impl Default for ArrowOptions {
     }
 }
 
-/// Returns a plan for each column of the schema, with `true` if the caller requested the column's
-/// type in `options`.
+/// Returns the plan of each column of the schema. The flag is `true` if `options` requests the type
+/// of the column.
 ///
 /// # Errors
 /// [`ErrorKind::Programming`] if `options.types` names a column that does not exist;

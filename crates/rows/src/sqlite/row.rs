@@ -165,8 +165,8 @@ unsafe fn read_text<'a>(value: *mut ffi::sqlite3_value) -> Option<Units<'a>> {
     }
 }
 
-/// Emits the part of a long `cell` that begins at byte `offset`, and advances `offset`; returns
-/// `true` if more parts follow.
+/// Emits the next part of the long value in `cell`, from byte `offset` on, and advances `offset`;
+/// returns `true` if more parts follow.
 fn emit_part<S: RowSink>(
     column: usize,
     cell: Cell<'_>,

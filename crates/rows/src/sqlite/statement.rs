@@ -287,8 +287,8 @@ impl DatabaseStatement for Statement {
         Ok(())
     }
 
-    /// Copies a part of a deferred value of the current row into `buffer`. SQLite has the value
-    /// completely in memory.
+    /// Copies a part of a deferred value of the current row into `buffer`, from SQLite's memory,
+    /// which contains the complete value.
     fn read_part(
         &mut self,
         column: usize,

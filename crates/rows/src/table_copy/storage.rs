@@ -288,7 +288,7 @@ fn integer(value: Value) -> Result<Value, Refusal> {
     }
 }
 
-/// Converts a value for a column of floats, of 32 bits if `is_real`.
+/// Converts a value for a column of floats, which are 32-bit floats if `is_real` is `true`.
 fn float(value: &Value, is_real: bool) -> Result<f64, Refusal> {
     let digits = match value {
         Value::F64(f) if !is_real || !f.is_finite() => return Ok(*f),

@@ -150,8 +150,8 @@ fn an_offset_is_neither_added_nor_removed() {
 }
 
 proptest! {
-    /// Text of another database, in a column of any type, is converted or refused, and a converted
-    /// value is converted to itself.
+    /// Tests that text of another database is either converted or refused, whatever the type of the
+    /// column, and that a converted value is not changed by a second conversion.
     #[test]
     fn any_text_is_converted_or_refused(
         given in "[-+0-9.:eETZ ]{0,30}|\\PC{0,12}|NaN|-?(I|i)nfinity|[0-9]{4}-[0-9]{2}-[0-9]{2}",
