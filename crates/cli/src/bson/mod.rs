@@ -71,7 +71,7 @@ impl Writing {
     }
 }
 
-/// Runs a conversion; returns the exit code.
+/// Runs a conversion between BSON and JSON; returns the exit code.
 fn run(
     input: Option<&PathBuf>,
     output: Option<&PathBuf>,

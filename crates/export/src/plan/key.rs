@@ -1,4 +1,4 @@
-//! [`Key`]: the columns by whose values a statement is divided into parts.
+//! [`Key`]: the columns whose values divide a statement into parts.
 
 use onecopy_rows::sql::query_shape::{TableShape, column_names};
 use onecopy_rows::{Dialect, Schema};
@@ -7,7 +7,7 @@ use super::catalog::{RowAddress, Table};
 use super::predicate::KeyColumn;
 use crate::error::Error;
 
-/// The columns by whose values a statement is divided into parts.
+/// The columns whose values divide a statement into parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Key {
     pub(crate) columns: Vec<KeyColumn>,

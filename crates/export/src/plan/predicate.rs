@@ -145,7 +145,7 @@ struct Operators {
     /// The operator that equal values do not satisfy, for each column except the last one: if it is
     /// satisfied, the later columns are not compared.
     strict: &'static str,
-    /// The operator for the last column.
+    /// The operator that compares the last column.
     last: &'static str,
 }
 

@@ -45,7 +45,7 @@ pub struct PartSpec {
 pub struct Plan {
     /// The SQL text of the statement that was planned, with `?` for each value.
     pub sql: String,
-    /// The values of its parameters, in their order.
+    /// The values of the statement's parameters, in their order.
     pub values: Vec<Value>,
     /// The parts, in ascending order of their keys; rows with NULL in the key are the last part.
     pub parts: Vec<PartSpec>,

@@ -65,7 +65,7 @@ pub struct Written {
     pub n_rows: u64,
     /// The number of bytes, after compression.
     pub n_bytes: u64,
-    /// The BLAKE3 hash of these bytes; `None` if it was not requested.
+    /// The BLAKE3 hash of the written bytes; `None` if it was not requested.
     pub hash: Option<blake3::Hash>,
     /// The columns of the rows.
     pub columns: Vec<WrittenColumn>,

@@ -12,10 +12,10 @@ use toml::de::{DeTable, DeValue};
 /// A problem in the configuration.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Problem {
-    /// The number of the line in the file at which the problem is, from 1. 0 if the problem has no
+    /// The number of the line of the problem in the file, counted from 1. 0 if the problem has no
     /// position.
     pub line: usize,
-    /// The position of the problem in its line, in characters from 1.
+    /// The column of the problem in its line, in characters, counted from 1.
     pub column: usize,
     /// The message. Its second and later lines are advice. The message never contains the value of
     /// a key `url`, because this value may contain a password.

@@ -116,7 +116,7 @@ struct ConnectionState {
     /// The socket; `None` after it was closed.
     socket: Option<Transport>,
     phase: Phase,
-    /// The parser of request heads; `None` only during a call of the parser.
+    /// The parser of request heads; `None` only during a call to the parser.
     parser: Option<Box<HeadParser>>,
     /// The bytes that were read from the socket and not processed yet.
     input: Vec<u8>,

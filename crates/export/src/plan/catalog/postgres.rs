@@ -39,7 +39,7 @@ const RANGE_SCANS: i64 = 140_000;
 /// store tables as a heap.
 const OTHERS: [&str; 5] = ["YB", "Redshift", "Greenplum", "Cloudberry", "Cockroach"];
 
-/// The types whose values cannot be ordered.
+/// The PostgreSQL types whose values cannot be ordered.
 const UNORDERED: [&str; 10] = [
     "json", "xml", "point", "lseg", "path", "box", "polygon", "line", "circle", "jsonpath",
 ];

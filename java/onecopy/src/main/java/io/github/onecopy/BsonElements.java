@@ -30,10 +30,10 @@ abstract class BsonElements {
 
     private int depth;
 
-    /** The start of the outermost document. */
+    /** The position at which the outermost document starts. */
     private int first;
 
-    /** The start of the innermost document. */
+    /** The position at which the innermost document starts. */
     private int start;
 
     /** The index of the next item of an array; negative in a document. */

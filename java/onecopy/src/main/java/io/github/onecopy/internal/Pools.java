@@ -8,7 +8,7 @@ import java.util.Arrays;
 
 /** The pools of encoders and decoders, for callers that have none. */
 public final class Pools {
-    /** The length of the longest array in the JVM. */
+    /** The length of the longest array that every JVM supports. */
     static final int MOST_BYTES = Integer.MAX_VALUE - 8;
 
     /**
