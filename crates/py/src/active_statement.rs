@@ -1,4 +1,4 @@
-//! `Active`: the executed statement of a cursor, while the cursor returns its rows.
+//! `Active`: an executed statement of a cursor, until all of its rows have been returned.
 
 use std::time::{Duration, Instant};
 
@@ -170,13 +170,13 @@ impl Active {
         }
     }
 
-    /// Returns `true` if the last row was fetched and the statement has another result set after
-    /// the current one.
+    /// Returns `true` if the last row of the current result set was fetched, and the statement has
+    /// another result set.
     pub(crate) fn has_further(&self) -> bool {
         matches!(self.rest, StatementRest::End(Some(_)))
     }
 
-    /// Returns `true` if the last row was fetched.
+    /// Returns `true` if the last row of the current result set was fetched.
     pub(crate) fn is_at_end(&self) -> bool {
         matches!(self.rest, StatementRest::End(_))
     }

@@ -14,8 +14,8 @@ use crate::{parameters, range};
 /// array.
 const MOST_DIMENSIONS: usize = 6;
 
-/// Converts a `Json`, and for PostgreSQL a list, a range or a tuple of ranges, to the value of a
-/// parameter. Returns `None` for any other object.
+/// Converts a `Json` to a parameter value. For PostgreSQL, also converts a list, a range or a tuple
+/// of ranges. Returns `None` for any other object.
 pub(crate) fn structured(
     item: &Bound<'_, PyAny>,
     position: usize,
@@ -108,8 +108,8 @@ impl Array {
     }
 }
 
-/// Appends an element of an array or a bound of a range. Like the server, quotes it only if it is
-/// empty, or contains white space, a quote, a backslash or a character of `syntax`.
+/// Appends an element of an array, or a bound of a range. As the server does, puts it in quotes
+/// only if it is empty, or contains white space, a quote, a backslash or a character of `syntax`.
 pub(crate) fn put_element(text: &str, syntax: &[u8], out: &mut String) {
     let is_space = |b: u8| b.is_ascii_whitespace() || b == 0x0b;
     let is_plain = |b: u8| !is_space(b) && !b"\"\\".contains(&b) && !syntax.contains(&b);

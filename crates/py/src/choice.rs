@@ -1,4 +1,4 @@
-//! Parses an argument that must be one of several words.
+//! Parses arguments that must be one of several words.
 
 use onecopy_text::Policy;
 use pyo3::Borrowed;

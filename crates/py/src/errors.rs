@@ -112,8 +112,8 @@ pub(crate) fn programming(py: Python<'_>, message: &str) -> PyErr {
     to_py(py, &Error::new(ErrorKind::Programming, message))
 }
 
-/// Returns `true` for an exception of a class in `onecopy.errors`; `false` for others, such as
-/// `MemoryError` and the exception of a signal handler.
+/// Returns `true` if the exception's class is in `onecopy.errors`. Returns `false` for other
+/// exceptions, such as `MemoryError` and those of signal handlers.
 pub(crate) fn is_ours(py: Python<'_>, error: &PyErr) -> bool {
     class(py, "Error").is_ok_and(|class| error.matches(py, class).unwrap_or(false))
 }

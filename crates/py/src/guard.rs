@@ -1,5 +1,5 @@
-//! `Guarded`: a lock for the state of a Python object. No thread waits for the lock while it holds
-//! the GIL or acquires the lock twice, and a forked child never acquires it.
+//! `Guarded`: a lock for the state of a Python object. A thread never waits for the lock while it
+//! holds the GIL, and never acquires the lock twice. A forked child never acquires it.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use crate::errors;
 use crate::raw::{gil, process, stack};
 
-/// State that only the process that created it may use, and only one thread at a time.
+/// State that only the creating process may use, and only one thread at a time.
 pub(crate) struct Guarded<T> {
     /// The protected state; `None` only during `drop`.
     state: Option<Mutex<T>>,

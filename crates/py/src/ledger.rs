@@ -65,8 +65,8 @@ impl LedgerScope {
         self.ledger.total().taken
     }
 
-    /// The number of bytes of text that were converted between encodings, or scanned for escapes
-    /// while they were copied.
+    /// The number of bytes of text that were converted between encodings, or copied while being
+    /// scanned for escapes.
     #[getter]
     fn converted(&self) -> u64 {
         self.ledger.total().converted
@@ -84,7 +84,7 @@ impl LedgerScope {
         self.ledger.total().conversions
     }
 
-    /// A dict from the name of each stage that handled text to its four counts: `taken`,
+    /// A dict that maps the name of each stage that handled text to its four counts: `taken`,
     /// `converted`, `copied` and `conversions`.
     #[getter]
     fn stages<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {

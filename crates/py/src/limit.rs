@@ -13,7 +13,7 @@ use onecopy_wire::CancelHandle;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-/// A time limit in milliseconds, 0 for none. A thread may set it while other threads read it.
+/// A time limit in milliseconds; 0 for no limit. One thread may set it while other threads read it.
 #[derive(Debug, Default)]
 pub(crate) struct TimeLimit(AtomicU64);
 
@@ -65,8 +65,8 @@ enum CallStage {
     Over,
 }
 
-/// Watches a driver call, and cancels it if it exceeds its time limit. Dropping this value ends the
-/// watch.
+/// Watches a driver call, and cancels it if it exceeds its time limit. The watch ends when this
+/// value is dropped.
 pub(crate) struct CallWatch {
     limit: Duration,
     shared: Arc<(Mutex<CallStage>, Condvar)>,

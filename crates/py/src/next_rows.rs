@@ -1,7 +1,7 @@
 //! Fetches the next rows of a statement, and converts them to tuples or columns.
 //!
-//! Blocks of a driver are fetched with the GIL released, unless their rows are already in memory.
-//! SQLite, which has no blocks, is stepped with the GIL held.
+//! A driver's blocks of rows are fetched with the GIL released, unless the rows are already in
+//! memory. SQLite, which has no blocks, is stepped with the GIL held.
 
 use std::cell::RefCell;
 

@@ -65,8 +65,8 @@ impl ParameterRows {
         self.statement.sql.clone()
     }
 
-    /// Returns the exception that ended the iteration over the rows early; `None` if the last row
-    /// was reached.
+    /// Returns the exception that ended the iteration over the rows early; `None` if the iteration
+    /// has reached the last row.
     pub(crate) fn take_failure(&mut self) -> Option<PyErr> {
         self.failure.take()
     }

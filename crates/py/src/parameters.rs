@@ -94,7 +94,8 @@ impl BoundSql {
         })
     }
 
-    /// Converts the parameters of one execution, and adds the bytes of their text to `ledger`.
+    /// Converts the parameters of one execution, and adds the number of bytes of their text to
+    /// `ledger`.
     pub(crate) fn values(
         &self,
         parameters: &Bound<'_, PyAny>,
@@ -182,7 +183,8 @@ fn is_mapping(parameters: &Bound<'_, PyAny>) -> bool {
             && parameters.hasattr("keys").unwrap_or(false))
 }
 
-/// Replaces a `KeyError` of the mapping with an error that names the parameter.
+/// Replaces the `KeyError` that a mapping has raised with an error that names the missing
+/// parameter.
 fn missing(error: PyErr, name: &str, parameters: &Bound<'_, PyAny>) -> PyErr {
     let py = parameters.py();
     if parameters.is_instance_of::<PyDict>() || error.is_instance_of::<PyKeyError>(py) {
@@ -191,7 +193,7 @@ fn missing(error: PyErr, name: &str, parameters: &Bound<'_, PyAny>) -> PyErr {
     error
 }
 
-/// Converts one parameter. Errors contain its `position` (from 0).
+/// Converts one parameter. Errors contain `position`, the index of the parameter (from 0).
 fn value(
     item: &Bound<'_, PyAny>,
     position: usize,
@@ -216,7 +218,7 @@ pub(crate) fn result_of_function(item: &Bound<'_, PyAny>) -> PyResult<Value> {
     plain_value(item, 0, Dialect::Sqlite, &mut Tally::default())
 }
 
-/// Converts one parameter as [`value`] does, but without adapters.
+/// Converts one parameter like [`value`], but without using adapters.
 pub(crate) fn plain_value(
     item: &Bound<'_, PyAny>,
     position: usize,
@@ -398,7 +400,7 @@ fn micros(v: &Bound<'_, PyDelta>) -> i128 {
     i128::from(seconds) * 1_000_000 + i128::from(v.get_microseconds())
 }
 
-/// Formats microseconds as `-26:00:00.000001`, for MariaDB's `time`.
+/// Formats a number of microseconds like `-26:00:00.000001`, for MariaDB's type `time`.
 fn clock(micros: i128) -> String {
     let sign = if micros < 0 { "-" } else { "" };
     let (seconds, micros) = (

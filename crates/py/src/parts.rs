@@ -54,7 +54,7 @@ pub(crate) fn execute_part<'py>(
     Ok(cursor)
 }
 
-/// Converts an error of a plan or of a part to an error of the database connection.
+/// Converts an error of a plan or part to the error type of database connections.
 fn rows_error(error: export::Error) -> Error {
     match error {
         export::Error::Rows(error) => error,

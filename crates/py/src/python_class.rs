@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 
-/// Returns the class `name` of onecopy's Python module `module`.
+/// Returns the class `name` from onecopy's Python module `module`.
 ///
 /// # Errors
 /// `ImportError` or `AttributeError` if the class does not exist.

@@ -37,7 +37,7 @@ pub(crate) struct Range {
 }
 
 impl Range {
-    /// Creates a range. A bound that is `None` is not included.
+    /// Creates a range. A bound that is `None` is treated as excluded.
     pub(crate) fn of(
         lower: Bound<'_, PyAny>,
         upper: Bound<'_, PyAny>,
@@ -116,8 +116,8 @@ impl Range {
         Ok(Range::of(lower, upper, includes, empty))
     }
 
-    /// The brackets that show which bounds the range includes: ``"[)"``, ``"[]"``, ``"(]"`` or
-    /// ``"()"``; ``""`` for the empty range.
+    /// Shows which bounds the range includes: ``"[)"``, ``"[]"``, ``"(]"`` or ``"()"``; ``""`` for
+    /// the empty range.
     #[getter]
     fn bounds(&self) -> &'static str {
         match (self.includes_lower, self.includes_upper) {

@@ -2,23 +2,24 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// The length of recent results, in bytes. It estimates the length of the next result, for which
-/// memory is allocated before it is written. If the memory is too small, it is replaced with a new
-/// mapping, which takes 17 us. If it is too large, the unused pages are never written to.
+/// Estimates the length in bytes of the next result from the lengths of recent results. Memory of
+/// this length is allocated before the result is written. If it is too small, it is replaced with a
+/// new mapping, which takes 17 us. If it is too large, the unused pages are never written to.
 ///
-/// The estimate exceeds the length of the result so little that the unused end is not cut off. If
-/// it were cut off, the freed memory of a `bytes` would be smaller than the next request. glibc
-/// maps new memory for a request that is larger than every mapping freed so far, so each result
-/// would get a new mapping. For 3.5 MB, that causes 850 page faults of 1 to 3 us each.
+/// The estimate exceeds the length of the result by so little that the unused end is not freed. If
+/// it were freed, the memory of a freed `bytes` would be smaller than the next request. glibc
+/// creates a new mapping for a request that is larger than every mapping freed so far, so each
+/// result would get a new mapping. For 3.5 MB, this causes 850 page faults of 1 to 3 us each.
 pub(crate) struct RecentLength(AtomicUsize);
 
-/// Results below this size, in bytes, are copied into a `bytes` of their size.
+/// Results of less than this size, in bytes, are copied into a `bytes` object of exactly their
+/// size.
 const SHORT_BYTES: usize = 2048;
 
-/// The smallest estimate of a result's length, in bytes.
+/// The minimum estimate of a result's length, in bytes.
 pub(crate) const LEAST_BYTES: usize = 1024;
 
-/// The largest estimate that is made without examining the object to encode, in bytes.
+/// The maximum estimate, in bytes, that is used without examining the object to encode.
 pub(crate) const MOST_BYTES: usize = 64 << 20;
 
 impl RecentLength {
@@ -26,8 +27,8 @@ impl RecentLength {
         RecentLength(AtomicUsize::new(0))
     }
 
-    /// Records the length of a result. A longer length replaces the estimate immediately, a shorter
-    /// one gradually.
+    /// Records the length of a result. If it exceeds the estimate, it becomes the new estimate
+    /// immediately; otherwise the estimate decreases gradually.
     #[inline]
     pub(crate) fn remember(&self, len: usize) {
         let recent = self.0.load(Relaxed);
@@ -41,7 +42,7 @@ impl RecentLength {
         self.0.load(Relaxed) < SHORT_BYTES
     }
 
-    /// Returns the estimated length of the next result, plus a small reserve.
+    /// Returns the estimated length of the next result in bytes, plus a small reserve.
     #[inline]
     pub(crate) fn likely(&self) -> usize {
         let recent = self.0.load(Relaxed);

@@ -1,6 +1,6 @@
-//! `Maker`: converts row tuples to other row objects, by a row factory and converters.
+//! `Maker`: converts row tuples to other row objects with a row factory and converters.
 //!
-//! A `Maker` calls Python code of the user, so it is called while the cursor is not locked.
+//! A `Maker` calls Python code of the user, so the cursor must not be locked when it is called.
 
 use onecopy_rows::{ErrorKind, Schema};
 use pyo3::prelude::*;
@@ -10,23 +10,23 @@ use pyo3::types::{PyDict, PyString, PyTuple};
 use crate::raw::function::call_one;
 use crate::{errors, types};
 
-/// Converts the row tuples of one result to the objects that the row factory makes.
+/// Converts the row tuples of one result to the objects that the row factory creates.
 pub(crate) struct Maker {
-    /// The columns that have a converter: the index of each column, and its converter.
+    /// The index of each column that has a converter, with the converter.
     converters: Vec<(usize, Py<PyAny>)>,
     form: RowForm,
 }
 
 enum RowForm {
     Tuple,
-    /// Each row becomes a dict whose keys are these column names.
+    /// Each row becomes a dict with these column names as keys.
     Dict(Vec<Py<PyString>>),
-    /// The function that the row factory has returned for this result. It is called with each
-    /// tuple.
+    /// The function that the row factory has returned for this result. It is called with the tuple
+    /// of each row.
     Python(Py<PyAny>),
 }
 
-/// Returns the function `dict_row` of `onecopy.rows`, which is recognized so that its rows are
+/// Returns the function `dict_row` of `onecopy.rows`. If it is the row factory, the dicts are
 /// created in Rust.
 fn dict_row<'py>(py: Python<'py>) -> PyResult<&'py Bound<'py, PyAny>> {
     static DICT_ROW: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
@@ -38,7 +38,8 @@ fn dict_row<'py>(py: Python<'py>) -> PyResult<&'py Bound<'py, PyAny>> {
 
 impl Maker {
     /// Creates the `Maker` for a result, from the row factory of `cursor` and the converters.
-    /// Returns `None` if the rows remain tuples.
+    /// Returns `None` if there is neither a row factory nor a converter, so that the rows remain
+    /// tuples.
     pub(crate) fn of(
         cursor: &Bound<'_, PyAny>,
         schema: &Schema,
@@ -77,7 +78,7 @@ impl Maker {
         Ok(Some(Maker { converters, form }))
     }
 
-    /// Converts a row tuple, to which no other code refers, to the row object.
+    /// Converts a row tuple to the row object. No other code may refer to the tuple.
     pub(crate) fn make<'py>(&self, row: Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyAny>> {
         let py = row.py();
         let row = if self.converters.is_empty() {
@@ -106,7 +107,7 @@ impl Maker {
     }
 }
 
-/// Returns the names of the columns, all of which must be non-empty and unique.
+/// Returns the names of the columns. Returns an error if a name is empty or occurs twice.
 fn keys(py: Python<'_>, schema: &Schema) -> PyResult<Vec<Py<PyString>>> {
     if let Some((i, name)) = schema.unfit_name() {
         let message = if name.is_empty() {

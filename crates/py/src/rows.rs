@@ -1,5 +1,5 @@
-//! `PyRows`: the row sink that creates Python objects. Each cell is converted once, and the object
-//! is an item of its row's tuple.
+//! `PyRows`: the row sink that creates Python objects. Each cell is converted once, to an object
+//! that becomes an item of its row's tuple.
 
 use onecopy_rows::{
     ArrayError, ArrayText, ArrayVisitor, Cell, Date, Error, ErrorKind, LongKind, RangeText,
@@ -18,7 +18,7 @@ use crate::raw::text_cache::TextCache;
 use crate::raw::tuple_builder::TupleBuilder;
 use crate::raw::{binary, number, temporal, text, uuid};
 
-/// The reason for which a cell could not be converted to an object.
+/// The reason why a cell could not be converted to an object.
 #[derive(Debug)]
 pub(crate) struct CellError {
     column: usize,
@@ -28,26 +28,28 @@ pub(crate) struct CellError {
 #[derive(Debug)]
 enum Why {
     /// The text is malformed, and the policy is strict. The second field is the name of the units
-    /// in which the error's position is counted.
+    /// in which the position of the error is counted.
     Malformed(Malformed, &'static str),
     /// The driver returned a value that is not valid for the column's type.
     Invalid(WriteError),
     /// Python raised an exception: a `ValueError` for a date that Python cannot represent, or a
     /// `MemoryError`.
     Python(PyErr),
-    /// The database passed a long value to the sink in parts, but the sink requires whole values.
+    /// The database has passed a long value to the sink in parts, but the sink requires whole
+    /// values.
     Parts,
 }
 
 impl CellError {
-    /// Creates the error for a long value of `column` that was passed to the sink in parts.
+    /// Creates the error that is returned if a long value of `column` is passed to the sink in
+    /// parts.
     pub(crate) fn in_parts(column: usize) -> CellError {
         let why = Why::Parts;
         CellError { column, why }
     }
 
-    /// Converts the error to an exception: a `DataError` with column and row (from 0), or Python's
-    /// own exception after a failed allocation.
+    /// Converts the error to an exception: a `DataError` with the column and the row (from 0), or
+    /// Python's own exception if an allocation failed.
     pub(crate) fn into_py(self, py: Python<'_>, schema: &Schema, row: u64) -> PyErr {
         let (kind, message) = match self.why {
             Why::Malformed(e, units) => (
@@ -86,23 +88,24 @@ impl CellError {
     }
 }
 
-/// A row sink that creates a tuple for each row. SQLite passes rows to it; databases that fetch
-/// blocks pass whole columns.
+/// A row sink that creates a tuple for each row. SQLite passes single rows to it; databases that
+/// fetch blocks of rows pass whole columns.
 pub(crate) struct PyRows<'py> {
     py: Python<'py>,
     policy: Policy,
     decimal: Bound<'py, PyType>,
-    /// The time zone that was used last, and its offset in minutes. It is reused, because a result
-    /// rarely contains many offsets.
+    /// The time zone that was used last, with its offset in minutes. It is reused for the next
+    /// value, because the values of a result rarely have many different offsets.
     zone: Option<(i16, Bound<'py, PyTzInfo>)>,
     rows: TupleBuilder<'py>,
-    /// The caches of recent texts, one for each column; empty if equal texts do not share a `str`.
+    /// For each column, a cache of recent strings; empty if equal strings do not share a `str`.
     seen: Vec<TextCache>,
-    /// The number of rows after which the sink is full, if it receives rows and not columns.
+    /// The number of rows at which the sink is full. It applies only if the sink receives rows and
+    /// not columns.
     limit: usize,
-    /// The counts of the text that was converted. The caller adds them to a ledger.
+    /// The counts of the converted text, which the caller adds to a ledger.
     pub(crate) tally: Tally,
-    /// The counts of the text that was moved in memory when blocks were fetched. The caller adds
+    /// The counts of the text that was moved in memory while blocks were fetched. The caller adds
     /// them to a ledger.
     pub(crate) fetched: Tally,
     held_off: Option<HeldOff<'py>>,
@@ -125,8 +128,8 @@ impl<'py> PyRows<'py> {
         })
     }
 
-    /// Makes equal short texts of a column share one `str`. Removes the caches of recent texts from
-    /// `seen` and uses them; if `seen` is empty, creates new caches.
+    /// Makes equal short strings of a column share one `str`. Takes the caches of recent strings
+    /// from `seen`; if `seen` is empty, creates new ones.
     #[inline]
     pub(crate) fn remember(&mut self, n_columns: usize, seen: &mut Vec<TextCache>) {
         self.seen = std::mem::take(seen);
@@ -135,24 +138,26 @@ impl<'py> PyRows<'py> {
         }
     }
 
-    /// Returns the caches of recent texts, so that the next sink can use them.
+    /// Returns the caches of recent strings, so that the next sink can use them.
     #[inline]
     pub(crate) fn seen(&mut self) -> Vec<TextCache> {
         std::mem::take(&mut self.seen)
     }
 
-    /// Sets the number of rows after which the sink is full, if it receives rows and not columns.
+    /// Sets the number of rows at which the sink is full. It applies only if the sink receives rows
+    /// and not columns.
     pub(crate) fn set_limit(&mut self, limit: usize) {
         self.limit = limit;
     }
 
-    /// Returns the rows received so far, the complete ones first. [`TupleBuilder::take`] returns
-    /// only the complete rows and drops the others.
+    /// Returns the builder that contains the received rows, the complete ones first.
+    /// [`TupleBuilder::take`] returns only the complete rows and drops the others.
     pub(crate) fn rows(&mut self) -> &mut TupleBuilder<'py> {
         &mut self.rows
     }
 
-    /// Replaces the items of `columns`, which are deferred, with `...` in all complete rows.
+    /// In all complete rows, replaces the items of `columns`, which are the deferred columns, with
+    /// `...`.
     pub(crate) fn leave_out(&mut self, columns: &[usize]) {
         for &column in columns {
             for row in 0..self.rows.n_complete() {
@@ -162,14 +167,15 @@ impl<'py> PyRows<'py> {
         }
     }
 
-    /// Drops all rows, also incomplete ones, so that the block can be processed again in row order.
+    /// Drops all rows, including incomplete ones, so that the block can be processed again row by
+    /// row.
     pub(crate) fn clear(&mut self) {
         self.rows.clear();
         self.held_off = None;
         self.tally = Tally::default();
     }
 
-    /// Creates the object of a cell for another row sink, which does not build tuples.
+    /// Creates the object of a cell. It is called by row sinks that do not build tuples.
     #[inline]
     pub(crate) fn object_of(
         &mut self,
@@ -215,8 +221,8 @@ impl<'py> PyRows<'py> {
         }
     }
 
-    /// Converts a cell of a rare type. The code is separate, so that the code for frequent types is
-    /// small.
+    /// Converts a cell of a rare type. This is a separate function, so that the code for frequent
+    /// types remains small.
     #[cold]
     #[inline(never)]
     fn rare(&mut self, cell: Cell<'_>) -> Result<Bound<'py, PyAny>, Why> {
@@ -253,7 +259,7 @@ impl<'py> PyRows<'py> {
         }
     }
 
-    /// Returns the elements of an array as a (nested) list.
+    /// Converts a database array to a list, which is nested if the array has several dimensions.
     fn list(&mut self, array: ArrayText<'_>) -> Result<Bound<'py, PyAny>, Why> {
         self.rows.track();
         let mut lists = Lists {
@@ -268,7 +274,7 @@ impl<'py> PyRows<'py> {
         lists.done.ok_or(Why::Invalid(WriteError::NotAnArray))
     }
 
-    /// Returns a range as a `Range`, and a multirange as a tuple of ranges.
+    /// Converts a database range to a `Range`, and a multirange to a tuple of ranges.
     fn range(&mut self, range: RangeText<'_>) -> Result<Bound<'py, PyAny>, Why> {
         let py = self.py;
         let Some(parsed) = range.parse() else {
@@ -337,7 +343,7 @@ impl<'py> PyRows<'py> {
     }
 }
 
-/// A visitor that creates the nested lists of an array's elements.
+/// A visitor of an array's elements that creates nested lists.
 struct Lists<'a, 'py> {
     sink: &'a mut PyRows<'py>,
     open: Vec<Bound<'py, PyList>>,
@@ -379,7 +385,8 @@ impl ArrayVisitor for Lists<'_, '_> {
     }
 }
 
-/// Returns the error of a date that Python cannot represent. An infinity is reported by its name.
+/// Returns the error for a date that Python cannot represent. For an infinite date, the message
+/// contains its name.
 #[cold]
 fn far(date: Date, error: PyErr) -> Why {
     match date.infinity() {

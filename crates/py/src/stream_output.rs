@@ -14,15 +14,15 @@ use crate::raw::gil;
 
 /// The destination to which a stream is written.
 pub(crate) enum Output<'py> {
-    /// A file or socket of the operating system, which is written to with the GIL released. Copies:
+    /// A file or socket of the operating system. It is written to with the GIL released. Copies:
     /// none in user space.
     Descriptor(Descriptor),
-    /// Any other object. `bytes` are passed to its method `write`, or to `sendall` of a socket
-    /// object that transforms bytes, such as a TLS socket.
+    /// Any other object. `bytes` are passed to its method `write`, or to the method `sendall` of a
+    /// socket object that transforms the bytes, such as a TLS socket.
     Object(Bound<'py, PyAny>),
 }
 
-/// The classes of Python whose instances write bytes to their file descriptor without changing
+/// Python's file and socket classes that write bytes to their file descriptor without changing
 /// them.
 struct OutputClasses {
     file: Py<PyType>,
@@ -52,8 +52,8 @@ fn classes(py: Python<'_>) -> PyResult<&OutputClasses> {
 }
 
 impl<'py> Output<'py> {
-    /// Determines the kind of destination from the exact class of `target`, because a derived class
-    /// may transform the bytes (TLS, compression).
+    /// Determines the kind of destination from the exact class of `target`. Derived classes are not
+    /// treated like their bases, because they may transform the bytes (for TLS or compression).
     ///
     /// # Errors
     /// `TypeError` for a text file, and for an object that cannot be written to.
@@ -91,9 +91,10 @@ impl<'py> Output<'py> {
         }
     }
 
-    /// Returns a duplicated descriptor of an open regular file, the position of the file object,
-    /// and the number of bytes after this position. `None` if `object` is not a plain binary file,
-    /// if it transforms the file's bytes, or if the length of the file is unknown.
+    /// Returns a duplicate of the descriptor of an open regular file, the position of the file
+    /// object, and the number of bytes after this position. Returns `None` if `object` is not a
+    /// plain binary file, if it transforms the file's bytes, or if the length of the file is
+    /// unknown.
     pub(crate) fn source(object: &Bound<'py, PyAny>) -> PyResult<Option<(File, u64, u64)>> {
         let classes = classes(object.py())?;
         let class = object.get_type();
@@ -147,8 +148,8 @@ impl<'py> Output<'py> {
     }
 }
 
-/// Calls `write` until all bytes of `chunk` were accepted; a raw file may accept only some of them
-/// per call.
+/// Calls `write` until all bytes of `chunk` have been accepted, because a raw file may accept only
+/// some of them per call.
 pub(crate) fn write_all(write: &Bound<'_, PyAny>, chunk: &Bound<'_, PyAny>) -> PyResult<()> {
     let len = chunk.len()?;
     let mut taken = write.call1((chunk,))?;
@@ -178,17 +179,17 @@ pub(crate) fn write_all(write: &Bound<'_, PyAny>, chunk: &Bound<'_, PyAny>) -> P
     }
 }
 
-/// An [`Output`] for chunks that are written by code that holds the GIL.
+/// An [`Output`] for code that writes chunks while it holds the GIL.
 pub(crate) enum FlushTo<'py> {
     Descriptor(Writer),
     Object(Bound<'py, PyAny>),
 }
 
 impl<'py> FlushTo<'py> {
-    /// Determines the destination `target`, as [`Output::of`] does.
+    /// Determines the kind of the destination `target`, like [`Output::of`].
     ///
     /// # Errors
-    /// The errors of [`Output::of`].
+    /// The same errors as [`Output::of`].
     pub(crate) fn of(target: &Bound<'py, PyAny>) -> PyResult<FlushTo<'py>> {
         Ok(match Output::of(target)? {
             Output::Descriptor(to) => FlushTo::Descriptor(Writer::new(to)),
@@ -196,8 +197,8 @@ impl<'py> FlushTo<'py> {
         })
     }
 
-    /// Writes all bytes of `chunk`. For a descriptor, the GIL is released. Copies: the bytes once
-    /// for an object with `write`, none for a descriptor.
+    /// Writes all bytes of `chunk`. For a descriptor, the GIL is released. Copies: none for a
+    /// descriptor; one for an object with `write`.
     pub(crate) fn write(&mut self, py: Python<'py>, chunk: &[u8]) -> PyResult<()> {
         match self {
             FlushTo::Descriptor(to) => {

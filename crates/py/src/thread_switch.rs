@@ -1,4 +1,4 @@
-//! Lets other Python threads run during long work that holds the GIL.
+//! Lets other Python threads run while this thread does long work with the GIL held.
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -6,19 +6,18 @@ use pyo3::types::PyDict;
 
 use crate::raw::gil;
 
-/// The source of a Python function with a backward jump, at which the interpreter's loop checks for
-/// pending requests.
+/// The source of a Python function that contains a backward jump. At such a jump, the interpreter
+/// checks for pending requests, such as a request for the GIL.
 const SOURCE: &std::ffi::CStr = c"def turn():\n    for _ in (None,):\n        pass\n";
 
 /// Lets another thread run if that thread has waited for the switch interval
-/// (`sys.getswitchinterval()`). On the main thread, also runs signal handlers, as Python does. This
-/// costs a call of a Python function.
+/// (`sys.getswitchinterval()`). On the main thread, also runs signal handlers, as Python does. It
+/// calls a short Python function.
 ///
-/// To release and acquire the GIL would not be sufficient. CPython passes the GIL to a waiting
-/// thread only if that thread has requested it. The thread makes the request after it has waited
-/// for the whole interval without a release of the GIL. If the GIL is released more often, the
-/// thread never makes the request. The interpreter's own loop releases the GIL only if there is a
-/// request.
+/// Releasing and acquiring the GIL here would not be sufficient, because CPython passes the GIL to
+/// a waiting thread only if that thread has requested it. A thread makes the request only after the
+/// GIL was not released for a whole interval. If the GIL were released more often, the thread would
+/// never make the request. The interpreter's own loop releases the GIL only if there is a request.
 ///
 /// # Errors
 /// The exception that a signal handler has raised.

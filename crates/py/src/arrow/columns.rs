@@ -77,7 +77,7 @@ impl ColumnValues {
     }
 }
 
-/// The reason for which a cell cannot be stored in its column.
+/// The reason why a cell cannot be stored in its column.
 pub(crate) enum ColumnError {
     Misfit { column: usize, misfit: NumberMisfit },
     Cell(CellError),
@@ -108,13 +108,13 @@ impl ColumnError {
     }
 }
 
-/// A row sink that builds one Python object per column. SQLite passes rows to it; databases that
-/// fetch blocks pass whole columns.
+/// A row sink that builds one Python object per column. SQLite passes single rows to it; databases
+/// that fetch blocks of rows pass whole columns.
 pub(crate) struct PyColumns<'py> {
     py: Python<'py>,
     schema: Schema,
     values: ColumnValues,
-    /// The row sink that creates the Python objects of the cells that are not numbers.
+    /// The row sink that creates the Python objects for the cells that are not numbers.
     pub(crate) objects: PyRows<'py>,
     limit: usize,
     policy: Policy,
@@ -143,7 +143,7 @@ impl<'py> PyColumns<'py> {
         })
     }
 
-    /// Returns the caller's policy for malformed text in a cell: an error, or a replacement.
+    /// Returns the policy for malformed text in a cell: it is an error, or is replaced.
     pub(crate) fn policy(&self) -> Policy {
         self.policy
     }

@@ -1,5 +1,5 @@
-//! Reads columns and Arrow batches as rows of parameters, without creating a Python object for each
-//! value.
+//! Converts columns and Arrow batches to rows of parameters, without creating a Python object for
+//! each value.
 
 use onecopy_rows::Dialect;
 use onecopy_rows::arrow::{Array, DataType, TimeUnit};
@@ -14,7 +14,7 @@ use crate::parameters;
 use crate::raw::number_column::Column;
 use crate::raw::{binary, buffer};
 
-/// The destination of inserted rows: a statement with a parameter for each column, or a table.
+/// The destination of inserted rows: an SQL statement with a parameter for each column, or a table.
 pub(crate) enum Destination {
     Statement(String),
     Table(TableInsert),
@@ -38,15 +38,15 @@ impl Destination {
     }
 }
 
-/// The source of the values of one parameter, one value for each execution of the statement.
+/// The values of one parameter: one for each execution of the statement.
 enum ColumnSource {
     /// An array in memory, such as the buffer of a NumPy array.
     Array(Array),
-    /// An iterator over the values of a list or another iterable.
+    /// An iterator over values that were converted from a list or another iterable.
     Values(std::vec::IntoIter<Value>),
 }
 
-/// An iterator over rows of parameters that are passed as columns. Each item has one value per
+/// An iterator over rows of parameters, built from columns. Each item contains one value of each
 /// column. The iterator ends after the first error.
 pub(crate) struct ColumnRows {
     columns: Vec<ColumnSource>,
@@ -55,7 +55,7 @@ pub(crate) struct ColumnRows {
 }
 
 impl ColumnRows {
-    /// Reads the argument `columns` of `executemany`. Each column is an object with a buffer, a
+    /// Parses the argument `columns` of `executemany`. Each column is an object with a buffer, a
     /// pair of a buffer and a mask, or any iterable of values.
     ///
     /// # Errors
@@ -158,8 +158,8 @@ fn is_column(object: &Bound<'_, PyAny>) -> PyResult<bool> {
         && (buffer::BufferBytes::is_buffer(object.as_borrowed()) || dates(object)?.is_some()))
 }
 
-/// Returns the type string of a NumPy array of `datetime64`, such as `<M8[us]`. This string
-/// contains the unit. Returns `None` for any other object.
+/// Returns the type string of a NumPy array of `datetime64`, such as `<M8[us]`, which contains the
+/// time unit. Returns `None` for any other object.
 fn dates(object: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
     let Some(dtype) = object.getattr_opt("dtype")? else {
         return Ok(None);
@@ -204,7 +204,7 @@ fn of_array(object: &Bound<'_, PyAny>, mask: Option<Vec<u8>>) -> PyResult<Array>
     Ok(array)
 }
 
-/// Returns one byte for each value of a NULL mask; the byte is not 0 if the value is NULL.
+/// Returns the NULL mask as one byte per value. A byte is not 0 if the value is NULL.
 fn mask_of(mask: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
     let items = buffer::items_of(mask.as_borrowed())?;
     if items.n_dimensions != 1 || items.item_bytes != 1 {
@@ -228,8 +228,8 @@ fn bits(values: impl Iterator<Item = bool>) -> Memory {
     Memory::of(bytes)
 }
 
-/// Returns the numbers of a one-dimensional buffer as an Arrow array. `mask` has one byte per
-/// number, which is not 0 if the number is NULL.
+/// Converts a one-dimensional buffer of numbers to an Arrow array. `mask` has one byte per number.
+/// A byte is not 0 if the number is NULL.
 fn numbers(
     object: &Bound<'_, PyAny>,
     mask: Option<Vec<u8>>,

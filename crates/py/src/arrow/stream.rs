@@ -112,7 +112,7 @@ impl ArrowStream {
         }
     }
 
-    /// Exports the stream: moves it into a `PyCapsule`, which owns the stream from then on.
+    /// Exports the stream: moves it into a `PyCapsule`, which then owns the stream.
     pub(crate) fn give<'py>(
         &self,
         py: Python<'py>,
@@ -178,8 +178,8 @@ impl ArrowStream {
         self.give(py, requested_schema)
     }
 
-    /// Returns the columns' names and types in a capsule. A column of SQLite has no fixed type, so
-    /// for SQLite this method fetches the first batch to determine the types.
+    /// Returns a capsule with the names and types of the columns. A column of SQLite has no fixed
+    /// type, so for SQLite this method fetches the first batch to determine the types.
     ///
     /// Source: Arrow's PyCapsule interface.
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {

@@ -21,8 +21,8 @@ fn midnight_ms(day: &impl PyDateAccess) -> PyResult<i64> {
         .map_err(|e| PyValueError::new_err(e.to_string()))
 }
 
-/// Converts a `datetime` to milliseconds since 1970, rounded down. A naive `datetime` counts as
-/// UTC. For an aware `datetime` its method `utcoffset` is called, which may run any Python code.
+/// Converts a `datetime` to milliseconds since 1970, rounded down. A naive `datetime` is treated as
+/// UTC. For an aware `datetime`, its method `utcoffset` is called, which may run any Python code.
 pub(crate) fn unix_ms(at: &Bound<'_, PyDateTime>) -> PyResult<i64> {
     let seconds = (i64::from(at.get_hour()) * 60 + i64::from(at.get_minute())) * 60;
     let seconds = seconds + i64::from(at.get_second());

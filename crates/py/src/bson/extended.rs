@@ -233,7 +233,7 @@ As :func:`from_json`, of concatenated objects, on lines of their own or not: con
     }
 }
 
-/// Converts the argument `name` to an integer that is not negative; `None` for Python's `None`.
+/// Converts the argument `name` to a non-negative integer; `None` if it was not passed.
 fn unsigned(given: Option<Borrowed<'_, '_, PyAny>>, name: &str) -> PyResult<Option<usize>> {
     let Some(given) = given else {
         return Ok(None);
@@ -244,7 +244,7 @@ fn unsigned(given: Option<Borrowed<'_, '_, PyAny>>, name: &str) -> PyResult<Opti
     number.map(Some).map_err(|_| error())
 }
 
-/// Parses the options for reading BSON. They are the elements of `args` from index `first` on.
+/// Parses the options for reading BSON, which are the arguments from index `first` on.
 fn rules(args: &Args<'_, '_>, first: usize) -> PyResult<Rules> {
     let mut rules = Rules::default();
     if let Some(given) = args.get(first) {
@@ -348,7 +348,7 @@ impl Later for ErrorText {
     }
 }
 
-/// Calls `work` for the only document in `bytes`. Bytes after this document are an error.
+/// Calls `work` for the only document in `bytes`. Returns an error if bytes follow this document.
 fn one<E: From<ReadError>, F: Into<E>>(
     bytes: &[u8],
     work: impl FnOnce(&[u8]) -> Result<usize, F>,

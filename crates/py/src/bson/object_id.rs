@@ -90,8 +90,8 @@ fn own_bytes(py: Python<'_>) -> PyResult<([u8; 5], u32)> {
     Ok((random, COUNT.fetch_add(1, Relaxed)))
 }
 
-/// Returns the twelve bytes of an object of any class that has pymongo's `ObjectId` marker; `None`
-/// for another object.
+/// Returns the twelve bytes of an object whose class has pymongo's `ObjectId` marker; `None` for
+/// any other object.
 pub(crate) fn bytes_of(object: &Bound<'_, PyAny>) -> PyResult<Option<[u8; ID_BYTES]>> {
     if let Ok(id) = object.cast_exact::<ObjectId>() {
         return Ok(Some(id.get().0));
@@ -153,9 +153,9 @@ impl ObjectId {
         Ok(ObjectId(bytes))
     }
 
-    /// Returns an id for range queries. All ids created before `generation_time` are smaller, and
-    /// all ids created at or after it are greater. A naive `datetime` counts as UTC. Raises
-    /// `ValueError` if the year is outside of 1970 to 2106.
+    /// Returns an id for range queries: ids that were created before `generation_time` are smaller,
+    /// and ids that were created at or after it are greater. A naive `datetime` is treated as UTC.
+    /// Raises `ValueError` if the year is outside of 1970 to 2106.
     #[classmethod]
     fn from_datetime(
         _class: &Bound<'_, PyType>,
@@ -170,7 +170,8 @@ impl ObjectId {
         Ok(ObjectId(bytes))
     }
 
-    /// Returns `True` if the constructor accepts ``oid``; `None` is not valid.
+    /// Returns `True` if the constructor accepts ``oid``, and `False` otherwise. The value `None`
+    /// is not accepted.
     #[classmethod]
     fn is_valid(class: &Bound<'_, PyType>, oid: &Bound<'_, PyAny>) -> bool {
         !oid.is_none() && ObjectId::new(class.py(), Some(oid)).is_ok()
@@ -182,7 +183,8 @@ impl ObjectId {
         PyBytes::new(py, &self.0)
     }
 
-    /// The time at which the id was created, to the second, as a `datetime` in UTC.
+    /// The time at which the id was created, as a `datetime` in UTC with a resolution of one
+    /// second.
     #[getter]
     fn generation_time<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDateTime>> {
         let [a, b, c, d, ..] = self.0;
@@ -206,7 +208,7 @@ impl ObjectId {
         })
     }
 
-    /// The hash of the twelve bytes, which is also the hash of an equal `ObjectId` of pymongo.
+    /// The hash of the twelve bytes. It is equal to the hash of an equal `ObjectId` of pymongo.
     fn __hash__(&self, py: Python<'_>) -> PyResult<isize> {
         self.binary(py).hash()
     }

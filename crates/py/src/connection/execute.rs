@@ -29,8 +29,8 @@ pub(crate) struct Said {
 }
 
 impl Connection {
-    /// Returns the database connection. Returns an error in a forked child, and after the
-    /// connection was returned to its pool.
+    /// Returns the database connection. Returns an error in a forked child, and if the connection
+    /// was returned to its pool.
     pub(crate) fn db(&self, py: Python<'_>) -> PyResult<&db::Connection> {
         if self.generation != process::generation() {
             return Err(errors::interface(
@@ -119,8 +119,8 @@ impl Connection {
         Ok((statement.sql, values))
     }
 
-    /// Executes a statement. If `ended` is the cursor's earlier statement, ends that statement
-    /// first.
+    /// Executes a statement. If `ended`, the cursor's earlier statement, is `Some`, ends that
+    /// statement first.
     pub(crate) fn run(
         &self,
         py: Python<'_>,

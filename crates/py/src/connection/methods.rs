@@ -86,8 +86,8 @@ impl Connection {
         self.begin(py, None, db::Connection::rollback, |py, ()| Ok(py.None()))
     }
 
-    /// Starts the setter of `autocommit`, and returns it as a `PendingCall`, which an event loop
-    /// runs.
+    /// Starts the assignment of `autocommit`, and returns it as a `PendingCall`, which an event
+    /// loop runs.
     fn _begin_set_autocommit(&self, py: Python<'_>, on: bool) -> PyResult<PendingCall> {
         let set = move |db: &db::Connection| db.set_autocommit(on);
         self.begin(py, None, set, |py, ()| Ok(py.None()))
@@ -130,7 +130,7 @@ impl Connection {
 
     /// The row factory of new cursors: ``None`` for tuples, ``onecopy.rows.dict_row``,
     /// ``namedtuple_row``, ``dataclass_row(cls)``, or any function that is called with the executed
-    /// cursor and returns a function from a tuple to a row.
+    /// cursor and returns a function that converts a tuple to a row.
     ///
     /// >>> con = onecopy.connect("sqlite::memory:", row_factory=onecopy.rows.dict_row)
     /// >>> con.execute("select 1 as id, 'Zoë' as name").fetchone()
@@ -146,8 +146,9 @@ impl Connection {
         drop(before); // Python code may run here, so the lock was released first.
     }
 
-    /// A dict from a class to a function. A parameter of that class, or of a class derived from it,
-    /// is passed to the function, and the function's result is sent to the database instead.
+    /// A dict that maps a class to a function. A parameter whose class is this class, or is derived
+    /// from it, is passed to the function, and the function's result is sent to the database
+    /// instead.
     ///
     /// >>> con = onecopy.connect("sqlite::memory:")
     /// >>> con.adapters[complex] = str
@@ -166,10 +167,10 @@ impl Connection {
         self.converters.clone_ref(py)
     }
 
-    /// The time limit in seconds for executing a statement, and for each fetch of its rows;
+    /// The time limit in seconds for the execution of a statement and for each fetch of its rows;
     /// ``None`` for no limit. A new value applies to cursors that are created afterwards. A
     /// statement that exceeds the limit is cancelled, and raises an `OperationalError` with
-    /// SQLSTATE HYT00. Streams have no limit.
+    /// SQLSTATE HYT00. The limit does not apply to streams.
     #[getter]
     fn query_timeout(&self) -> Option<f64> {
         self.limit.seconds()
@@ -193,8 +194,8 @@ impl Connection {
         &self.names.dbms_version
     }
 
-    /// The name that the driver reports, usually its file name; ``"onecopy"`` for SQLite, which is
-    /// built in.
+    /// The name of the driver, as it reports it; usually its file name. It is ``"onecopy"`` for
+    /// SQLite, which is built in.
     #[getter]
     fn driver_name(&self) -> &str {
         &self.names.driver
@@ -231,7 +232,7 @@ impl Connection {
         self.call(py, move |db| db.set_autocommit(on))
     }
 
-    /// ``True`` after `close`.
+    /// ``True`` after `close` was called.
     #[getter]
     fn closed(&self) -> bool {
         self.is_returned.load(Ordering::SeqCst)

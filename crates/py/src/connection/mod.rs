@@ -58,7 +58,7 @@ pub(crate) struct Connection {
     about: String,
     policy: Policy,
     generation: u32,
-    /// A dict from a class to the function that converts parameters of this class.
+    /// A dict that maps a class to the function that converts parameters of this class.
     adapters: Py<PyDict>,
     converters: Py<PyDict>,
     row_factory: Mutex<Option<Py<PyAny>>>,

@@ -17,8 +17,8 @@ use crate::pending::PendingCall;
 use crate::raw::{interrupt, process};
 use crate::{command, errors, parameters};
 
-/// Returns a Python function that replaces each element of a (nested) list by the result of `loads`;
-/// `None` is not replaced.
+/// Returns a Python function that replaces each element of a list (which may be nested) with the
+/// result of `loads`, except for `None`.
 fn json_elements<'py>(loads: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyCFunction>> {
     fn convert<'py>(
         loads: &Bound<'py, PyAny>,
@@ -140,8 +140,8 @@ with_connect_keywords! {
 }
 
 with_connect_keywords! {
-    /// Starts `connect`, and returns it as a `PendingCall`, which an event loop runs; ``None`` if
-    /// connections to this database cannot suspend.
+    /// Starts `connect`, and returns it as a `PendingCall`, which an event loop runs. Returns
+    /// ``None`` if connections to this database cannot be suspended.
     fn begin_connect() -> Option<PendingCall> = begin
 }
 

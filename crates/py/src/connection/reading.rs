@@ -39,7 +39,7 @@ pub(crate) enum Changes {
     /// The statement returned no rows. The field is the number of changed rows; `None` if the
     /// database does not report this number.
     Count(Option<u64>),
-    /// The statement returned rows, which are read from this statement.
+    /// The statement returned rows, which can be read from the field.
     Rows(Box<db::Statement>),
 }
 
@@ -165,7 +165,7 @@ impl Connection {
         PendingCall::new(limit, cancel, execute, make_result)
     }
 
-    /// Creates the call that executes one statement for each row of parameters in `rows`.
+    /// Creates the call that executes one SQL statement for each row of parameters in `rows`.
     pub(crate) fn for_rows(
         &self,
         py: Python<'_>,
@@ -193,8 +193,8 @@ impl Connection {
         }))
     }
 
-    /// Creates the call that executes one statement for each row of parameters that are passed as
-    /// columns.
+    /// Creates the call that executes one SQL statement for many rows of parameters, which are
+    /// passed as columns.
     pub(crate) fn for_columns(
         &self,
         py: Python<'_>,
@@ -211,8 +211,8 @@ impl Connection {
         }))
     }
 
-    /// Creates the call that inserts the rows of another library's Arrow stream, with a statement
-    /// or into a table.
+    /// Creates the call that inserts the rows of another library's Arrow stream, either with an SQL
+    /// statement or into a table.
     pub(crate) fn for_arrow(
         &self,
         py: Python<'_>,

@@ -426,7 +426,7 @@ impl Drop for Blob {
     }
 }
 
-/// The state of an aggregate function for one group of rows.
+/// The Python state of an aggregate function for one group of rows.
 struct Group {
     instance: Py<PyAny>,
     label: Arc<str>,
@@ -469,7 +469,7 @@ fn run<T>(label: &str, work: impl FnOnce(Python<'_>) -> PyResult<T>) -> Result<T
     })
 }
 
-/// Converts the arguments of a SQL function call to Python objects.
+/// Converts the arguments of an SQL function call to Python objects.
 fn to_python(py: Python<'_>, arguments: Vec<Value>) -> PyResult<Bound<'_, PyTuple>> {
     let items = arguments.into_iter().map(|value| {
         Ok(match value {

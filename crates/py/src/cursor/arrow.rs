@@ -22,7 +22,7 @@ impl Cursor {
     ///
     /// Raises:
     ///     Error: as for `executemany`; ``error.row`` is the index, from 0, of the row that failed.
-    ///         The rows before it have been inserted in the transaction, which remains open.
+    ///         The rows before it have been inserted in the transaction.
     ///     NotSupportedError: a column has a type without an equivalent in SQL (a list, a struct).
     /// Copies: each string is copied once; no Python object is created for a value.
     ///

@@ -20,7 +20,8 @@ pub(super) struct Outputs {
 }
 
 impl Outputs {
-    /// Returns `true` if the columns of the current result have the names of the output parameters.
+    /// Returns `true` if the columns of the current result have the same names as the output
+    /// parameters.
     fn are_named(&self, state: &CursorState) -> bool {
         let columns = state.schema.columns.iter().map(|c| c.name.as_str());
         let alike = |(name, column): (&String, &str)| name.is_empty() || name == column;

@@ -80,7 +80,7 @@ impl Cursor {
     }
 }
 
-/// The call of `copy_in`: the statement and the data that it sends.
+/// The call to `copy_in`: the statement and the data that it sends.
 struct CopyIn {
     sql: String,
     chunks: Chunks,
@@ -250,8 +250,8 @@ impl CopyOut {
         Ok(n_rows.and_then(|n| i64::try_from(n).ok()).unwrap_or(-1))
     }
 
-    /// Starts `close`, and returns it as a `PendingCall`, which an event loop runs. Returns ``None``
-    /// if the COPY has ended.
+    /// Starts `close`, and returns it as a `PendingCall`, which an event loop runs. Returns
+    /// ``None`` if the COPY has ended.
     fn _begin_close(&self, py: Python<'_>) -> PyResult<Option<PendingCall>> {
         let Some(copy) = self.copy.lock(py)?.take() else {
             return Ok(None);

@@ -29,7 +29,8 @@ pub(super) struct CursorState {
     /// The statement that returns rows. `None` if the last statement returned no rows, or if its
     /// rows now belong to a stream.
     pub(super) active: Option<Active>,
-    /// The Arrow stream that owns the rows, if a reader requested its schema before its rows.
+    /// The Arrow stream that owns the rows. It is set if a reader has requested the schema before
+    /// the rows.
     pub(super) stream: Option<Py<ArrowStream>>,
     pub(super) n_columns: usize,
     pub(super) schema: Schema,
@@ -45,13 +46,13 @@ pub(super) struct CursorState {
     /// The first item is the number of the row. The second lists the indices of the opened columns,
     /// in the order in which they were opened.
     pub(super) opened: (usize, Vec<usize>),
-    /// The value of `description`; `None` before its first access.
+    /// The value of the attribute `description`; `None` until it is first read.
     pub(super) description: Option<Py<PyTuple>>,
     pub(super) row_count: i64,
     pub(super) last_row_id: Option<i64>,
     /// The row factory and the converters; `None` if neither is set.
     pub(super) maker: Option<Arc<Maker>>,
-    /// The number of rows of the current result that were returned to the caller.
+    /// The number of rows of the current result that have been returned to the caller.
     pub(super) n_taken: usize,
     /// The warnings and notices that the database sent during the last call, as items of
     /// `messages`.
@@ -151,8 +152,8 @@ impl Cursor {
         Ok(())
     }
 
-    /// Fills `sink` with at least one and at most `limit` rows of one block. At the end of the
-    /// rows, `sink` remains empty.
+    /// Fills `sink` with at least one and at most `limit` rows, which are in one block. If no rows
+    /// are left, `sink` remains empty.
     fn pull_block<'py>(
         &self,
         py: Python<'py>,
@@ -179,7 +180,7 @@ impl Cursor {
         pulled
     }
 
-    /// Returns the next row, for `fetchone` and iteration; `None` at the end.
+    /// Returns the next row, for `fetchone` and iteration; `None` if no rows are left.
     #[inline]
     pub(super) fn next_row(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
         let mut state = self.with_rows(py)?;
@@ -330,8 +331,8 @@ impl CursorState {
         }
     }
 
-    /// Returns `true` if the next fetch does not wait for the database: it returns rows, an error,
-    /// or the end of the rows.
+    /// Returns `true` if the next fetch does not have to wait for the database, because a row, an
+    /// error or the end of the rows is already available.
     pub(super) fn is_ready(&mut self) -> bool {
         self.ready.len() > 0
             || self.failure.is_some()

@@ -175,7 +175,7 @@ impl Cursor {
     }
 }
 
-/// Returns a function that [`Cursor::run_reading`] calls to create the call of `executemany`.
+/// Returns a function that [`Cursor::run_reading`] calls to create the call to `executemany`.
 pub(crate) fn executemany<'a>(
     sql: &'a Bound<'_, PyString>,
     rows: Option<&'a Bound<'_, PyAny>>,

@@ -132,8 +132,8 @@ impl Cursor {
         })
     }
 
-    /// Reads the next part of a deferred value. Returns an error if `place`, the row of the value,
-    /// is no longer the current row.
+    /// Reads the next part of a deferred value. Returns an error if `place`, the position of the
+    /// value's row, is no longer that of the current row.
     fn read_part(
         &self,
         py: Python<'_>,

@@ -349,7 +349,7 @@ impl Cursor {
     }
 
     /// The warnings, notices and procedure output that the database sent during the last call, as a
-    /// list of tuples: the class `Warning` and an instance of it.
+    /// list of tuples of two items: the class `Warning` and an instance of it.
     ///
     /// Source: PEP 249, ``.messages``.
     #[getter]
@@ -358,8 +358,8 @@ impl Cursor {
         Ok(PyList::new(py, &state.messages)?.unbind())
     }
 
-    /// The row factory of this cursor. A new value is used from the next statement on: see
-    /// `Connection.row_factory`.
+    /// The row factory of this cursor: see `Connection.row_factory`. A new value applies from the
+    /// next statement on.
     #[getter]
     fn row_factory(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
         Ok(self.row_factory.lock(py)?.as_ref().map(|f| f.clone_ref(py)))

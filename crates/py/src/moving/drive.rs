@@ -16,7 +16,7 @@ use super::ends::PlainSocket;
 /// that arrives right before a wait does not interrupt the wait.
 pub(super) const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// A file transfer from or to one socket. Each step transfers some of the bytes.
+/// A file transfer to or from a socket. Each step transfers some of the bytes.
 pub(super) struct Drive<'a> {
     socket: &'a PlainSocket,
     what: Readiness,
@@ -32,7 +32,7 @@ enum Pause {
     Done,
     /// Python's signal handlers may have to run.
     Look,
-    /// A non-blocking socket cannot accept or return bytes now.
+    /// The socket is non-blocking, and would block now.
     WouldBlock,
 }
 

@@ -114,7 +114,7 @@ impl SocketEnd {
     }
 }
 
-/// The file from which bytes are sent, or to which they are received.
+/// The file whose bytes are sent, or to which received bytes are written.
 pub(super) enum FileEnd<'py> {
     /// A regular file. Its descriptor is duplicated; the duplicate shares the file position with
     /// the original.

@@ -26,7 +26,7 @@ pub(crate) fn stream_capsule<'py>(
     PyCapsule::new_with_value(py, stream_of(batches), STREAM)
 }
 
-/// Returns a capsule with the Arrow schema of the columns `fields`.
+/// Returns a capsule with the Arrow schema for the columns `fields`.
 pub(crate) fn schema_capsule<'py>(
     py: Python<'py>,
     fields: &[Field],
@@ -45,7 +45,7 @@ pub(crate) fn fields_of_capsule(capsule: &Bound<'_, PyAny>) -> PyResult<Option<V
     Ok(fields_of(schema).ok())
 }
 
-/// Returns the Arrow stream that an object of another library exports by `__arrow_c_stream__`.
+/// Returns the Arrow stream that an object of another library exports with `__arrow_c_stream__`.
 ///
 /// # Errors
 /// `TypeError` if the result of `__arrow_c_stream__` is not a capsule; the exception that the

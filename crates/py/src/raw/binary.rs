@@ -26,8 +26,8 @@ pub(crate) fn make<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, Py
     }
 }
 
-/// Returns `true` for a `bytes` or a `bytearray`. Both are sequences, but callers treat them as
-/// single values and not as columns of numbers.
+/// Returns `true` for a `bytes` or a `bytearray`. Both are sequences of numbers, but callers treat
+/// them as single values and not as columns.
 pub(crate) fn is_bytes(object: &Bound<'_, PyAny>) -> bool {
     object.is_instance_of::<PyBytes>() || object.is_instance_of::<pyo3::types::PyByteArray>()
 }
@@ -98,15 +98,14 @@ impl BytesMemory {
         BytesMemory::growing_to(0, capacity_bytes)
     }
 
-    /// Creates a chunk for a result that may be long. When the result exceeds `capacity_bytes`, it
-    /// is copied once, to memory of [`WHOLE_BYTES`], which later grows by moving pages.
+    /// Creates a chunk for a result that may be long. If the result exceeds `capacity_bytes`, it is
+    /// copied once, to memory of [`WHOLE_BYTES`], which can then grow without further copies.
     pub(crate) fn whole(capacity_bytes: usize) -> PyResult<Chunk> {
         BytesMemory::growing_to(WHOLE_BYTES, capacity_bytes)
     }
 
     /// Creates the second chunk of a result, for all bytes that follow its first chunk. Its
-    /// capacity is [`WHOLE_BYTES`] from the start, so that the bytes are never copied when it
-    /// grows.
+    /// capacity is [`WHOLE_BYTES`] from the start, so that it can grow without copies.
     pub(crate) fn longer(capacity_bytes: usize) -> PyResult<Chunk> {
         // If the system refuses that much address space, the requested capacity is used.
         BytesMemory::whole(WHOLE_BYTES).or_else(|_| BytesMemory::whole(capacity_bytes))
@@ -207,7 +206,7 @@ const MIDDLE_BYTES: usize = 120 << 10;
 /// writes a value, a result of slightly fewer bytes may already not fit.
 type Short = [MaybeUninit<u8>; 4096];
 
-/// The static memory that a [`ShortBuffer`] refers to.
+/// The static memory that a [`ShortBuffer`] points to.
 struct ShortMemory(UnsafeCell<Short>);
 
 // SAFETY: only the one `ShortBuffer` that `SHORT_IS_LENT` admits refers to it.
@@ -266,7 +265,7 @@ pub(crate) struct FreshBytes<'s, 'py> {
 }
 
 impl<'s, 'py> FreshBytes<'s, 'py> {
-    /// Creates a buffer with a capacity of `capacity_bytes`, for a result that may be long.
+    /// Creates a buffer with a capacity of `capacity_bytes` for a result that may be long.
     #[inline]
     pub(crate) fn new(py: Python<'py>, capacity_bytes: usize) -> PyResult<FreshBytes<'s, 'py>> {
         let bytes = blank(py, capacity_bytes.max(2))?; // CPython shares shorter ones

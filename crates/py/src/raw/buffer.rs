@@ -65,7 +65,7 @@ impl View<'_, '_> {
 pub(crate) enum BorrowedBytes<'a> {
     /// Bytes that no code changes: those of a `bytes` object or of a private copy.
     Stable(&'a [u8]),
-    /// Bytes that other code may change while they are read.
+    /// Bytes that other code may change while they are being read.
     Volatile(VolatileBytes<'a>),
 }
 
@@ -153,7 +153,7 @@ pub(crate) fn of_bytes<'a>(object: Borrowed<'a, '_, PyAny>) -> Option<&'a [u8]> 
     }
 }
 
-/// Requests the buffer of an object, with the `PyBUF_*` flags `flags`, and stores it in `place`.
+/// Requests the buffer of an object with the `PyBUF_*` flags `flags`, and stores it in `place`.
 fn view<'v, 'py>(
     object: Borrowed<'_, 'py, PyAny>,
     flags: i32,
@@ -200,8 +200,8 @@ impl<'a, 'py> BufferBytes<'a, 'py> {
         }
     }
 
-    /// Returns `true` if the object has a buffer (PEP 3118), as `bytes`, `bytearray` and
-    /// `memoryview` have.
+    /// Returns `true` if the object has a buffer (PEP 3118), like `bytes`, `bytearray` and
+    /// `memoryview`.
     pub(crate) fn is_buffer(object: Borrowed<'_, '_, PyAny>) -> bool {
         // SAFETY: the check accepts any object.
         unsafe { ffi::PyObject_CheckBuffer(object.as_ptr()) != 0 }
@@ -249,7 +249,7 @@ pub(crate) fn copy_of(object: Borrowed<'_, '_, PyAny>) -> PyResult<Option<Vec<u8
 /// `bytes`, otherwise a new `bytes`. Copies: none, or one into the new `bytes`.
 ///
 /// # Errors
-/// The errors of [`with_source`], except for that of `read`.
+/// The same errors as [`with_source`], except for that of `read`.
 pub(crate) fn immutable<'py>(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = object.py();
     if of_bytes(object).is_some() {

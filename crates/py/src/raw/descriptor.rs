@@ -6,8 +6,8 @@ use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
 
-/// The file descriptor of a Python object. The owner of this struct must keep that object alive and
-/// open.
+/// The file descriptor of a Python object. The owner of this struct must keep that object alive,
+/// and must not close it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Descriptor {
     pub(crate) fd: RawFd,
@@ -66,13 +66,13 @@ impl Writer {
         }
     }
 
-    /// Writes as many of `bytes` as possible without waiting, but at least one. For a socket it
-    /// waits in steps of [`WAIT`]; a write to any other file may block.
+    /// Writes as many of `bytes` as possible without waiting, but at least one. If a socket accepts
+    /// none, waits in steps of [`WAIT`]. A write to any other file may block.
     ///
     /// # Errors
-    /// The error of the system call; `TimedOut` if the time limit is exceeded; `Interrupted` if
-    /// nothing was written and signals must be checked. After `Interrupted`, the next call
-    /// continues the wait.
+    /// Returns the error of the system call, `TimedOut` if the time limit is exceeded, or
+    /// `Interrupted` if nothing was written and signals must be checked. After `Interrupted`, the
+    /// next call continues the wait.
     pub(crate) fn write_some(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let fd = self.to.fd;
         loop {

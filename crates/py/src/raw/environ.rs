@@ -69,7 +69,7 @@ impl Strings {
         }
     }
 
-    /// Returns the address and the port of a client, each as a `str` object.
+    /// Returns the host and the port of a client, each as a `str` object.
     pub(crate) fn peer<'py>(
         &mut self,
         py: Python<'py>,
@@ -233,7 +233,7 @@ impl Strings {
 
 /// The number of cached lists of field names, a power of two.
 const N_SHAPES: usize = 16;
-/// The largest number of fields in a cached list of names.
+/// The maximum number of fields in a cached list of names.
 const MOST_FIELDS: usize = 64;
 
 /// A slot of the cache of environs. A request whose fields have the same names in the same order as

@@ -64,7 +64,7 @@ impl<'py> Blanks<'py> {
         }
     }
 
-    /// Returns the token that proves that the GIL is held.
+    /// Returns the token of type `Python`, which proves that the GIL is held.
     pub(crate) fn py(self) -> Python<'py> {
         self.py
     }

@@ -9,7 +9,7 @@ use pyo3::exceptions::PyMemoryError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-/// The offset of the data in a `bytes` object.
+/// The offset of the data in a `bytes` object, in bytes.
 #[allow(deprecated)]
 const DATA_AT: usize = offset_of!(ffi::PyBytesObject, ob_sval);
 

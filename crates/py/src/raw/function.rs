@@ -12,7 +12,7 @@ use pyo3::{Borrowed, ffi};
 
 use super::{gil, stack, text};
 
-/// A function of a Python module that is implemented in Rust.
+/// A function of a Python module, implemented in Rust.
 pub(crate) trait Function {
     /// The name of the function.
     const NAME: &'static str;
@@ -24,7 +24,7 @@ pub(crate) trait Function {
     const PARAMETERS: &'static [&'static str];
     /// The number of required parameters.
     const REQUIRED: usize;
-    /// The number of parameters that may be passed by position; the remaining ones are
+    /// The number of parameters that may be passed by position. The other parameters are
     /// keyword-only.
     const POSITIONAL: usize = Self::PARAMETERS.len();
 
@@ -41,7 +41,7 @@ pub(crate) trait Function {
     fn call<'py>(py: Python<'py>, args: &Args<'_, 'py>) -> PyResult<Bound<'py, PyAny>>;
 }
 
-/// The largest number of parameters of a function.
+/// The maximum number of parameters of a function.
 const MOST: usize = 20;
 
 /// The arguments of a call. An argument has the same index as its parameter in
@@ -148,7 +148,7 @@ unsafe extern "C" fn entry<F: Function>(
 /// Handles a call with any arguments, after [`Function::quick`] has returned `None`.
 ///
 /// # Safety
-/// The requirements of [`entry`].
+/// The same requirements as for [`entry`].
 #[inline(never)]
 unsafe extern "C" fn whole_call<F: Function>(
     args: *const *mut ffi::PyObject,
@@ -226,7 +226,7 @@ fn fail(error: PyErr) -> *mut ffi::PyObject {
 /// Calls [`Signature::arrange`] with the signature of `F`.
 ///
 /// # Safety
-/// The requirements of [`entry`].
+/// The same requirements as for [`entry`].
 #[cold]
 unsafe fn arrange<F: Function>(
     py: Python<'_>,
@@ -259,7 +259,7 @@ impl Signature {
     /// function, so that its variables are not on the stack while the Python function runs.
     ///
     /// # Safety
-    /// The requirements of [`entry`].
+    /// The same requirements as for [`entry`].
     #[inline(never)]
     unsafe fn arrange(
         &self,

@@ -133,7 +133,7 @@ impl Drop for Paused {
     }
 }
 
-/// Parks this thread forever if another thread is finalizing the interpreter. The caller must not
+/// If another thread is finalizing the interpreter, parks this thread forever. The caller must not
 /// hold the GIL.
 fn park_if_ending() {
     if is_ending() {
@@ -144,7 +144,7 @@ fn park_if_ending() {
     }
 }
 
-/// Releases the GIL and parks this thread forever if another thread is finalizing the interpreter.
+/// If another thread is finalizing the interpreter, releases the GIL and parks this thread forever.
 /// The caller must hold the GIL.
 #[inline]
 fn park_attached_if_ending(_: Python<'_>) {

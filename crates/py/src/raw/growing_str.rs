@@ -27,7 +27,7 @@ use super::text::{self, MakeError, data_of};
 const BLOCK_BYTES: usize = 16 << 10;
 
 /// The additional capacity of a block, in bytes. The block is converted only when the writer
-/// requests space, so its contents can exceed [`BLOCK_BYTES`].
+/// requests space, so it can contain more than [`BLOCK_BYTES`].
 const SPARE_BYTES: usize = 8 << 10;
 
 /// The size in bytes to which a short `str` grows first. The allocator provides memory of this size
@@ -384,8 +384,8 @@ unsafe impl ByteSink for GrowingStr<'_, '_> {
     }
 }
 
-/// Resizes a `str` to `n_chars` characters. If that fails, the error contains the unchanged `str`
-/// and the exception. The caller must own the only reference to the `str`.
+/// Resizes a `str` to `n_chars` characters. If this fails, the error consists of the unchanged
+/// `str` and the exception. The caller must own the only reference to the `str`.
 fn resize(
     string: Bound<'_, PyAny>,
     n_chars: usize,

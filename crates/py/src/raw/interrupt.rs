@@ -35,9 +35,10 @@ struct Watched {
     over: Condvar,
     /// `true` if SIGINT has arrived since the current call began.
     tripped: AtomicBool,
-    /// The eventfd that wakes the watcher; -1 before it is created.
+    /// The eventfd with which the watcher is woken; -1 before it is created.
     wake: AtomicI32,
-    /// The process generation in which the watcher thread was started; `u32::MAX` before that.
+    /// The process generation in which the watcher thread was started; `u32::MAX` if it was never
+    /// started.
     generation: AtomicU32,
     /// The signal handler that was installed before this module's handler.
     before: Handler,
@@ -149,7 +150,7 @@ fn start_watcher() -> bool {
     true
 }
 
-/// Blocks all signals in this thread, so that the system delivers them to other threads.
+/// Blocks all signals in this thread, so that they are delivered to other threads.
 fn block_signals() {
     // SAFETY: the set is filled before use, and concerns only this thread.
     unsafe {

@@ -98,8 +98,8 @@ pub(crate) struct Column {
 }
 
 impl Column {
-    /// Creates a column of `numbers`. `nulls` has one byte for each number: 1 for NULL, otherwise
-    /// 0. Copies: none.
+    /// Creates a column of `numbers`. `nulls` has one byte for each number, which is 1 for NULL and 0
+    /// for a value. Copies: none.
     pub(crate) fn new(
         py: Python<'_>,
         name: &str,
@@ -142,7 +142,7 @@ impl Column {
     }
 
     /// The type code of the column, as in `Cursor.description`. For SQLite, whose columns have no
-    /// fixed type, it is the type code of the values.
+    /// fixed type, the type code is that of the values.
     #[getter]
     fn type_code(&self) -> &'static str {
         self.type_code
@@ -154,8 +154,8 @@ impl Column {
         self.values.format.to_str().unwrap_or_default()
     }
 
-    /// The unit of timestamps, which count from 1970-01-01 00:00: ``"s"``, ``"ms"``, ``"us"`` or
-    /// ``"ns"``; ``None`` for other columns. With NumPy:
+    /// The unit of timestamps, which are counted from 1970-01-01 00:00: ``"s"``, ``"ms"``, ``"us"``
+    /// or ``"ns"``; ``None`` for other columns. With NumPy:
     /// ``numpy.asarray(column).view(f"M8[{column.unit}]")``.
     #[getter]
     fn unit(&self) -> Option<&'static str> {

@@ -5,7 +5,7 @@ use std::mem::ManuallyDrop;
 
 use onecopy_rows::deadlock::thread_number;
 
-/// A value that only the thread which created it may use. If another thread drops it, it is leaked.
+/// A value that only the creating thread may use. If another thread drops it, it is leaked.
 pub(crate) struct OfOneThread<T> {
     value: ManuallyDrop<T>,
     thread: u64,
@@ -25,7 +25,7 @@ impl<T> OfOneThread<T> {
         }
     }
 
-    /// Returns the value on the thread that created it; `None` on any other thread.
+    /// Returns the value if this is the thread that created it; `None` on any other thread.
     pub(crate) fn get(&self) -> Option<&T> {
         (self.thread == thread_number()).then_some(&*self.value)
     }

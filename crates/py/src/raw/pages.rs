@@ -1,16 +1,16 @@
 //! Requests large memory pages for large new objects.
 //!
-//! For an object of more than 32 MiB, glibc maps memory and unmaps it afterwards, so the first
-//! write to each page of 4 KiB causes a page fault. For 40 MB the page faults take 25 ms. That is
-//! three to five times as long as most conversions of a text of this size take. With large pages of
-//! 2 MiB there are 512 times fewer page faults, and they take 5 to 8 ms.
+//! For each object of more than 32 MiB, glibc creates a new memory mapping, so the first write to
+//! each page of 4 KiB causes a page fault. For 40 MB the page faults take 25 ms, which is three to
+//! five times as long as most conversions of a string of this size. With large pages of 2 MiB there
+//! are 512 times fewer page faults, and they take 5 to 8 ms.
 
-/// The size in bytes of the smallest object for which large pages are requested.
+/// The minimum size in bytes of an object for which large pages are requested.
 #[cfg(target_os = "linux")]
 const LARGE_BYTES: usize = 32 << 20;
 
 /// Requests large pages for a new object of `len` bytes if it has at least 32 MiB and the system is
-/// Linux. If the system refuses, the object keeps its normal pages.
+/// Linux. If the request fails, the object keeps its normal pages.
 #[inline]
 pub(super) fn ask<T>(object: *mut T, len: usize) {
     #[cfg(target_os = "linux")]

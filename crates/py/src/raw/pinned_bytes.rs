@@ -1,5 +1,5 @@
-//! `PinnedBytes`: `bytes` objects whose data a server sends without copying it. [`references`]
-//! returns the reference count of an object.
+//! `PinnedBytes`: a `bytes` object whose data a server sends without copying it. The module also
+//! contains [`references`], which returns the reference count of an object.
 
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -7,11 +7,11 @@ use pyo3::types::PyBytes;
 
 use super::gil;
 
-/// The smallest size in bytes of a `bytes` object that is released as soon as it was sent, although
-/// that requires the GIL. A smaller `bytes` is released when a thread next acquires the GIL.
+/// A `bytes` object of at least this size is released as soon as it has been sent, although this
+/// requires the GIL. A smaller `bytes` object is released when a thread next acquires the GIL.
 const LET_GO_BYTES: usize = 64 << 10;
 
-/// The data of a `bytes` object, which can be read without the GIL while this value exists.
+/// The data of a `bytes` object. While this value exists, the data can be read without the GIL.
 pub(crate) struct PinnedBytes {
     object: Option<Py<PyBytes>>,
     at: *const u8,

@@ -1,6 +1,6 @@
 //! `PrivateBytes`: private copies of buffers. The memory of a dropped copy is reused for the next
-//! copy. A new allocation would take longer than the copy of a short buffer, and the page faults of
-//! a long allocation would take even longer.
+//! copy, because a new allocation would take longer than copying a short buffer, and the page
+//! faults of a long allocation would take even longer.
 
 use std::sync::{Mutex, TryLockError};
 
@@ -8,20 +8,20 @@ use onecopy_text::convert::VolatileBytes;
 use pyo3::PyResult;
 use pyo3::exceptions::PyMemoryError;
 
-/// The largest capacity in bytes of a dropped copy whose memory is kept for the next copy.
+/// The maximum capacity in bytes of a dropped copy whose memory is kept for reuse.
 const KEPT_BYTES: usize = 512 << 10;
-/// The smallest amount of memory that is allocated for a copy, in bytes.
+/// The minimum size in bytes of the memory that is allocated for a copy.
 const LEAST_BYTES: usize = 4 << 10;
 
-/// The memory of a dropped copy, for the next copy. A thread that finds the mutex locked does not
-/// wait, but allocates new memory.
+/// The memory of a dropped copy, which the next copy reuses. If a thread finds the mutex locked, it
+/// allocates new memory instead of waiting.
 static KEPT: Mutex<Vec<u8>> = Mutex::new(Vec::new());
 
 /// A private copy of the bytes of a buffer.
 pub(crate) struct PrivateBytes(Vec<u8>);
 
 impl PrivateBytes {
-    /// Copies the bytes of a buffer. Copies: the bytes once.
+    /// Copies the bytes of a buffer. Copies: the bytes are copied once.
     ///
     /// # Errors
     /// `MemoryError` if the copy cannot be allocated.
@@ -31,8 +31,8 @@ impl PrivateBytes {
         Ok(copy)
     }
 
-    /// Returns an empty value with space for `capacity` bytes. It uses the memory in [`KEPT`] if no
-    /// other thread has locked it.
+    /// Returns an empty value with space for `capacity` bytes. Reuses the memory in [`KEPT`] unless
+    /// another thread has locked it.
     fn empty(capacity: usize) -> PyResult<PrivateBytes> {
         let mut memory = match KEPT.try_lock() {
             Ok(mut kept) => std::mem::take(&mut *kept),

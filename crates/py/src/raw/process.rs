@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 
 use super::gil;
 
-/// The number of forks between the process that loaded the module and the current process. It is 0
+/// The number of forks since the module was loaded, counted along the chain of parent processes: 0
 /// in the process that loaded the module, and 1 in its forked children.
 static FORKS: AtomicU32 = AtomicU32::new(0);
 
@@ -18,7 +18,7 @@ extern "C" fn count_fork() {
     gil::forget_threads();
 }
 
-/// Starts to count forks. It is called when the module is loaded.
+/// Starts counting forks. It is called when the module is loaded.
 pub(crate) fn watch_forks() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -30,27 +30,28 @@ pub(crate) fn watch_forks() {
     });
 }
 
-/// Returns `true` in the main interpreter of the process. This module does not support
-/// subinterpreters, because its classes, caches and signal handling exist once in the process.
+/// Returns `true` if the current interpreter is the main interpreter of the process. This module
+/// does not support subinterpreters, because its classes, caches and signal handling exist once in
+/// the process.
 pub(crate) fn is_main_interpreter(_py: Python<'_>) -> bool {
     // SAFETY: attached, so there is a current interpreter. The first one has the number 0.
     unsafe { ffi::PyInterpreterState_GetID(ffi::PyInterpreterState_Get()) == 0 }
 }
 
-/// Returns `true` if this thread holds the GIL. The result is not meaningful on a thread of a
-/// subinterpreter.
+/// Returns `true` if this thread holds the GIL. The result is undefined for threads of
+/// subinterpreters.
 #[inline]
 pub(crate) fn is_attached() -> bool {
     // SAFETY: callable by any thread, at any time.
     unsafe { ffi::PyGILState_Check() != 0 }
 }
 
-/// Returns `true` in the first thread of the process, which is Python's main thread. In a forked
-/// child, the first thread is the one that called `fork`.
+/// Returns `true` if this thread is the first thread of the process, which is Python's main thread.
+/// In a forked child, the first thread is the one that called `fork`.
 pub(crate) fn is_main_thread() -> bool {
     thread_local! {
-        /// The result of the last call of `is_main_thread` by this thread, and the process
-        /// generation in which it was called.
+        /// The result of this thread's last call to `is_main_thread`, and the process generation at
+        /// that time.
         static KNOWN: Cell<Option<(u32, bool)>> = const { Cell::new(None) };
     }
     match KNOWN.get() {
@@ -65,20 +66,21 @@ pub(crate) fn is_main_thread() -> bool {
     }
 }
 
-/// Returns a number that distinguishes this process from its parent and from its children: the
-/// number of forks since the module was loaded. It costs an atomic load, and no system call.
+/// Returns a number that distinguishes this process from its parent and its children: the number of
+/// forks since the module was loaded. The call takes one atomic load and no system call.
 #[inline]
 pub(crate) fn generation() -> u32 {
     FORKS.load(Relaxed)
 }
 
-/// Sends a signal to this thread. The signal's handler runs before the function returns.
+/// Sends a signal to this thread. The signal handler runs before the function returns.
 pub(crate) fn raise(signal: i32) {
     // SAFETY: a plain system call; a number that is no signal is an error of it, without effect.
     unsafe { libc::raise(signal) };
 }
 
-/// Ends the process immediately, without finalization of the interpreter and without callbacks.
+/// Ends the process immediately, without finalizing the interpreter and without running exit
+/// callbacks.
 pub(crate) fn exit_now(code: i32) -> ! {
     // SAFETY: callable at any time; nothing of the process runs after it.
     unsafe { libc::_exit(code) }

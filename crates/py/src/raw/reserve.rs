@@ -1,18 +1,18 @@
-//! The global allocator of the extension module. If the system has no memory left, it uses reserved
-//! memory for small allocations.
+//! The global allocator of the extension module. If the system has no memory left, it frees
+//! reserved memory, which it then uses for small allocations.
 //!
-//! Large buffers are allocated by calls that can fail, and CPython raises `MemoryError` for its
-//! objects. A small allocation of Rust (a message, a box) cannot return an error, so its failure
-//! would abort the process. To prevent that, some memory is reserved when the module is imported,
-//! and freed when the system refuses a small allocation. The `MemoryError` of the next large
-//! allocation, or of the next Python object, then ends the call, and [`refill`] reserves memory
-//! again.
+//! Large buffers are allocated with functions that can return an error, and CPython raises
+//! `MemoryError` for its objects. Small allocations in Rust, such as those of `Box` and of error
+//! messages, cannot return an error, so a failure would abort the process. To prevent that, some
+//! memory is reserved when the module is imported, and is freed when a small allocation fails. The
+//! next large allocation, or the next Python object, then causes a `MemoryError`, which ends the
+//! call, and [`refill`] reserves memory again.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering::Relaxed, Ordering::SeqCst};
 
-/// The largest allocation for which reserved memory is freed, in bytes.
+/// The maximum size in bytes of an allocation for which reserved memory is freed.
 const SMALL_BYTES: usize = 16 << 10;
 
 const BLOCK: Layout = match Layout::from_size_align(SMALL_BYTES, 16) {
@@ -72,7 +72,7 @@ unsafe impl GlobalAlloc for Reserving {
 }
 
 /// Frees reserved blocks, one at a time, until the allocation succeeds. Returns null if `n_bytes`
-/// exceeds [`SMALL_BYTES`], or if the allocation fails after all blocks were freed.
+/// exceeds [`SMALL_BYTES`], or if the allocation still fails after all blocks were freed.
 #[cold]
 fn retry(n_bytes: usize, again: impl Fn() -> *mut u8) -> *mut u8 {
     if n_bytes > SMALL_BYTES {
@@ -94,8 +94,7 @@ fn retry(n_bytes: usize, again: impl Fn() -> *mut u8) -> *mut u8 {
     null_mut()
 }
 
-/// Allocates new blocks for the reserved blocks that were freed. If the system refuses a block, the
-/// next call tries again.
+/// Replaces the reserved blocks that were freed. If an allocation fails, the next call tries again.
 #[inline]
 pub(crate) fn refill() {
     if IS_INCOMPLETE.load(Relaxed) {

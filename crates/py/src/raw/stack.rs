@@ -1,9 +1,9 @@
-//! Checks the free space on the C stack of the calling thread, so that calls that are nested by
-//! callbacks raise an exception before the stack is full.
+//! Checks the free space on the C stack of the calling thread. When callbacks cause nested calls,
+//! an exception is raised before the stack is full.
 //!
-//! CPython's own recursion limit is not sufficient, because it counts calls, not bytes. A program
-//! can raise this limit, a thread may have a small stack (128 KiB on musl), and CPython from 3.12
-//! on counts calls of C functions separately from calls of Python functions.
+//! CPython's own recursion limit is not sufficient, because it counts calls and not bytes. In
+//! addition, a program can raise this limit, a thread may have a small stack (128 KiB on musl), and
+//! from 3.12 on CPython counts calls to C functions separately from calls to Python functions.
 
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -13,14 +13,14 @@ use pyo3::prelude::*;
 
 use super::process;
 
-/// The size in bytes of the part of a stack that is reserved for one call and the code that it
-/// calls. If three eighths of the stack are less than that, only these three eighths are reserved.
+/// The size in bytes of the part of a stack that is reserved for one call and the functions that it
+/// calls. At most three eighths of a stack are reserved.
 const RESERVE_BYTES: usize = 256 << 10;
 
-/// A cache of the stacks of recent threads. Each slot contains the range of a stack's pages (of 4
-/// KiB) above the reserved part. An address in the stack determines the slot. The lower 24 bits of
-/// a slot are the number of these pages; the higher bits are the number of the first page. (Access
-/// to thread-local storage in a shared library would take five times as long.)
+/// A cache of the stacks of recent threads. Each slot contains the range of the pages (4 KiB each)
+/// of a stack above its reserved part: the lower 24 bits are the number of pages, the higher bits
+/// the number of the first page. An address in the stack determines the slot. (Access to
+/// thread-local storage in a shared library would take five times as long.)
 static KNOWN: [AtomicU64; 16] = [const { AtomicU64::new(0) }; 16];
 
 const PAGE_BITS: u32 = 12;
@@ -30,8 +30,8 @@ fn slot(at: usize) -> &'static AtomicU64 {
     &KNOWN[(at >> 20) % KNOWN.len()]
 }
 
-/// Returns an error if the stack of this thread is nearly full. Each function that a callback may
-/// call again begins with this check, which takes 1 ns.
+/// Returns an error if the stack of this thread is nearly full. Every function that a callback may
+/// call again starts with this check, which takes 1 ns.
 ///
 /// # Errors
 /// `RecursionError` if the remaining space is less than the reserved part.
@@ -50,7 +50,7 @@ pub(crate) fn check(_: Python<'_>) -> PyResult<()> {
 /// The bounds of a thread's stack, as addresses.
 struct Stack {
     lowest: usize,
-    /// The upper end of the reserved part, which begins at `lowest`.
+    /// The upper end of the reserved part. Its lower end is `lowest`.
     limit: usize,
     end: usize,
 }
@@ -100,8 +100,8 @@ fn check_exactly(at: usize) -> PyResult<()> {
     ))
 }
 
-/// Returns the lowest address of this thread's stack and the stack's size in bytes; zeros if the
-/// system does not report them.
+/// Returns the lowest address of this thread's stack, and the size of the stack in bytes. Returns
+/// zeros if the system does not report them.
 fn bounds() -> (usize, usize) {
     let mut attributes = MaybeUninit::<libc::pthread_attr_t>::uninit();
     let (mut lowest, mut len) = (std::ptr::null_mut(), 0);
@@ -126,7 +126,7 @@ fn bounds() -> (usize, usize) {
     (lowest, len)
 }
 
-/// Returns the size limit of the first thread's stack in bytes, at most 8 MiB.
+/// Returns the size limit in bytes of the stack of the process's first thread, but at most 8 MiB.
 fn stack_limit() -> usize {
     let mut limit = libc::rlimit {
         rlim_cur: 0,

@@ -1,10 +1,10 @@
 //! The header of a `str` (PEP 393): flags, kind, length and UTF-8 cache.
 //!
-//! Up to CPython 3.13, `pyo3-ffi` declares this layout. From 3.14 on `pyo3-ffi` does not, so this
-//! module declares it. Source: `Include/cpython/unicodeobject.h` of 3.14 and 3.15. The inline
-//! functions of this header file compile the layout into every extension module, so it is stable
-//! within a version of CPython. When the module is imported, [`is_known`] compares this layout with
-//! the results of CPython's functions.
+//! Up to CPython 3.13, `pyo3-ffi` declares the layout of this header; from 3.14 on, this module
+//! declares it. Source: `Include/cpython/unicodeobject.h` of 3.14 and 3.15. The inline functions of
+//! this header file compile the layout into every extension module, so it is stable within a
+//! version of CPython. When the module is imported, [`is_known`] compares this layout with the
+//! results of CPython's functions.
 
 use std::ffi::{c_uint, c_void};
 
@@ -25,7 +25,7 @@ pub(super) use up_to_3_13::{
     ASCII_HEADER_BYTES, COMPACT_HEADER_BYTES, is_ascii, is_compact, is_compact_ascii, kind,
 };
 
-/// Returns the address of the characters of a `str` that is not compact: they are in a separate
+/// Returns the address of the characters of a `str` that is not compact, which are in a separate
 /// allocation.
 ///
 /// # Safety
@@ -40,8 +40,8 @@ pub(super) unsafe fn separate_data(at: *mut ffi::PyObject) -> *const c_void {
     }
 }
 
-/// Returns the UTF-8 cache of a `str`. `None` if the `str` has no cache, and in free-threaded
-/// builds, where another thread may be creating it.
+/// Returns the UTF-8 cache of a `str`. Returns `None` if the `str` has no cache, and in
+/// free-threaded builds, in which another thread may be creating the cache.
 ///
 /// # Safety
 /// `at` must be a ready `str` (one in the representation of PEP 393) that is not compact ASCII. The
@@ -62,9 +62,9 @@ pub(super) unsafe fn cached_utf8<'a>(at: *mut ffi::PyObject) -> Option<&'a [u8]>
     }
 }
 
-/// Returns `true` if `str` objects have the layout that this module declares: for some samples, the
-/// fields read from memory are compared with the results of CPython's functions. It is called once,
-/// when the module is imported.
+/// Returns `true` if `str` objects have the layout that this module declares. This is determined
+/// once, when the module is imported, by comparing the fields of sample objects with the results of
+/// CPython's functions.
 pub(super) fn is_known(py: Python<'_>) -> PyResult<bool> {
     let code = c"
 class C(str): pass
@@ -165,14 +165,15 @@ mod since_3_14 {
 
     use super::{c_uint, ffi};
 
-    /// The layout of `PyCompactUnicodeObject`. The characters of a compact ASCII `str` begin at
-    /// `utf8_length`.
+    /// The layout of `PyCompactUnicodeObject`. The characters of a compact ASCII `str` begin at the
+    /// field `utf8_length`.
     #[repr(C)]
     pub(super) struct CompactHeader {
         ob_base: ffi::PyObject,
         length: ffi::Py_ssize_t,
         hash: ffi::Py_hash_t,
-        /// The bit fields `interned`, `kind` (3 bits), `compact`, `ascii`, `statically_allocated`.
+        /// The bit fields of the `str`: `interned`, `kind` (3 bits), `compact`, `ascii`,
+        /// `statically_allocated`.
         state: u32,
         pub(super) utf8_length: ffi::Py_ssize_t,
         pub(super) utf8: *const c_char,
@@ -183,13 +184,13 @@ mod since_3_14 {
     /// The number of bytes before the characters of a compact `str` that is not ASCII.
     pub(in crate::raw) const COMPACT_HEADER_BYTES: usize = size_of::<CompactHeader>();
 
-    /// The number of bits of `interned`: 2, or 8 in free-threaded builds.
+    /// The number of bits of the field `interned`: 2, or 8 in free-threaded builds.
     const INTERNED_BITS: u32 = if cfg!(Py_GIL_DISABLED) { 8 } else { 2 };
     const COMPACT: u32 = 1 << (INTERNED_BITS + 3);
     const ASCII: u32 = 1 << (INTERNED_BITS + 4);
 
-    /// Returns the bit fields of a `str`. The field `interned` may change. The other fields do not
-    /// change after the `str` was created.
+    /// Returns the bit fields of a `str`. Only the field `interned` may change after the `str` was
+    /// created.
     ///
     /// # Safety
     /// `at` must be a `str`.

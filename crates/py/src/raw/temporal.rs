@@ -8,7 +8,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDateTime, PyDelta, PyDeltaAccess, PyType, PyTzInfo};
 use std::ffi::c_int;
 
-/// Imports the C API of `datetime`. It is called when the module is loaded.
+/// Imports the C API of the module `datetime`. It is called when this module is loaded.
 pub(crate) fn import(py: Python<'_>) -> PyResult<()> {
     // SAFETY: attached. On failure the pointer stays null and an error is set.
     unsafe {
@@ -27,21 +27,21 @@ pub(crate) fn import(py: Python<'_>) -> PyResult<()> {
 pub(crate) struct Offset {
     /// The offset in microseconds, positive to the east; `None` if the zone has no offset.
     pub(crate) us: Option<i64>,
-    /// `true` if the zone has the same offset at any time.
+    /// `true` if the zone has the same offset at all times.
     pub(crate) is_constant: bool,
 }
 
-/// Returns `true` for pandas' `NaT` (not a time). Its class is derived from `datetime`, and only
-/// `NaT` is not equal to itself.
+/// Returns `true` for pandas' `NaT` (not a time). It is recognized by two properties: its class
+/// derives from `datetime`, and it is not equal to itself.
 pub(crate) fn is_nat(at: &Bound<'_, PyDateTime>) -> PyResult<bool> {
     Ok(!at.is_exact_instance_of::<PyDateTime>() && at.ne(at)?)
 }
 
-/// The method `utcoffset` of `datetime.timezone`.
+/// The method `utcoffset` of the class `datetime.timezone`.
 static TIMEZONE_OFFSET: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
-/// The class `zoneinfo.ZoneInfo` and its method `utcoffset`, if the class is implemented in C, so
-/// that the method runs no Python code.
+/// The class `zoneinfo.ZoneInfo` and its method `utcoffset`, if the class is implemented in C. In
+/// that case the method runs no Python code.
 static ZONE_INFO: PyOnceLock<(Py<PyType>, Py<PyAny>)> = PyOnceLock::new();
 
 /// Stores the class of `zone` in [`ZONE_INFO`] if it is the C implementation of
@@ -75,8 +75,7 @@ pub(crate) fn learn_zone(zone: &Bound<'_, PyTzInfo>) {
 }
 
 /// Returns the UTC offset that `zone` has at the time `at`. Returns `None` if Python code would
-/// have to run. Only exact instances of `datetime.timezone` and `zoneinfo.ZoneInfo` are therefore
-/// supported.
+/// have to run: only exact instances of `datetime.timezone` and `zoneinfo.ZoneInfo` are supported.
 ///
 /// # Safety
 /// The GIL must be held; `zone` must be a live `tzinfo`, and `at` a live exact `datetime`.
@@ -128,21 +127,21 @@ pub(crate) unsafe fn offset_without_code(
     Some(Offset { us, is_constant })
 }
 
-/// Converts a `timedelta` of less than a day to microseconds.
+/// Converts the fields of a `timedelta` of less than a day to microseconds.
 pub(crate) fn microseconds(days: i32, seconds: i32, microseconds: i32) -> i64 {
     (i64::from(days) * 86_400 + i64::from(seconds)) * 1_000_000 + i64::from(microseconds)
 }
 
 const MINUTE_US: i64 = 60_000_000;
 
-/// Converts a UTC offset in microseconds to minutes, because RFC 3339 allows no smaller unit.
+/// Converts a UTC offset from microseconds to minutes, the smallest unit of an offset in RFC 3339.
 /// Returns `None` if the offset is not a whole number of minutes.
 pub(crate) fn whole_minutes(us: i64) -> Option<i16> {
     let is_whole = us % MINUTE_US == 0;
     i16::try_from(us / MINUTE_US).ok().filter(|_| is_whole)
 }
 
-/// Converts a UTC offset in microseconds to the closest offset in minutes that RFC 3339 allows,
+/// Converts a UTC offset from microseconds to the closest offset in minutes that RFC 3339 allows,
 /// which is at most 23:59. Half a minute is rounded away from zero.
 pub(crate) fn closest_minutes(us: i64) -> i16 {
     let minutes = (us.abs() + MINUTE_US / 2) / MINUTE_US;
@@ -157,7 +156,7 @@ fn api() -> &'static ffi::PyDateTime_CAPI {
     unsafe { &*ffi::PyDateTimeAPI() }
 }
 
-/// Creates a `date`. The error is a `ValueError` for a year outside of 1 to 9999.
+/// Creates a `date`. Returns a `ValueError` for a year outside of 1 to 9999.
 pub(crate) fn date(py: Python<'_>, d: Date) -> PyResult<Bound<'_, PyAny>> {
     let api = api();
     // SAFETY: attached; the function checks its numbers and takes DateType as class.
@@ -172,8 +171,8 @@ pub(crate) fn date(py: Python<'_>, d: Date) -> PyResult<Bound<'_, PyAny>> {
     }
 }
 
-/// Creates a `time`, which is aware (has a time zone) if `zone` is not `None`. The nanoseconds are
-/// truncated to microseconds. The error is a `ValueError` for 24:00 and for leap seconds.
+/// Creates a `time`. It is aware (has a time zone) if `zone` is not `None`. The nanoseconds are
+/// truncated to microseconds. Returns a `ValueError` for 24:00 and for leap seconds.
 pub(crate) fn time<'py>(
     py: Python<'py>,
     t: Time,
@@ -196,8 +195,8 @@ pub(crate) fn time<'py>(
     }
 }
 
-/// Creates a `datetime`, which is aware (has a time zone) if `zone` is not `None`. The nanoseconds
-/// are truncated to microseconds.
+/// Creates a `datetime`. It is aware (has a time zone) if `zone` is not `None`. The nanoseconds are
+/// truncated to microseconds.
 #[inline]
 pub(crate) fn datetime<'py>(
     py: Python<'py>,
@@ -225,7 +224,7 @@ pub(crate) fn datetime<'py>(
 }
 
 /// Creates a `datetime` from the number of milliseconds since 1970-01-01 00:00 UTC. It is aware
-/// (has a time zone) if `zone` is not `None`. Returns `None` outside of the years 1 to 9999.
+/// (has a time zone) if `zone` is not `None`. Returns `None` for years outside of 1 to 9999.
 #[inline]
 pub(crate) fn of_unix_ms<'py>(
     py: Python<'py>,
@@ -236,8 +235,8 @@ pub(crate) fn of_unix_ms<'py>(
     Some(datetime(py, &stamp, zone))
 }
 
-/// Creates a `timedelta` of `microseconds`. It cannot overflow, because the range of `timedelta` is
-/// larger than 64 bits of microseconds.
+/// Creates a `timedelta` of `microseconds`. This cannot overflow, because every 64-bit number of
+/// microseconds is in the range of `timedelta`.
 pub(crate) fn delta(py: Python<'_>, microseconds: i64) -> PyResult<Bound<'_, PyAny>> {
     const DAY: i64 = 86_400_000_000;
     let (days, rest) = (microseconds.div_euclid(DAY), microseconds.rem_euclid(DAY));
@@ -247,8 +246,8 @@ pub(crate) fn delta(py: Python<'_>, microseconds: i64) -> PyResult<Bound<'_, PyA
     Ok(delta.into_any())
 }
 
-/// Returns a `datetime.timezone` with an offset in minutes, positive to the east (`timezone.utc`
-/// for 0).
+/// Returns a `datetime.timezone` with an offset in minutes, positive to the east. For the offset 0,
+/// returns `timezone.utc`.
 pub(crate) fn zone(py: Python<'_>, offset_minutes: i16) -> PyResult<Bound<'_, PyTzInfo>> {
     zone_of_seconds(py, i32::from(offset_minutes) * 60)
 }
@@ -258,7 +257,7 @@ pub(crate) fn zone_of_seconds(py: Python<'_>, seconds: i32) -> PyResult<Bound<'_
     PyTzInfo::fixed_offset(py, PyDelta::new(py, 0, seconds, 0, true)?)
 }
 
-/// Returns the fraction of a second of a time, truncated to microseconds.
+/// Returns the fraction of a second of `t` in microseconds, truncated.
 fn microsecond(t: Time) -> c_int {
     c_int::try_from(t.nanosecond / 1000).unwrap_or(c_int::MAX)
 }

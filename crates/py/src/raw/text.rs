@@ -1,9 +1,9 @@
-//! Reads a `str` in its own representation (PEP 393) as [`Units`], and creates a `str` with one
-//! conversion.
+//! Reads a `str` in its own representation (PEP 393) as [`Units`], and creates a `str` with a
+//! single conversion.
 //!
-//! Neither direction creates the UTF-8 cache that `PyUnicode_AsUTF8AndSize` stores in a `str` that
-//! is not ASCII. Such a cache exists as long as the `str`, and increases the memory of the `str` by
-//! 48 to 78 %. `clippy.toml` forbids the calls that create it.
+//! The functions of this module never create the UTF-8 cache that `PyUnicode_AsUTF8AndSize` stores
+//! in a `str` that is not ASCII. Such a cache exists as long as the `str`, and increases its memory
+//! by 48 to 78 %. `clippy.toml` forbids the calls that create it.
 
 use std::mem::MaybeUninit;
 use std::slice;
@@ -23,13 +23,13 @@ use pyo3::{Borrowed, ffi};
 /// The reason why a `str` could not be created.
 #[derive(Debug)]
 pub(crate) enum MakeError {
-    /// The text is malformed, and [`Policy::Strict`] does not allow that it is replaced.
+    /// The text is malformed, and [`Policy::Strict`] does not allow replacements.
     Malformed(Malformed),
-    /// The allocation failed with this exception.
+    /// The allocation failed. The field is the exception that was raised.
     Python(PyErr),
 }
 
-/// Creates a `str` from `text`. Copies: the text is converted directly into the `str`, or copied if
+/// Creates a `str` from `text`. Copies: none if the text is converted to other code units; one if
 /// the `str` has the same code units as the text.
 ///
 /// # Errors
@@ -44,12 +44,12 @@ pub(crate) fn make<'py>(
     make_as::<false>(py, text, policy, tally)
 }
 
-/// Creates a `str` as [`make`] does, from text in a driver's buffer, to which the driver may write
-/// at the same time.
+/// Creates a `str` like [`make`], from text in a driver's buffer, to which the driver may write at
+/// the same time.
 ///
 /// # Errors
-/// [`MakeError`] if the text is malformed, or the `str` cannot be allocated. If the text has
-/// changed while it was read, its kind is
+/// [`MakeError`] if the text is malformed, or the `str` cannot be allocated. If the text changed
+/// while it was being read, the kind of the error is
 /// [`MalformedKind::Changed`](onecopy_text::MalformedKind::Changed).
 #[inline]
 pub(crate) fn make_of_cell<'py>(
@@ -97,9 +97,8 @@ fn make_as<'py, const VOLATILE: bool>(
     Ok(made)
 }
 
-/// Creates a `str` as [`make`] does, from a long text that other code may change at the same time.
-/// Returns `None` for a short text, and for a text that is malformed or was changed during the
-/// conversion.
+/// Creates a `str` like [`make`], from a long text that other code may change at the same time.
+/// Returns `None` if the text is short or malformed, or if it was changed during the conversion.
 pub(crate) fn make_volatile<'py>(
     py: Python<'py>,
     text: VolatileBytes<'_>,
@@ -110,9 +109,9 @@ pub(crate) fn make_volatile<'py>(
     counted(text.len(), made, tally)
 }
 
-/// Creates a `str` from a short, well-formed text in the encoding `E`. Returns `None` for any other
-/// text. Also returns `None` for an empty text and for one character of Latin-1, because CPython
-/// shares their `str` objects.
+/// Creates a `str` from short, well-formed text in the encoding `E`. Returns `None` for any other
+/// text. Also returns `None` for an empty text and for a single Latin-1 character, because CPython
+/// has shared `str` objects for them.
 #[inline(always)]
 pub(crate) fn make_cell<'py, K: Kernels, E: CellEncoding>(
     blanks: Blanks<'py>,
@@ -128,9 +127,9 @@ pub(crate) fn make_cell<'py, K: Kernels, E: CellEncoding>(
     Some(made.made.0)
 }
 
-/// Creates a `str` from two or more characters of ASCII or, if `or_latin1` is `true`, of Latin-1.
-/// Returns `None` for any other text. The text is not counted for `onecopy.ledger()`. The text is
-/// checked once, and copied once by the C library.
+/// Creates a `str` from at least two characters of ASCII or, if `or_latin1` is `true`, of Latin-1.
+/// Returns `None` for any other text. The text is not counted for `onecopy.ledger()`. It is checked
+/// first, and then copied with `memcpy`.
 pub(crate) fn make_bytes_uncounted<'py>(
     py: Python<'py>,
     bytes: &[u8],
@@ -156,9 +155,9 @@ pub(crate) fn make_bytes_uncounted<'py>(
     Some(made)
 }
 
-/// Creates a `str` as [`make`] does, from UTF-16 at any address. Its byte order is the native one,
-/// or the opposite one if `SWAPPED` is `true`. Returns `None` if the text is malformed, or has at
-/// most one character.
+/// Creates a `str` like [`make`], from UTF-16 at any address. The byte order is the native one, or
+/// the opposite one if `SWAPPED` is `true`. Returns `None` if the text is malformed, or has at most
+/// one character.
 pub(crate) fn make_ordered_utf16<'py, const SWAPPED: bool>(
     py: Python<'py>,
     bytes: &[u8],
@@ -169,7 +168,7 @@ pub(crate) fn make_ordered_utf16<'py, const SWAPPED: bool>(
     counted(bytes.len(), made, tally)
 }
 
-/// Creates a `str` from UTF-32, as [`make_ordered_utf16`] does from UTF-16.
+/// Creates a `str` from UTF-32, like [`make_ordered_utf16`] from UTF-16.
 pub(crate) fn make_ordered_utf32<'py, const SWAPPED: bool>(
     py: Python<'py>,
     bytes: &[u8],
@@ -180,8 +179,8 @@ pub(crate) fn make_ordered_utf32<'py, const SWAPPED: bool>(
     counted(bytes.len(), made, tally)
 }
 
-/// Adds the conversion of a new `str` from `len_bytes` bytes to the counts in `tally`, and returns
-/// the `str`. Returns `None` if no `str` was created.
+/// Counts the conversion of `len_bytes` bytes to a new `str` in `tally`, and returns the `str`.
+/// Returns `None` if no `str` was created.
 fn counted<'py>(
     len_bytes: usize,
     made: Option<PyResult<Made<Shaped<'py>>>>,
@@ -194,10 +193,10 @@ fn counted<'py>(
     Ok(Some(made.made.0))
 }
 
-/// A new `str`, and its shape (the width and number of its characters).
+/// A new `str` with its shape: the width and the number of its characters.
 pub(super) type Shaped<'py> = (Bound<'py, PyAny>, Shape);
 
-/// Allocates the `str` objects into which long texts are converted.
+/// Allocates the `str` objects for long text.
 struct Fresh<'py>(Python<'py>);
 
 impl<'py> NewStr for Fresh<'py> {
@@ -215,8 +214,8 @@ impl<'py> NewStr for Fresh<'py> {
     }
 }
 
-/// Allocates the `str` objects for short texts. The error is `()` if an allocation fails: the
-/// caller then calls the function for texts of any length, which returns the exception.
+/// Allocates the `str` objects for short text. The error is `()` if an allocation fails: the caller
+/// then calls the function for text of any length, which returns the exception.
 pub(super) struct Small<'py>(pub(super) Blanks<'py>);
 
 impl<'py> NewStr for Small<'py> {
@@ -236,8 +235,8 @@ impl<'py> NewStr for Small<'py> {
     }
 }
 
-/// Returns the `str` for an empty text or for one character of Latin-1. CPython has one object for
-/// each of these texts, which all callers share.
+/// Returns the `str` for an empty text or for a single Latin-1 character. CPython has one shared
+/// object for each of these strings.
 fn shared<'py>(py: Python<'py>, measured: &Measured<'_>) -> Result<Bound<'py, PyAny>, MakeError> {
     let n_chars = measured.shape().n_chars;
     let mut character = [MaybeUninit::new(0u8); 1];
@@ -260,8 +259,8 @@ fn shared<'py>(py: Python<'py>, measured: &Measured<'_>) -> Result<Bound<'py, Py
 /// Returns the memory for the characters of a new `str`.
 ///
 /// # Safety
-/// `made` must come from [`blank`] with this shape, and must have no other reference, so it must
-/// not be a shared `str` of at most one character.
+/// `made` must come from [`blank`] with this shape, and there must be no other reference to it.
+/// Therefore it must not be one of the shared `str` objects of at most one character.
 #[inline]
 unsafe fn data<'a>(made: &'a mut Bound<'_, PyAny>, shape: Shape) -> StrData<'a> {
     let (at, n) = (made.as_ptr(), shape.n_chars);
@@ -283,7 +282,7 @@ unsafe fn data<'a>(made: &'a mut Bound<'_, PyAny>, shape: Shape) -> StrData<'a> 
 }
 
 /// Returns the address of the characters of a compact `str` of the kind `kind`. (`PyUnicode_DATA`
-/// would read the kind from the header, which was just written.)
+/// would load the kind from the header, which has just been written.)
 ///
 /// # Safety
 /// `at` must be a compact `str` of the kind `kind`.
@@ -297,11 +296,11 @@ pub(super) unsafe fn data_of(at: *mut ffi::PyObject, kind: Kind) -> *mut std::ff
     unsafe { at.byte_add(header_bytes).cast() }
 }
 
-/// Returns the text of `string`. The text is borrowed from the UTF-8 cache of `string` if that
-/// exists, otherwise from the characters of `string`.
+/// Returns the text of `string`, borrowed from its UTF-8 cache if it has one, otherwise from its
+/// characters.
 ///
-/// Copies: none, and no cache is created. (A `str` in the form before PEP 393, which is possible
-/// until Python 3.11, is first converted by CPython.)
+/// Copies: none, and no cache is created. (A `str` in the legacy representation from before PEP
+/// 393, which exists up to Python 3.11, is first converted by CPython.)
 pub(crate) fn units<'a>(string: Borrowed<'a, '_, PyString>) -> PyResult<Units<'a>> {
     let at = string.as_ptr();
     ready(string)?;
@@ -327,8 +326,8 @@ pub(crate) fn units<'a>(string: Borrowed<'a, '_, PyString>) -> PyResult<Units<'a
     }
 }
 
-/// Returns the text of `string` in the code units of its PEP 393 representation, never as its UTF-8
-/// cache. Copies: none.
+/// Returns the text of `string` in the code units of its PEP 393 representation, even if it has a
+/// UTF-8 cache. Copies: none.
 #[inline]
 pub(crate) fn own_units<'a>(string: Borrowed<'a, '_, PyString>) -> PyResult<Units<'a>> {
     let at = string.as_ptr();
@@ -348,8 +347,8 @@ pub(crate) fn own_units<'a>(string: Borrowed<'a, '_, PyString>) -> PyResult<Unit
 /// Creates a `bytes` from a short `str`, in the encoding `E`. Returns `None` for a longer `str`,
 /// and for a `str` that cannot be encoded.
 ///
-/// The function has few parameters and reads all other data from the `str`, so that no argument is
-/// passed in memory.
+/// The function has so few parameters that all of them are passed in registers; it reads all other
+/// data from the `str`.
 #[inline(always)]
 pub(crate) fn encode_cell<'py, K: Kernels, E: CellEncoding>(
     kernels: K,
@@ -374,8 +373,8 @@ pub(crate) fn known_ascii<'a>(string: Borrowed<'a, '_, PyString>) -> PyResult<Op
     })
 }
 
-/// Creates a `str` from ASCII. Returns `None` if `bytes` contains other bytes. Copies: the text
-/// once, into the `str`. The text is checked while it is copied.
+/// Creates a `str` from ASCII. Returns `None` if `bytes` contains other bytes. Copies: the text is
+/// copied once, into the `str`, and checked during the copy.
 pub(crate) fn make_ascii<'py>(
     py: Python<'py>,
     bytes: &[u8],
@@ -387,7 +386,8 @@ pub(crate) fn make_ascii<'py>(
     Ok(is_ascii.then_some(made))
 }
 
-/// Returns the characters of an ASCII `str`. `None` for any other `str`, and for other objects.
+/// Returns the characters of an ASCII `str`. Returns `None` for any other `str`, and for other
+/// objects.
 #[inline]
 pub(crate) fn ascii<'a>(object: Borrowed<'a, '_, PyAny>) -> Option<&'a [u8]> {
     match own_units(any_str(object)?) {
@@ -396,8 +396,7 @@ pub(crate) fn ascii<'a>(object: Borrowed<'a, '_, PyAny>) -> Option<&'a [u8]> {
     }
 }
 
-/// Returns the object as a `str`; `None` if it is neither a `str` nor of a class derived from
-/// `str`.
+/// Returns the object as a `str` if its class is `str` or is derived from `str`; otherwise `None`.
 #[inline]
 pub(crate) fn any_str<'a, 'py>(
     object: Borrowed<'a, 'py, PyAny>,
@@ -407,7 +406,7 @@ pub(crate) fn any_str<'a, 'py>(
     is_str.then(|| as_str_object(object))
 }
 
-/// Returns the object, which must be a `str`, as a `str`.
+/// Casts the object, which must be a `str`, to `PyString`.
 ///
 /// # Panics
 /// If the object is not a `str`, which is a bug of the caller.
@@ -422,8 +421,8 @@ pub(crate) fn as_str_object<'a, 'py>(
     }
 }
 
-/// Returns a `str` with the contents of an instance of a derived class. An object of exactly the
-/// class `str` is returned itself.
+/// Returns the object itself if its class is exactly `str`. For an instance of a derived class,
+/// returns a `str` with the same characters.
 pub(crate) fn exact<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyString>> {
     // SAFETY: attached; a new reference or null with an error, as of an object that is no `str`.
     unsafe {
@@ -432,8 +431,8 @@ pub(crate) fn exact<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PySt
     }
 }
 
-/// Converts a `str` to the representation of PEP 393 if it has the older representation, which is
-/// possible until Python 3.11.
+/// Converts a `str` in the legacy representation from before PEP 393, which exists up to Python
+/// 3.11, to the representation of PEP 393.
 #[inline]
 fn ready(string: Borrowed<'_, '_, PyString>) -> PyResult<()> {
     #[cfg(not(Py_3_12))]
@@ -450,8 +449,8 @@ fn ready(string: Borrowed<'_, '_, PyString>) -> PyResult<()> {
     Ok(())
 }
 
-/// Returns the UTF-8 of a `str` if it exists in memory: the characters of an ASCII `str`, or an
-/// existing UTF-8 cache. Returns `None` otherwise.
+/// Returns the UTF-8 of a `str` without creating it: the characters of an ASCII `str`, or an
+/// existing UTF-8 cache. Returns `None` if the `str` has neither.
 ///
 /// # Safety
 /// `at` must be a ready `str`, and the GIL must be held while the slice is used.

@@ -1,10 +1,10 @@
-//! `TextCache`: a cache of the recent short texts of a result column, so that equal texts share one
+//! `TextCache`: a cache of recent short strings of a result column, so that equal strings share one
 //! `str`.
 //!
-//! Columns of towns, states and currencies often repeat a few words in all their rows. A successful
+//! Columns of towns, states and currencies often contain only a few different words. A successful
 //! lookup takes a tenth of the time of creating a `str`, and saves the memory of a new `str`. If
-//! few texts of a column are repeated, the cache is not used for the next [`REST`] texts, because
-//! an unsuccessful lookup costs time.
+//! few strings of a column are repeated, the next [`REST`] strings are not looked up, because an
+//! unsuccessful lookup costs time.
 
 use onecopy_text::{Policy, Tally, Units};
 use pyo3::prelude::*;
@@ -12,21 +12,21 @@ use pyo3::prelude::*;
 use super::objects::string_cache;
 use super::text::{self, MakeError};
 
-/// The number of slots for texts in the cache of one column. The hash of a text determines its
-/// slot.
+/// The number of slots in the cache of one column. The hash of a string determines its slot.
 const SLOTS: usize = 256;
-/// The largest size of a cached text, in bytes of the encoding in which the database has sent it.
+/// The maximum size of a cached string in bytes, in the encoding in which the database has sent it.
 const MOST_BYTES: usize = 48;
-/// The number of texts that are created before the first lookup. For a result with fewer rows, the
-/// allocation of the table would take longer than the lookups save.
+/// The number of strings that are created before the first lookup. For a result with fewer rows,
+/// allocating the table would take longer than the lookups save.
 const FIRST: u32 = 32;
-/// The number of texts after which the hits (successful lookups) are counted. If there were fewer
-/// than [`LEAST_HITS`], the next [`REST`] texts are created without a lookup.
+/// How often the cache decides whether it is worthwhile: after this number of strings, the hits
+/// (successful lookups) are counted. If there were fewer than [`LEAST_HITS`], the next [`REST`]
+/// strings are created without a lookup.
 const LOOKS: u32 = 64;
 const LEAST_HITS: u32 = 16;
 const REST: u32 = 4096;
 
-/// A cached text, and the `str` that was created from it.
+/// A cached string in its source encoding, and the `str` that was created from it.
 struct TextSlot {
     made: Py<PyAny>,
     hash: u32,
@@ -35,13 +35,13 @@ struct TextSlot {
     copy: Copied,
 }
 
-/// The bytes of a text in its source encoding, padded with zeros to [`MOST_BYTES`].
+/// The bytes of a string in its source encoding, padded with zeros to [`MOST_BYTES`].
 #[derive(Clone, Copy)]
 #[repr(align(4))]
 struct Copied([u8; MOST_BYTES]);
 
 impl Copied {
-    /// Returns the first `len_bytes` bytes as a text in the encoding `form`.
+    /// Returns the first `len_bytes` bytes as text in the encoding `form`.
     #[inline(always)]
     fn units(&self, form: SourceEncoding, len_bytes: usize) -> Units<'_> {
         let bytes = &self.0[..len_bytes];
@@ -57,7 +57,7 @@ impl Copied {
     }
 }
 
-/// The encoding in which the database has sent a text.
+/// The encoding in which the database has sent a string.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum SourceEncoding {
     Latin1,
@@ -67,11 +67,11 @@ enum SourceEncoding {
     Utf32,
 }
 
-/// The cache of one column's texts.
+/// The cache of one column's strings.
 pub(crate) struct TextCache {
-    /// The table, which has [`SLOTS`] slots, or none before the first lookup.
+    /// The table. It has [`SLOTS`] slots, or none before the first lookup.
     slots: Vec<Option<TextSlot>>,
-    /// The number of texts until this cache decides again whether the next texts are looked up.
+    /// The number of strings until the cache next decides whether strings are looked up.
     n_left: u32,
     n_hits: u32,
 }
@@ -86,8 +86,8 @@ impl TextCache {
         }
     }
 
-    /// Returns a `str` with the characters of `text`: the cached `str` of an equal text, or a new
-    /// one.
+    /// Returns a `str` with the characters of `text`: a cached `str`, or a new one if no equal
+    /// string is cached.
     ///
     /// # Errors
     /// [`MakeError`] if the text is malformed, or the `str` cannot be allocated.
@@ -147,7 +147,7 @@ impl TextCache {
     }
 }
 
-/// Returns the source encoding of a text, and its bytes.
+/// Returns the encoding in which the database has sent a string, and the bytes of the string.
 #[inline(always)]
 fn bytes_of(text: Units<'_>) -> (SourceEncoding, &[u8]) {
     match text {

@@ -1,4 +1,4 @@
-//! `TupleBuilder`: builds the tuples of a result's rows.
+//! `TupleBuilder`: builds the row tuples of a result.
 
 use std::ptr::NonNull;
 
@@ -10,18 +10,18 @@ use pyo3::types::{PyList, PyTuple};
 /// Builds tuples of the same length, one for each row of a result. The items may be set in any
 /// order. A tuple is returned when all its items are set.
 ///
-/// No other code can access a tuple before all its items are set, because the garbage collector
-/// stops tracking each tuple as soon as it is created. A complete tuple remains untracked unless an
-/// item is a list. The other objects that cells can be (`int`, `str`, `Decimal`, …) can never be
-/// part of a cycle. The collector therefore need not traverse a large result.
+/// No other code can access a tuple before all its items are set, because each tuple is untracked
+/// from the garbage collector as soon as it is created. A complete tuple remains untracked unless
+/// an item is a list, because the other types of cells (`int`, `str`, `Decimal`, …) can never be
+/// part of a reference cycle. Therefore the collector does not have to traverse a large result.
 pub(crate) struct TupleBuilder<'py> {
     py: Python<'py>,
     rows: Vec<NonNull<ffi::PyObject>>,
     n_columns: usize,
-    /// The number of complete rows, all of whose items are set. They precede the incomplete rows.
+    /// The number of complete rows, whose items are all set. They precede the incomplete rows.
     n_complete: usize,
-    /// `true` if an item is a list, which can be part of a cycle. The garbage collector then tracks
-    /// each row as soon as it is complete.
+    /// `true` if an item is a list, which can be part of a reference cycle. The garbage collector
+    /// then tracks each row as soon as it is complete.
     is_tracked: bool,
 }
 
@@ -37,13 +37,13 @@ impl<'py> TupleBuilder<'py> {
         }
     }
 
-    /// Makes the garbage collector track each tuple that is completed from now on. The caller must
-    /// call this function if an item is a list.
+    /// Makes the garbage collector track all tuples that are completed after this call. The caller
+    /// must call this function if an item is a list.
     pub(crate) fn track(&mut self) {
         self.is_tracked = true;
     }
 
-    /// Adds `n_rows` tuples, none of whose items is set.
+    /// Adds `n_rows` tuples, whose items are not set.
     #[inline]
     pub(crate) fn grow(&mut self, n_rows: usize) -> PyResult<()> {
         let reserved = self.rows.try_reserve(n_rows);
@@ -94,7 +94,7 @@ impl<'py> TupleBuilder<'py> {
         self.rows.len()
     }
 
-    /// Marks all rows added so far as complete. All of their items must be set.
+    /// Marks all rows that have been added as complete. All of their items must be set.
     ///
     /// # Panics
     /// If an item is not set, which means that the source of the rows violates the contract of
@@ -118,8 +118,7 @@ impl<'py> TupleBuilder<'py> {
         self.n_complete = self.rows.len();
     }
 
-    /// Returns the number of complete rows, which are those that [`TupleBuilder::complete`] has
-    /// marked.
+    /// Returns the number of rows that [`TupleBuilder::complete`] has marked as complete.
     pub(crate) fn n_complete(&self) -> usize {
         self.n_complete
     }
@@ -138,7 +137,7 @@ impl<'py> TupleBuilder<'py> {
         }
     }
 
-    /// Returns the complete rows, in order, and drops the other rows.
+    /// Returns an iterator over the complete rows, in order, and drops the other rows.
     pub(crate) fn take(&mut self) -> impl Iterator<Item = Bound<'py, PyTuple>> + use<'py> {
         self.cut_incomplete();
         self.n_complete = 0;

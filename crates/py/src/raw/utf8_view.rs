@@ -10,7 +10,7 @@ use pyo3::{Borrowed, ffi};
 
 use super::text;
 
-/// The object that a memoryview of UTF-8 refers to; it keeps the `str` alive.
+/// The object that owns the memory of a UTF-8 memoryview. It keeps the `str` alive.
 #[pyclass(frozen, name = "Utf8", module = "onecopy.text")]
 struct Utf8Owner(Py<PyString>);
 
@@ -45,8 +45,8 @@ impl Utf8Owner {
     }
 }
 
-/// Returns a read-only memoryview of the UTF-8 of `string`; `None` if its UTF-8 is not in memory.
-/// Copies: none.
+/// Returns a read-only memoryview of the UTF-8 of `string`. Returns `None` if `string` is neither
+/// ASCII nor has a UTF-8 cache. Copies: none.
 pub(crate) fn of_utf8<'py>(
     string: Borrowed<'_, 'py, PyString>,
 ) -> PyResult<Option<Bound<'py, PyAny>>> {

@@ -12,12 +12,12 @@ pub(crate) fn class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
     CLASS.import(py, "uuid", "UUID")
 }
 
-/// Creates a `UUID` from its bytes in the order of RFC 9562.
+/// Creates a `UUID` from its bytes in the byte order of RFC 9562.
 ///
 /// `UUID.__init__` parses its arguments in Python code, which takes more than a microsecond. Then
-/// it sets the attributes `int` and `is_safe` by two calls of `object.__setattr__`. This function
-/// makes only these two calls. They use the descriptors of the class, so they are safe for any
-/// memory layout of the class.
+/// it sets the attributes `int` and `is_safe` with two calls to `object.__setattr__`. This function
+/// makes only these two calls. They are safe for any memory layout of the class, because they use
+/// the descriptors of the class.
 pub(crate) fn make(py: Python<'_>, bytes: [u8; 16]) -> PyResult<Bound<'_, PyAny>> {
     static UNKNOWN: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let class = class(py)?;

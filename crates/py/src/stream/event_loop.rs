@@ -1,4 +1,4 @@
-//! Calls of a row stream that an event loop runs, and that are suspended when they would have to
+//! The calls of a row stream that an event loop runs. They are suspended when they would have to
 //! wait.
 
 use std::sync::atomic::Ordering::Relaxed;
@@ -14,11 +14,11 @@ use crate::errors;
 use crate::pending::PendingCall;
 use crate::raw::binary::BytesMemory;
 
-/// The result of filling a chunk from a source: the source, the chunk, and the outcome.
+/// The result of filling a chunk: the source, the chunk, and the outcome.
 type FilledChunk = (Box<dyn ChunkSource>, Chunk, Result<Filled, Failure>);
 
 impl RowStream {
-    /// Removes the source from the stream for the duration of a call, and returns it. Returns
+    /// Takes the source out of the stream for the duration of a call, and returns it. Returns
     /// `None` if the statement has ended.
     fn take_source(rest: &mut StreamRest) -> Option<Box<dyn ChunkSource>> {
         match std::mem::replace(&mut rest.state, StreamState::Away) {
@@ -30,9 +30,9 @@ impl RowStream {
         }
     }
 
-    /// Stores the source in the stream again after a call, and records the outcome of the call.
-    /// Then calls `keep` with the state of the stream and the outcome of the call. If the stream
-    /// was closed during the call, it remains closed.
+    /// Puts the source back into the stream after a call, and records the outcome of the call. Then
+    /// calls `keep` with the state of the stream and the outcome. If the stream was closed during
+    /// the call, it remains closed.
     fn return_source<T>(
         &self,
         py: Python<'_>,
@@ -63,7 +63,7 @@ impl RowStream {
     }
 
     /// Creates a `PendingCall` that fills the next chunk, so that the next read returns without
-    /// waiting. `None` if the next read does not have to wait.
+    /// waiting. Returns `None` if the next read does not have to wait anyway.
     pub(super) fn begin_fill(slf: &Bound<'_, Self>) -> PyResult<Option<PendingCall>> {
         let (py, stream) = (slf.py(), slf.get());
         let mut rest = stream.lock(py)?;
@@ -97,8 +97,8 @@ impl RowStream {
         PendingCall::new(None, stream.cancel.clone(), call, keep_chunk).map(Some)
     }
 
-    /// Creates a `PendingCall` that reads all remaining bytes. `None` if the read does not have to
-    /// wait.
+    /// Creates a `PendingCall` that reads all remaining bytes. Returns `None` if this read does not
+    /// have to wait.
     pub(super) fn begin_read(slf: &Bound<'_, Self>) -> PyResult<Option<PendingCall>> {
         let (py, stream) = (slf.py(), slf.get());
         let mut rest = stream.lock(py)?;

@@ -1,5 +1,5 @@
-//! `KeptAlive`: the objects that a row stream keeps alive until its statement has ended, and the
-//! functions that are called then.
+//! `KeptAlive`: the objects that a row stream keeps alive until its statement ends, and the
+//! functions that are called at that time.
 
 use std::sync::{Mutex, MutexGuard, TryLockError};
 
@@ -32,8 +32,8 @@ impl KeptAlive {
         gil::lock(py, &self.0)
     }
 
-    /// Registers `function`, which is called when the objects are released. If they were released
-    /// already, it is called now.
+    /// Registers `function`, which is called when the objects are released. If they have already
+    /// been released, calls it immediately.
     ///
     /// # Errors
     /// `TypeError` if `function` is not callable.
@@ -51,7 +51,7 @@ impl KeptAlive {
         Ok(())
     }
 
-    /// Releases the objects and calls the functions. Later calls of this method have no effect.
+    /// Releases the objects and calls the functions. Has no effect if it was called before.
     pub(super) fn let_go(&self, py: Python<'_>) {
         let mut inner = self.lock(py);
         inner.is_over = true;
@@ -64,7 +64,7 @@ impl KeptAlive {
         drop(connection); // If no other code refers to the connection, it is closed here
     }
 
-    /// Visits the references to Python objects, for the garbage collector.
+    /// Visits the references to Python objects. The garbage collector calls this.
     pub(super) fn traverse(&self, visit: &pyo3::PyVisit<'_>) -> Result<(), pyo3::PyTraverseError> {
         // While the lock is held, the stream is in use, and therefore not garbage.
         if let Ok(inner) = self.0.try_lock() {
@@ -76,8 +76,8 @@ impl KeptAlive {
         Ok(())
     }
 
-    /// Clears the references, because they are part of a garbage cycle. The functions are not
-    /// called, because objects that they use may have been cleared.
+    /// Clears the references, because the garbage collector has found them to be part of a cycle.
+    /// The functions are not called, because objects that they use may already have been cleared.
     pub(super) fn forget(&self) {
         let taken = match self.0.try_lock() {
             Ok(mut inner) => std::mem::take(&mut inner.functions),

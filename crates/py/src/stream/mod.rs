@@ -29,43 +29,43 @@ mod write_to;
 
 pub(crate) use server_source::Left;
 
-/// The size of a chunk in bytes. It is so large that a system call or a `yield` per chunk is
-/// negligible, and small enough for the L2 cache and for `malloc` to reuse its memory.
+/// The size of a chunk in bytes. It is large enough to make the cost of a system call or a `yield`
+/// per chunk negligible, and small enough to fit into the L2 cache and to be reused by `malloc`.
 const CHUNK_BYTES: usize = 64 << 10;
 
-/// If a chunk has less free capacity than this, in bytes, `read` enlarges the chunk before it
-/// appends more rows.
+/// If a chunk has less than this number of bytes of free capacity, `read` enlarges the chunk before
+/// it appends more rows.
 const LEAST_ROOM_BYTES: usize = CHUNK_BYTES / 4;
 
 enum StreamState {
-    /// The statement may have more rows, which this source returns as bytes.
+    /// The statement may have more rows. This source returns them as bytes.
     Open(Detached<Box<dyn ChunkSource>>),
-    /// The statement has ended: all bytes were returned.
+    /// The statement has ended, and all bytes were returned.
     Done,
-    /// The stream failed. Each later call raises a copy of this exception, which [`errors::again`]
-    /// makes.
+    /// The stream has failed. Each later call raises a copy of this exception, made by
+    /// [`errors::again`].
     Failed(PyErr),
     Closed,
-    /// A call that an event loop runs has taken the source. The call puts the source back, unless
-    /// the call is abandoned.
+    /// A call that an event loop runs has taken the source. It puts the source back when it ends,
+    /// unless it is abandoned.
     Away,
 }
 
-/// The part of a stream's state that is protected by the lock of the stream.
+/// The part of a stream's state that the stream's lock protects.
 struct StreamRest {
     state: StreamState,
-    /// Bytes that were filled in advance and not returned yet.
+    /// Bytes that were filled in advance and have not been returned.
     ready: Option<Ready>,
-    /// `true` if bytes of the stream were requested.
+    /// `true` after bytes of the stream were requested.
     is_touched: bool,
 }
 
 /// The rows of a statement as bytes. They can be iterated (also with ``async for``), written to a
 /// file or socket, or passed to a WSGI server.
 ///
-/// It keeps one chunk in memory, never the whole result. If the statement fails, the read that
-/// reaches the failed row raises the exception, and so does every later call. A truncated stream
-/// therefore never looks complete.
+/// The stream keeps one chunk in memory, never the whole result. If the statement fails, the read
+/// that reaches the failed row raises the exception, and so does every later call. Therefore a
+/// truncated stream never looks complete.
 #[pyclass(frozen, weakref, module = "onecopy")]
 pub(crate) struct RowStream {
     rest: Guarded<StreamRest>,
@@ -116,8 +116,8 @@ impl RowStream {
         }
     }
 
-    /// Calls `work` with the locked state of the stream. If the statement has ended afterwards, the
-    /// objects that the stream keeps alive are released.
+    /// Calls `work` with the locked state of the stream. If the statement has then ended, releases
+    /// the objects that the stream keeps alive.
     fn with<T>(
         &self,
         py: Python<'_>,
@@ -133,7 +133,8 @@ impl RowStream {
         done
     }
 
-    /// Calls `work` with the source and with the GIL released, and records the outcome in `state`.
+    /// Calls `work` with the source and with the GIL released, and records the outcome of `work` in
+    /// `state`.
     fn pump(
         &self,
         py: Python<'_>,
@@ -161,7 +162,7 @@ impl RowStream {
         Ok(done)
     }
 
-    /// Returns the next chunk as a `bytes` object, or `None` at the end.
+    /// Returns the next chunk as a `bytes` object, or `None` at the end of the stream.
     fn next_chunk<'py>(
         &self,
         py: Python<'py>,
@@ -205,8 +206,8 @@ enum Failure {
     Output(std::io::Error),
 }
 
-/// Converts the outcome of a call that ran with the GIL released. If the call failed, the stream is
-/// in the failed state afterwards.
+/// Converts the outcome of a call that ran with the GIL released. If the call failed, marks the
+/// stream as failed.
 fn failed<T>(
     py: Python<'_>,
     state: &mut StreamState,
@@ -264,14 +265,13 @@ impl RowStream {
             .call1((slf,))
     }
 
-    /// Fetches the first rows and fills the first chunk, which the next call returns. If the
-    /// statement fails in its first rows, it therefore fails here, before any byte was sent to a
-    /// client.
+    /// Fetches the first rows and fills the first chunk, which the next read returns. An error in
+    /// the first rows is therefore raised here, before any byte was sent to a client.
     ///
     /// Returns:
     ///     The length in bytes of the whole output, if the first chunk contains all of it; the
-    ///     statement has then ended. ``None`` if more bytes may follow, or bytes were returned
-    ///     before.
+    ///     statement has then ended. ``None`` if more bytes may follow, or if bytes were already
+    ///     returned.
     ///
     /// Raises:
     ///     Error: the statement failed in its first rows.
@@ -302,11 +302,11 @@ impl RowStream {
         })
     }
 
-    /// Returns all remaining bytes as one ``bytes``. With a ``size``, it returns up to that many
-    /// bytes, and empty ``bytes`` at the end, as a file does.
+    /// Returns all remaining bytes as one ``bytes``. With a ``size``, returns up to that many
+    /// bytes, and an empty ``bytes`` at the end, like a file.
     ///
-    /// Copies: without a ``size``, a result of more than 64 KiB is moved once to larger memory, and
-    /// then grows without copies. With a ``size``, each byte is copied once, except for whole
+    /// Copies: without a ``size``, a result of more than 64 KiB is copied once to larger memory,
+    /// which then grows without copies. With a ``size``, each byte is copied once, except for whole
     /// chunks, which are returned without a copy. The ledger counts these copies.
     #[pyo3(signature = (size=None, /))]
     fn read<'py>(&self, py: Python<'py>, size: Option<isize>) -> PyResult<Bound<'py, PyBytes>> {
@@ -320,13 +320,14 @@ impl RowStream {
     ///
     /// Args:
     ///     target: a path (the file appears complete or not at all), a binary file, a socket, or
-    ///         any object with ``write``. A path ends with the extension of the stream's format. A
-    ///         further ``.gz`` or ``.zst`` compresses the file.
+    ///         any object with ``write``. A path must end with the extension of the stream's
+    ///         format. If this is followed by ``.gz`` or ``.zst``, the file is compressed.
     ///
     /// Raises:
     ///     Error: the statement failed. A file or socket has then received a truncated output; the
     ///         file at a path keeps its previous content.
-    ///     OSError: writing to the target failed; `TimeoutError` if the timeout of a socket passed.
+    ///     OSError: writing to the target failed. It is a `TimeoutError` if a socket's timeout
+    ///         expired.
     ///     TypeError: the target does not accept bytes.
     ///     ValueError: the path does not end with an extension of the stream's format.
     ///
@@ -355,8 +356,8 @@ impl RowStream {
         }
     }
 
-    /// Cancels the statement. Any thread may call this method. The current call and each later call
-    /// raise `OperationalError`.
+    /// Cancels the statement. Any thread may call this method. If a read is in progress, it raises
+    /// `OperationalError`, and so does each later call.
     fn cancel(&self, py: Python<'_>) -> PyResult<()> {
         self.rest.check_process(py)?;
         gil::detach(py, || self.cancel.cancel());
@@ -375,7 +376,7 @@ impl RowStream {
         RowStream::begin_read(slf)
     }
 
-    /// Ends the statement. If the stream was not read to its end, the next read raises an error.
+    /// Ends the statement. If the stream was not read to its end, each later read raises an error.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         let mut rest = self.rest.lock(py)?;
         let is_open = matches!(rest.state, StreamState::Open(_) | StreamState::Away);
@@ -393,8 +394,8 @@ impl RowStream {
     /// has ended already, the function is called immediately. `sys.unraisablehook` reports
     /// exceptions that it raises.
     ///
-    /// The function must not refer to the stream: the function and the stream would keep each other
-    /// alive.
+    /// The function must not refer to the stream, because the function and the stream would then
+    /// keep each other alive.
     ///
     /// >>> rows = onecopy.connect("sqlite::memory:").execute("select 1 as id").json()
     /// >>> rows.on_close(lambda: print("closed"))
@@ -413,7 +414,7 @@ impl RowStream {
         self.format.name()
     }
 
-    /// The number of rows that were written to chunks so far.
+    /// The number of rows that have been written to chunks.
     #[getter]
     fn n_rows(&self) -> u64 {
         self.n_rows.load(Relaxed)

@@ -1,4 +1,4 @@
-//! `Ready`: bytes of a row stream that were written to a chunk and not returned yet. This module
+//! `Ready`: bytes of a row stream that have been written to a chunk but not returned. This module
 //! also implements the reads that return more or less than one chunk.
 
 use onecopy_rows::task::TimeSlice;
@@ -12,8 +12,8 @@ use crate::errors;
 use crate::raw::binary::BytesMemory;
 use crate::raw::interrupt;
 
-/// A chunk that was filled in advance, and the number of its bytes that were returned. At least one
-/// of its bytes was not returned yet.
+/// A chunk that was filled in advance, and the number of its bytes that have been returned. At
+/// least one byte has not been returned.
 pub(super) struct Ready {
     chunk: Py<PyBytes>,
     at: usize,
@@ -29,7 +29,7 @@ impl Ready {
         Ok(Some(Ready { chunk, at: 0 }))
     }
 
-    /// Returns the number of bytes that were not returned yet.
+    /// Returns the number of bytes that have not been returned.
     pub(super) fn len(&self, py: Python<'_>) -> usize {
         self.rest(py).len()
     }
@@ -38,8 +38,8 @@ impl Ready {
         &self.chunk.bind(py).as_bytes()[self.at..]
     }
 
-    /// Returns the remaining bytes as a `bytes` object: the chunk itself if none of its bytes was
-    /// returned yet, otherwise a copy.
+    /// Returns the remaining bytes as a `bytes` object: the chunk itself if none of its bytes has
+    /// been returned, otherwise a copy.
     pub(super) fn into_bytes<'py>(
         self,
         py: Python<'py>,
@@ -51,8 +51,8 @@ impl Ready {
         Ok(copied(py, self.rest(py), ledger))
     }
 
-    /// Writes the remaining bytes by calls of `write`, with the GIL released, and returns their
-    /// number.
+    /// Passes the remaining bytes to `write`, which may be called several times, with the GIL
+    /// released. Returns the number of bytes written.
     pub(super) fn write(
         &self,
         py: Python<'_>,
@@ -99,8 +99,8 @@ fn copied<'py>(py: Python<'py>, bytes: &[u8], ledger: &Ledger) -> Bound<'py, PyB
 }
 
 impl RowStream {
-    /// Returns up to `size` bytes of the stream. The result is empty only at the end, or if `size`
-    /// is 0.
+    /// Returns up to `size` bytes of the stream. The result is empty only at the end of the stream,
+    /// or if `size` is 0.
     pub(super) fn read_some<'py>(
         &self,
         py: Python<'py>,
@@ -154,8 +154,8 @@ impl RowStream {
         BytesMemory::finish(py, chunk)
     }
 
-    /// Returns a chunk that contains the bytes that were filled in advance, and to which all
-    /// remaining bytes can be appended.
+    /// Returns a chunk that begins with the bytes that were filled in advance. All remaining bytes
+    /// can be appended to it.
     pub(super) fn chunk_of_all(&self, py: Python<'_>, rest: &mut StreamRest) -> PyResult<Chunk> {
         rest.is_touched = true;
         let Some(ready) = rest.ready.take() else {

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use super::{RowStream, StreamState};
 use crate::raw::pinned_bytes::PinnedBytes;
 
-/// The chunk source of a row stream in a server, with the objects that it keeps alive.
+/// The chunk source of a row stream, as used by a server, with the objects that it keeps alive.
 struct Pumped<K: Send> {
     // This field is dropped before the connection, so that the statement ends first.
     source: Box<dyn ChunkSource>,
@@ -37,9 +37,9 @@ impl<K: Send> ChunkSource for Pumped<K> {
 }
 
 impl RowStream {
-    /// Removes the source from the stream and returns it, for a server that fills its chunks with
-    /// the GIL released. The stream is closed for all other users. `kept` is dropped together with
-    /// the source.
+    /// Takes the source out of the stream and returns it, for a server that fills chunks with the
+    /// GIL released. For all other users, the stream is then closed. `kept` is dropped together
+    /// with the source.
     pub(crate) fn chunks(slf: &Bound<'_, Self>, kept: impl Send + 'static) -> PyResult<Left> {
         let mut rest = slf.get().lock(slf.py())?;
         let begun = rest.ready.take();
@@ -66,9 +66,9 @@ impl RowStream {
     }
 }
 
-/// The part of a row stream that was not returned yet, and that a server must send.
+/// The part of a row stream that has not been returned, and that a server has to send.
 pub(crate) enum Left {
-    /// Bytes that were filled in advance (if any), and the source of the chunks that follow them.
+    /// Bytes that were filled in advance, if any, followed by the chunks of the source.
     Rows(onecopy_serve::Chunks),
     /// Only bytes that were filled in advance; `None` if there are none.
     Bytes(Option<PinnedBytes>),

@@ -14,15 +14,16 @@ use super::{CHUNK_BYTES, Failure, RowStream, StreamRest, failed};
 use crate::raw::gil;
 use crate::stream_output;
 
-/// The time between two checks for signals during a long write.
+/// How often a long write checks for signals.
 const SIGNALS_EVERY: Duration = Duration::from_millis(100);
 
 impl RowStream {
-    /// Writes all bytes to a file, and returns the length of the file. The file appears complete or
-    /// not at all. It is compressed if its name ends with the extension of a compressed file.
+    /// Writes all bytes to a file, and returns the length of the file in bytes. The file appears
+    /// complete or not at all. It is compressed if its name ends with the extension of a compressed
+    /// file.
     ///
     /// # Errors
-    /// `ValueError` if the extension is not one of the stream's format.
+    /// `ValueError` if the extension does not belong to the stream's format.
     pub(super) fn write_to_file(&self, py: Python<'_>, path: PathBuf) -> PyResult<u64> {
         // The file is created only if the stream can be read: `with` returns an error before for a
         // stream that was closed or has failed.
@@ -47,7 +48,7 @@ impl RowStream {
     }
 
     /// Returns the compression that the extension of a file name implies. Returns an error if the
-    /// extension belongs to another format than that of the stream.
+    /// extension does not belong to the format of the stream.
     fn compression_of(&self, path: &Path) -> PyResult<Compression> {
         let file = FileFormat::of_path(path).map_err(|e| PyValueError::new_err(e.to_string()))?;
         let format = file.format().name();
@@ -63,9 +64,9 @@ impl RowStream {
         Ok(file.compression())
     }
 
-    /// Writes all chunks with the function `write`, which writes at least one byte of its argument
-    /// in each call, and waits if necessary. If the statement fails, the rows before the failure
-    /// are written too.
+    /// Writes all chunks with the function `write`. Each call to `write` waits if necessary, and
+    /// writes at least one byte of its argument. If the statement fails, the rows before the
+    /// failure are still written.
     pub(super) fn write_detached(
         &self,
         py: Python<'_>,

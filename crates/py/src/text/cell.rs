@@ -1,4 +1,4 @@
-//! Fast paths for short texts, which are compiled for each encoding.
+//! Fast paths for short strings, which are compiled separately for each encoding.
 
 use std::marker::PhantomData;
 
@@ -10,13 +10,13 @@ use pyo3::types::PyString;
 use crate::raw::fresh::Blanks;
 use crate::raw::text::{encode_cell, make_cell};
 
-/// The smallest size in bytes of a text that is converted by the general code instead of the fast
-/// path in this module. The general code is faster for long texts, because it reads Latin-1 only
-/// once, and uses large pages.
+/// Strings of at least this size in bytes are converted by the general code instead of the fast
+/// path in this module. The general code is faster for long strings, because it reads Latin-1 only
+/// once and uses large pages.
 pub(super) const MIDDLING_BYTES: usize = 64 * 1024;
 
-/// Evaluates `$run`, in which `$type` is the type that implements the encoding `$codec` for short
-/// texts.
+/// Evaluates `$run`. In it, `$type` is the type that implements the fast path for the encoding
+/// `$codec`.
 macro_rules! with_encoding {
     ($codec:expr, $type:ident => $run:expr) => {{
         use onecopy_text::convert::{CellBytes, CellOther, CellUtf8, CellUtf16};
@@ -40,7 +40,7 @@ macro_rules! with_encoding {
 pub(super) use with_encoding;
 
 /// The arguments for decoding a short text while no ledger is active. The struct implements
-/// [`Work`], so its method `run` is compiled once for each instruction set.
+/// [`Work`], whose method `run` is compiled once for each instruction set.
 pub(super) struct Short<'a, 'py, E>(Python<'py>, &'a [u8], PhantomData<E>);
 
 impl<'a, 'py, E> Short<'a, 'py, E> {
@@ -60,7 +60,7 @@ impl<'py, E: CellEncoding> Work for Short<'_, 'py, E> {
 }
 
 /// The arguments for encoding a short `str` while no ledger is active. The struct implements
-/// [`Work`], so its method `run` is compiled once for each instruction set.
+/// [`Work`], whose method `run` is compiled once for each instruction set.
 pub(super) struct ShortStr<'a, 'py, E>(Borrowed<'a, 'py, PyString>, PhantomData<E>);
 
 impl<'a, 'py, E> ShortStr<'a, 'py, E> {

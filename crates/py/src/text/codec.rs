@@ -13,12 +13,12 @@ use crate::raw::text;
 /// The byte order of the code units of an encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Order {
-    /// Little-endian: the lowest byte first.
+    /// Little-endian: the least significant byte first.
     Little,
-    /// Big-endian: the highest byte first.
+    /// Big-endian: the most significant byte first.
     Big,
-    /// The byte order that the byte order mark of the text determines; little-endian if there is no
-    /// mark. The encoder writes a mark.
+    /// The byte order is determined by the byte order mark of the text; without a mark it is
+    /// little-endian. The encoder writes a mark.
     Marked,
 }
 
@@ -26,7 +26,7 @@ pub(crate) enum Order {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Codec {
     Utf8,
-    /// UTF-8 with a byte order mark, which decoding drops and encoding writes.
+    /// UTF-8 with a byte order mark, which the decoder removes and the encoder writes.
     Utf8Marked,
     Utf16(Order),
     Utf32(Order),
@@ -56,7 +56,7 @@ impl Codec {
         }
     }
 
-    /// Returns the encoding with this name. Case, and the characters `-`, `_` and ` `, are ignored.
+    /// Returns the encoding with this name. Case and the characters `-`, `_` and space are ignored.
     ///
     /// # Errors
     /// `LookupError` for an unknown name, `TypeError` for an object that is not a `str`.
@@ -75,10 +75,10 @@ impl Codec {
         }
     }
 
-    /// Returns the encoding whose name was passed as an argument, or the default.
+    /// Returns the encoding that an argument names, or the default if the argument was not passed.
     ///
     /// # Errors
-    /// The errors of [`Codec::of`].
+    /// The same errors as [`Codec::of`].
     #[inline(always)]
     pub(crate) fn of_argument(
         name: Option<Borrowed<'_, '_, PyAny>>,

@@ -1,5 +1,5 @@
 //! `decode_column`: decodes a column of cells to a list of `str`. The cells are in one buffer, at a
-//! fixed distance from each other, as ODBC binds columns.
+//! fixed distance from each other, like the column buffers of ODBC.
 
 use std::marker::PhantomData;
 
@@ -72,7 +72,7 @@ Copies: none besides the conversion of each distinct text.
     }
 }
 
-/// A column to decode, and the parameters of its decoding. The struct implements [`Work`], so its
+/// A column to decode, and the options for decoding it. The struct implements [`Work`], whose
 /// method `run` is compiled once for each instruction set.
 struct ColumnInput<'a, 'py, E> {
     py: Python<'py>,
@@ -163,8 +163,8 @@ impl<'py, E: CellEncoding> Work for ColumnInput<'_, 'py, E> {
 }
 
 impl<'a, 'py, E> ColumnInput<'a, 'py, E> {
-    /// Decodes a cell with the code for text of any length and script. Also returns `true` if no
-    /// error handler in Python was called.
+    /// Decodes a cell with the code for text of any length and script. The second returned value is
+    /// `true` if no error handler in Python was called.
     #[inline(never)]
     fn other(&mut self, cell: &[u8]) -> PyResult<(Bound<'py, PyAny>, bool)> {
         Ok(match by_kernels(self.py, cell, self.codec, self.tally)? {
@@ -176,8 +176,8 @@ impl<'a, 'py, E> ColumnInput<'a, 'py, E> {
         })
     }
 
-    /// Decodes a cell that is NULL, or whose slot extends past the end of the data. `i` is its
-    /// index.
+    /// Decodes the cell with the index `i` if it is NULL, or if its slot extends past the end of
+    /// the data. Returns an error if the cell itself extends past its slot or the data.
     #[cold]
     fn rare(&mut self, i: usize) -> PyResult<Bound<'py, PyAny>> {
         let (data, stride) = (self.data, self.stride);
@@ -203,27 +203,25 @@ fn outside(n_bytes: usize, i: usize, stride: usize, length: usize) -> PyErr {
     })
 }
 
-/// The distance, in cells, at which cells are prefetched into the processor's cache. The processor
+/// How many cells ahead of the current one are prefetched into the processor's cache. The processor
 /// itself prefetches cells only if the distance between them is short.
 const AHEAD: usize = 32;
 
-/// The largest number of slots in the table of recent texts.
+/// The maximum number of slots in the table of recent strings.
 const MOST_SLOTS: usize = 4096;
-/// The number of lookups after which the successful lookups (hits) are counted.
+/// How often the hits (successful lookups) are counted, as a number of lookups.
 const TRY: usize = 256;
-/// The number of cells that are decoded without a lookup if there were too few hits.
+/// The number of cells that are decoded without a lookup after there were too few hits.
 const PAUSE: usize = 32 * TRY;
 
-/// A table of the indices of cells with recent texts, so that cells with equal texts share one
-/// `str`.
-/// A cell is first compared with the previous cell, and then looked up in this table. If fewer than
-/// half of [`TRY`] lookups are hits, the next [`PAUSE`] cells are not looked up. In a column of
-/// distinct texts, therefore, only one cell in 33 is looked up.
+/// A table of the indices of recent cells, which lets cells with equal strings share one `str`.
 struct RecentTexts {
-    /// Slots with the numbers of cells; the number of slots is a power of two. A slot may contain
-    /// the number of any cell, because the text of that cell is compared with the text to decode.
+    /// Slots with the indices of cells. The number of slots is a power of two. A slot may contain
+    /// the index of any cell, because the contents of that cell are compared before its `str` is
+    /// used.
     slots: Vec<u32>,
-    /// The index of the cell at which the hits are counted next, to decide if the table is used.
+    /// The index of the cell at which the hits are counted next, to decide whether the table is
+    /// used for the following cells.
     judged_at: usize,
     hits: usize,
     is_on: bool,
@@ -239,7 +237,7 @@ impl RecentTexts {
         }
     }
 
-    /// Returns the slot for the text of cell `i`; `None` if the table is disabled.
+    /// Returns the slot for the contents of cell `i`; `None` if no lookup takes place.
     #[inline(always)]
     fn slot(&mut self, i: usize, hash: impl FnOnce() -> u32) -> Option<&mut u32> {
         if i >= self.judged_at {
@@ -261,10 +259,10 @@ impl RecentTexts {
     }
 }
 
-/// The lengths of the cells, from a buffer of signed integers.
+/// The lengths of the cells in bytes, from a buffer of signed integers.
 enum Lengths<'a, 'py> {
     AsTheyAre(BufferBytes<'a, 'py>),
-    /// Lengths that were converted from integers of 4 bytes, or copied from an unaligned address.
+    /// Lengths that were converted from 4-byte integers, or copied from an unaligned address.
     Copied(Vec<i64>),
 }
 

@@ -17,9 +17,9 @@ use crate::raw::function::{self, Args, Function};
 use crate::raw::private_bytes::PrivateBytes;
 use crate::raw::text::{self, MakeError};
 
-/// Decodes a short text in a `bytes`, if no `onecopy.ledger()` is active. `None` for any other
-/// text. The function is inlined into each Python function for a single encoding, where `codec` is
-/// a constant.
+/// Decodes a short text in a `bytes` if no `onecopy.ledger()` is active. Returns `None` for any
+/// other text. The function is inlined into the Python functions for a single encoding, in which
+/// `codec` is a constant.
 #[inline(always)]
 fn decode_quickly<'py>(
     py: Python<'py>,
@@ -34,8 +34,8 @@ fn decode_quickly<'py>(
     }
 }
 
-/// Decodes a text of medium size, if no ledger is active. The text is checked first, and then
-/// copied with `memcpy`. Returns `None` if the text must be decoded in another way.
+/// Decodes a text of medium length if no ledger is active. The text is checked first, and then
+/// copied with `memcpy`. Returns `None` if the text cannot be decoded in this way.
 #[inline(never)]
 fn decode_middling<'py>(py: Python<'py>, bytes: &[u8], codec: Codec) -> Option<Bound<'py, PyAny>> {
     if ledger::is_kept() || bytes.len() >= MIDDLING_BYTES {
@@ -59,7 +59,7 @@ fn decode_short<'py>(py: Python<'py>, bytes: &[u8], codec: Codec) -> Option<Boun
 
 /// Decodes the bytes of `object` to a `str`.
 ///
-/// `errors` is used only for malformed text, which is decoded by CPython's codec.
+/// The error handler `errors` is used only for malformed text, which is decoded by CPython's codec.
 #[inline(never)]
 fn decode<'py>(
     py: Python<'py>,
@@ -76,10 +76,10 @@ fn decode<'py>(
     })
 }
 
-/// The largest text that is copied to the stack before it is decoded, in bytes.
+/// The maximum size in bytes of a text that is copied to the stack before it is decoded.
 const STACK_BYTES: usize = 1024;
 
-/// Copies the bytes of a buffer that other code may change, and decodes the copy.
+/// Copies the bytes of a buffer that other code may change, and then decodes the copy.
 fn decode_private<'py>(
     py: Python<'py>,
     bytes: VolatileBytes<'_>,
@@ -95,8 +95,8 @@ fn decode_private<'py>(
     decode_bytes(py, copy.as_slice(), codec, errors)
 }
 
-/// Decodes a long text in a buffer that other code may change at the same time. `None` for any
-/// other text, which the caller decodes from a private copy.
+/// Decodes a long text in a buffer that other code may change at the same time. Returns `None` for
+/// any other text, which the caller must decode from a private copy.
 fn decode_volatile<'py>(
     py: Python<'py>,
     bytes: VolatileBytes<'_>,
@@ -134,7 +134,7 @@ fn decode_volatile<'py>(
     Ok(made)
 }
 
-/// Decodes immutable bytes to a `str`, as [`decode`] does.
+/// Decodes immutable bytes to a `str`, like [`decode`].
 pub(super) fn decode_bytes<'py>(
     py: Python<'py>,
     bytes: &[u8],
@@ -157,8 +157,8 @@ pub(super) fn decode_bytes<'py>(
     }
 }
 
-/// Decodes text for which [`by_kernels`] returns `None`: text in an encoding without kernels, or
-/// malformed text.
+/// Decodes text for which [`by_kernels`] has returned `None`: its encoding has no kernels, or it is
+/// malformed.
 pub(super) fn decode_otherwise<'py>(
     py: Python<'py>,
     bytes: &[u8],
@@ -171,7 +171,8 @@ pub(super) fn decode_otherwise<'py>(
     }
 }
 
-/// Decodes well-formed text. `None` if the text is malformed, or its encoding has no kernels.
+/// Decodes well-formed text with the kernels. Returns `None` if the text is malformed, or if its
+/// encoding has no kernels.
 pub(super) fn by_kernels<'py>(
     py: Python<'py>,
     bytes: &[u8],
@@ -232,7 +233,7 @@ pub(super) fn by_kernels<'py>(
 }
 
 /// Returns the text without its byte order mark, and its byte order. If `order` is not `Marked`,
-/// the text has no mark, and is returned unchanged.
+/// the text is returned unchanged.
 fn without_mark<const N: usize>(
     bytes: &[u8],
     order: Order,

@@ -1,4 +1,4 @@
-//! `Decoder`: decodes a stream of bytes part by part.
+//! `Decoder`: decodes a stream of bytes in parts.
 
 use onecopy_text::{Encoding, MalformedKind, Stage, Tally, Units, find_malformed};
 use pyo3::exceptions::{PyUnicodeDecodeError, PyValueError};
@@ -13,16 +13,16 @@ use crate::ledger;
 use crate::raw::binary;
 use crate::raw::buffer::BufferBytes;
 
-/// Decodes a stream of bytes part by part, like a `codecs.IncrementalDecoder`; the bytes may be
-/// split anywhere.
+/// Decodes a stream of bytes in parts, like a `codecs.IncrementalDecoder`. The stream may be
+/// divided into parts at any byte.
 ///
-/// The decoded parts together are equal to the decoded whole. An incomplete character at the end of
-/// a part, of at most 4 bytes (plus an escape sequence in ISO-2022-JP), is decoded with the next
-/// part. ``errors`` is the name of an error handler of :mod:`codecs`. After an error, the decoder
-/// has the state that it had before the part.
+/// The concatenated results are equal to the decoded stream. If a part ends with an incomplete
+/// character, this character (at most 4 bytes, plus an escape sequence in ISO-2022-JP) is decoded
+/// with the next part. ``errors`` is the name of an error handler of :mod:`codecs`. If a part
+/// causes an error, the state of the decoder does not change.
 ///
-/// Copies: each part is only converted. A part that completes a character of an earlier part is
-/// also copied once.
+/// Copies: none except for the conversion; a part that completes a character of an earlier part is
+/// copied once.
 ///
 /// >>> decoder = onecopy.text.Decoder('utf-8')
 /// >>> decoder.decode(b'Z\xc3'), decoder.decode(b'\xbcrich', final=True)
@@ -33,26 +33,27 @@ pub(crate) struct Decoder {
     state: DecoderState,
 }
 
-/// The state of a decoder between two parts of its stream.
+/// The state of a decoder between two parts of the stream.
 enum DecoderState {
     Units(UnitState),
     Legacy(Box<LegacyDecoder>),
 }
 
 struct UnitState {
-    /// The codec of the stream. A byte order mark replaces it with one of a fixed byte order.
+    /// The codec of the stream. When a byte order mark is found, it is replaced with the codec for
+    /// that byte order.
     codec: Codec,
     /// `true` if the stream may still begin with a byte order mark.
     at_start: bool,
     pending: Vec<u8>,
 }
 
-/// The result of [`Decoder::getstate`]: the bytes that were not decoded yet, and a state number.
+/// The result of [`Decoder::getstate`]: the bytes that have not been decoded, and a state number.
 type SavedState = (Vec<u8>, u8);
 
-/// The state number of a decoder whose stream has the processor's byte order. The other two numbers
-/// mean the opposite byte order, and a byte order that is not known yet. The numbers are those of
-/// CPython.
+/// The state number of a decoder whose stream has the processor's byte order. The other state
+/// numbers are for the opposite byte order, and for a byte order that is not known yet. All of them
+/// are the same as in CPython.
 const NATIVE_ORDER: u8 = 0;
 const OTHER_ORDER: u8 = 1;
 const ORDER_UNKNOWN: u8 = 2;
@@ -88,8 +89,8 @@ impl DecoderState {
         (units.pending.clone(), number)
     }
 
-    /// Restores a decoder's state from the value that `getstate` returned: bytes that were not
-    /// decoded, and a number. `None` if `number` is not valid for the encoding.
+    /// Restores a decoder's state from a result of `getstate`: the bytes that were not decoded, and
+    /// a state number. Returns `None` if `number` is not valid for the encoding.
     fn resumed(named: &Named, (pending, number): SavedState) -> Option<DecoderState> {
         let order = match number {
             NATIVE_ORDER => NATIVE,
@@ -153,14 +154,14 @@ impl Decoder {
         &self.named.errors_name
     }
 
-    /// Returns the text of the next part. With ``final``, an incomplete character at the end is an
-    /// error.
+    /// Decodes the next part and returns its text. With ``final``, an incomplete character at the
+    /// end is an error.
     ///
-    /// The decoder keeps the byte order or character set of the stream until `reset` is called, as
-    /// CPython's decoders do: a file may grow after its end was read.
+    /// Even after ``final``, the decoder keeps the byte order or character set of the stream until
+    /// `reset` is called, like CPython's decoders, because a file may grow after its end was read.
     ///
-    /// Raises `UnicodeDecodeError`. Its ``object`` consists of the bytes that earlier parts left
-    /// over and of the part.
+    /// Raises `UnicodeDecodeError`. Its attribute ``object`` contains the bytes of earlier parts
+    /// that were not decoded, followed by the bytes of this part.
     #[pyo3(signature = (buffer, r#final=false))]
     fn decode<'py>(
         &mut self,
@@ -195,18 +196,18 @@ impl Decoder {
         self.state = DecoderState::new(&self.named);
     }
 
-    /// Returns the state of the decoder: the bytes that were not decoded yet, and a number.
+    /// Returns the state of the decoder: the bytes that have not been decoded, and a state number.
     ///
-    /// For encodings with a byte order mark, it is the number that CPython's decoder returns; for
-    /// ISO-2022-JP, it identifies the character set; for all other encodings it is 0.
+    /// For encodings with a byte order mark, the number is the same as for CPython's decoder; for
+    /// ISO-2022-JP, it identifies the character set; for all other encodings, it is 0.
     fn getstate<'py>(&self, py: Python<'py>) -> (Bound<'py, PyBytes>, u8) {
         let (pending, number) = self.state.get(&self.named);
         (PyBytes::new(py, &pending), number)
     }
 
-    /// Restores a state that `getstate` returned.
+    /// Restores a state that `getstate` has returned.
     ///
-    /// Raises `ValueError` for a number that the encoding does not have.
+    /// Raises `ValueError` if the number is not valid for the encoding.
     #[pyo3(signature = (state, /))]
     fn setstate(&mut self, state: (Bound<'_, PyBytes>, u64)) -> PyResult<()> {
         let (pending, number) = state;
@@ -282,9 +283,9 @@ impl Named {
         Ok(made)
     }
 
-    /// Decodes malformed bytes by CPython's codec, which raises an exception or calls the error
-    /// handler. The position at which the handler lets the decoder continue may be inside of a code
-    /// unit. Returns the text, and the number of bytes that were decoded.
+    /// Decodes malformed bytes with CPython's codec, which raises an exception or calls the error
+    /// handler. Returns the text, and the number of bytes that were decoded. The handler may let
+    /// the decoder continue in the middle of a code unit.
     fn ask_cpython<'py>(
         &self,
         py: Python<'py>,
@@ -335,8 +336,8 @@ impl Named {
     }
 }
 
-/// Returns the codec that a byte order mark at the start determines; `None` if more bytes are
-/// needed to decide.
+/// Returns the codec that the byte order mark at the start of the stream determines. Returns `None`
+/// if more bytes are needed to decide.
 fn codec_of_mark(codec: Codec, bytes: &[u8], last: bool) -> Option<Codec> {
     let candidates: &[Codec] = match codec {
         Codec::Utf16(_) => &[Codec::Utf16(Order::Little), Codec::Utf16(Order::Big)],
@@ -351,7 +352,8 @@ fn codec_of_mark(codec: Codec, bytes: &[u8], last: bool) -> Option<Codec> {
     (last || !may_come).then_some(candidates[0])
 }
 
-/// Returns the number of bytes before an incomplete character at the end of `bytes`.
+/// Returns the length in bytes of the complete characters in `bytes`, without an incomplete
+/// character at the end.
 fn whole_bytes(codec: Codec, bytes: &[u8], surrogates_pass: bool) -> usize {
     match codec {
         Codec::Utf8 | Codec::Utf8Marked => {
@@ -384,8 +386,8 @@ fn whole_bytes(codec: Codec, bytes: &[u8], surrogates_pass: bool) -> usize {
     }
 }
 
-/// Returns `true` if the last two bytes are the first two bytes of a surrogate that is encoded as
-/// UTF-8.
+/// Returns `true` if the last two bytes are the start of a surrogate that is encoded as UTF-8
+/// (three bytes).
 fn ends_in_half_surrogate(bytes: &[u8]) -> bool {
     matches!(bytes, [.., 0xED, 0xA0..=0xBF])
 }

@@ -1,7 +1,7 @@
-//! Declares the functions of `onecopy.text` for a single encoding each, such as `utf_8_decode`.
+//! Declares the functions of `onecopy.text` that support a single encoding, such as `utf_8_decode`.
 
-/// Declares functions that call `$does` with a constant encoding. Each line has the form `Type
-/// "name" codec, "description";`.
+/// Declares functions that call `$does` with a constant encoding. Each line of the macro's argument
+/// has the form `Type "name" codec, "description";`.
 macro_rules! direct_functions {
     ($does:ident, $quickly:ident, $argument:literal, $doc:literal;
      $($type:ident $name:literal $codec:expr, $what:literal;)*) => {

@@ -37,9 +37,9 @@ fn no_str(object: Borrowed<'_, '_, PyAny>) -> PyErr {
     }
 }
 
-/// Returns the number of bytes of the encoded text. `None` if the text contains characters that
-/// cannot be encoded, and for `Codec::Legacy`. In both cases `legacy::encode_or` must encode the
-/// text.
+/// Returns the length in bytes of the encoded text. Returns `None` if the text contains characters
+/// that cannot be encoded, and for `Codec::Legacy`. In both cases the caller must call
+/// `legacy::encode_or`.
 #[inline]
 fn len_of(units: Units<'_>, codec: Codec) -> Option<usize> {
     match codec {
@@ -61,8 +61,8 @@ fn len_of(units: Units<'_>, codec: Codec) -> Option<usize> {
     }
 }
 
-/// Returns the number of bytes as [`len_of`] does. For UTF-32, this function does not check if the
-/// characters can be encoded, because the length does not depend on them.
+/// Returns the length in bytes of the encoded text, like [`len_of`]. For UTF-32, whose length
+/// depends only on the number of characters, it does not check if they can be encoded.
 #[inline]
 fn likely_len_of(units: Units<'_>, codec: Codec) -> Option<usize> {
     match codec {
@@ -73,8 +73,8 @@ fn likely_len_of(units: Units<'_>, codec: Codec) -> Option<usize> {
 }
 
 /// Writes the encoded text to `out`, whose length must be the result of [`likely_len_of`] or
-/// [`len_of`]. Returns `false`, and leaves `out` with undefined contents, if the text cannot be
-/// encoded. If [`len_of`] has returned a length, the text can be encoded.
+/// [`len_of`]. Returns `false`, with undefined contents of `out`, if the text cannot be encoded.
+/// This cannot happen after [`len_of`] has returned a length.
 #[inline]
 fn write(units: Units<'_>, codec: Codec, out: &mut [MaybeUninit<u8>]) -> bool {
     match codec {
@@ -104,15 +104,15 @@ fn write(units: Units<'_>, codec: Codec, out: &mut [MaybeUninit<u8>]) -> bool {
     true
 }
 
-/// Copies the code units of a text to `out`, if they have one byte each.
+/// Copies the code units of the text, which must have one byte each, to `out`.
 fn write_bytes(units: Units<'_>, out: &mut [MaybeUninit<u8>]) {
     if let Units::Latin1(u) = units {
         put(out, u);
     }
 }
 
-/// Encodes a short `str`, if no `onecopy.ledger()` is active. `None` for any other `str`. The
-/// function is inlined into each Python function for a single encoding, where `codec` is a
+/// Encodes a short `str` if no `onecopy.ledger()` is active. Returns `None` for any other `str`.
+/// The function is inlined into the Python functions for a single encoding, in which `codec` is a
 /// constant.
 #[inline(always)]
 fn encode_quickly<'py>(

@@ -1,4 +1,4 @@
-//! `Encoder`: encodes a text part by part.
+//! `Encoder`: encodes text in parts.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -8,11 +8,11 @@ use super::codec::{Codec, Order};
 use super::legacy_stream::ShiftingEncoder;
 use super::named::Named;
 
-/// Encodes a text part by part, like a `codecs.IncrementalEncoder`.
+/// Encodes text in parts, like a `codecs.IncrementalEncoder`.
 ///
-/// The encoded parts together are equal to the encoded whole: only the first part begins with a
-/// byte order mark, and the character set continues from part to part (ISO-2022-JP). ``errors`` is
-/// the name of an error handler of :mod:`codecs`.
+/// The concatenated results are equal to the encoded whole text: only the first result begins with
+/// a byte order mark, and in ISO-2022-JP the character set at the end of a part also applies to the
+/// next part. ``errors`` is the name of an error handler of :mod:`codecs`.
 ///
 /// >>> encoder = onecopy.text.Encoder('utf-16')
 /// >>> encoder.encode('a'), encoder.encode('b', final=True)
@@ -24,15 +24,15 @@ pub(crate) struct Encoder {
 }
 
 struct EncoderState {
-    /// `true` before the first part, which will begin with a byte order mark.
+    /// `true` before the first part. The result for this part will begin with a byte order mark.
     at_start: bool,
     /// The encoder of an encoding with escape sequences, if the error handler is implemented in
     /// Rust; otherwise `None`.
     shifting: Option<ShiftingEncoder>,
 }
 
-/// The number that [`Encoder::getstate`] returns for UTF-8 before the byte order mark is written,
-/// as in CPython. `NO_MARK` is the number for UTF-16 and UTF-32.
+/// The state number for UTF-8 with a byte order mark before the mark is written. `NO_MARK` is the
+/// corresponding number for UTF-16 and UTF-32. Both numbers are the same as in CPython.
 const NO_MARK_OF_UTF8: u8 = 1;
 const NO_MARK: u8 = 2;
 
@@ -58,8 +58,8 @@ impl EncoderState {
         }
     }
 
-    /// Creates the state that belongs to a number that `getstate` returned. Returns `None` if the
-    /// number is not valid for the encoding.
+    /// Creates the state for a number that `getstate` has returned. Returns `None` if the number is
+    /// not valid for the encoding.
     fn resumed(named: &Named, number: u8) -> Option<EncoderState> {
         let new = EncoderState::new(named);
         let (mut at_start, mut shifting) = (false, None);
@@ -100,9 +100,9 @@ impl Encoder {
         &self.named.errors_name
     }
 
-    /// Returns the bytes of the next part. With ``final``, the bytes of ISO-2022-JP end in its
-    /// initial character set. A byte order mark is written only before the first part after the
-    /// creation or a `reset`.
+    /// Encodes the next part and returns its bytes. With ``final``, ISO-2022-JP ends in its initial
+    /// character set. A byte order mark is written only for the first part after the creation of
+    /// the encoder or after `reset`.
     ///
     /// Raises `UnicodeEncodeError`; the encoder is then unchanged.
     #[pyo3(signature = (string, r#final=false))]
@@ -134,16 +134,17 @@ impl Encoder {
         self.state = EncoderState::new(&self.named);
     }
 
-    /// Returns the state of the encoder as a number. Before a byte order mark is written, it is the
-    /// number that CPython's encoder returns; for ISO-2022-JP, it identifies the character set;
-    /// otherwise it is 0.
+    /// Returns the state of the encoder as a number. Before a byte order mark is written, the
+    /// number is the same as for CPython's encoder. For ISO-2022-JP, it identifies the character
+    /// set. In all other cases it is 0.
     fn getstate(&self) -> u8 {
         self.state.get(&self.named)
     }
 
-    /// Restores a state that `getstate` returned; 0 is the state after the byte order mark.
+    /// Restores a state that `getstate` has returned. The number 0 is the state after the byte
+    /// order mark was written.
     ///
-    /// Raises `ValueError` for a number that the encoding does not have.
+    /// Raises `ValueError` if the number is not valid for the encoding.
     #[pyo3(signature = (state, /))]
     fn setstate(&mut self, state: u64) -> PyResult<()> {
         let resumed = u8::try_from(state)

@@ -1,5 +1,5 @@
-//! The encodings of the WHATWG Encoding Standard, which are converted to and from `str` through
-//! UTF-8. Errors are reported in the same way as by CPython's codecs.
+//! The encodings of the WHATWG Encoding Standard. They are converted to and from `str` through
+//! UTF-8. Errors are reported like those of CPython's codecs.
 
 use onecopy_text::convert::to_utf8;
 use onecopy_text::{
@@ -17,7 +17,7 @@ use crate::ledger;
 use crate::raw::text::{self, MakeError};
 use crate::raw::{binary, codecs};
 
-/// The number of bytes that `is_valid` converts at once. The output is discarded after each part.
+/// The number of bytes that `is_valid` converts in one step. The output of each step is discarded.
 const PIECE_BYTES: usize = 64 * 1024;
 
 /// Returns the name of an error handler; `strict` if none was passed.
@@ -34,8 +34,8 @@ pub(super) fn handler_name(errors: Option<Borrowed<'_, '_, PyAny>>) -> PyResult<
     errors.extract()
 }
 
-/// Returns the policy of the transcoder that has the same effect as the error handler `name`;
-/// `None` if the handler must be called. These encodings cannot represent surrogates, so
+/// Returns the transcoder policy that has the same effect as the error handler `name`. Returns
+/// `None` if the handler itself must be called. These encodings cannot represent surrogates, so
 /// `surrogatepass` has the effect of `strict`.
 pub(super) fn policy_of_handler(name: &str) -> Option<Policy> {
     Policy::of_name(name, &Policy::ALL)
@@ -63,7 +63,7 @@ pub(super) fn str_of<'py>(
     })
 }
 
-/// Creates a `MemoryError` for an error of the transcoder that is not caused by the text.
+/// Creates a `MemoryError`, for a transcoder error that is not caused by the text.
 pub(super) fn no_memory(_: TranscodeError) -> PyErr {
     PyMemoryError::new_err(())
 }
@@ -95,7 +95,7 @@ pub(super) fn encode_error<'py>(
 }
 
 /// Calls an error handler with `error`. Returns the replacement, and the position at which to
-/// continue. `len` is the length of the text: a negative position counts from its end.
+/// continue. `len` is the length of the text, from whose end negative positions are counted.
 pub(super) fn ask<'py>(
     handler: &Bound<'py, PyAny>,
     error: &Bound<'py, PyAny>,
@@ -115,8 +115,8 @@ pub(super) fn ask<'py>(
     }
 }
 
-/// Decodes bytes to a `str`. Copies: none. ASCII is converted once. Any other text is converted
-/// twice: to UTF-8 or UCS-2, and then to the code units of the `str`.
+/// Decodes bytes to a `str`. Copies: none. ASCII is converted once; any other text is converted
+/// twice, first to UTF-8 or UCS-2 and then to the code units of the `str`.
 pub(super) fn decode<'py>(
     py: Python<'py>,
     bytes: &[u8],
@@ -153,7 +153,7 @@ pub(super) fn decode<'py>(
     Ok(made)
 }
 
-/// Decodes malformed text to a `str`; calls the error handler for each malformed sequence.
+/// Decodes malformed text to a `str`. Calls the error handler for each malformed sequence.
 #[cold]
 fn decode_malformed<'py>(
     py: Python<'py>,
@@ -238,8 +238,8 @@ pub(super) fn is_valid(bytes: &[u8], encoding: Legacy) -> bool {
     good && transcoder.finish(&mut scratch).is_ok()
 }
 
-/// Encodes a text to an encoding of the WHATWG Encoding Standard. For any other encoding, CPython's
-/// codec encodes the text or calls the error handler.
+/// Encodes a `str` to an encoding of the WHATWG Encoding Standard. For any other encoding,
+/// CPython's codec encodes it or calls the error handler.
 pub(super) fn encode_or<'py>(
     string: Borrowed<'_, 'py, PyString>,
     codec: Codec,
@@ -251,7 +251,7 @@ pub(super) fn encode_or<'py>(
     }
 }
 
-/// Returns the text as UTF-8, in which lone surrogates are encoded like other characters (WTF-8).
+/// Returns the text as UTF-8 in which lone surrogates are encoded like other characters (WTF-8).
 pub(super) fn utf8_of(string: Borrowed<'_, '_, PyString>) -> PyResult<Vec<u8>> {
     let units = text::units(string)?;
     let mut utf8 = Vec::new();
@@ -264,7 +264,7 @@ pub(super) fn utf8_of(string: Borrowed<'_, '_, PyString>) -> PyResult<Vec<u8>> {
     Ok(binary::bytes_of(&made).to_vec())
 }
 
-/// Creates a transcoder to this encoding from UTF-8, which may contain encoded lone surrogates.
+/// Creates a transcoder from UTF-8, which may contain encoded lone surrogates, to this encoding.
 pub(super) fn encoder(encoding: Encoding, on_unencodable: Policy) -> Transcoder {
     let options = TranscodeOptions {
         on_malformed: Policy::SurrogatePass,
@@ -274,7 +274,8 @@ pub(super) fn encoder(encoding: Encoding, on_unencodable: Policy) -> Transcoder 
     Transcoder::new(Encoding::Utf8, encoding, options)
 }
 
-/// Encodes a `str`. Copies: none. The text is converted twice, to UTF-8 and from UTF-8.
+/// Encodes a `str`. Copies: none. The text is converted twice: to UTF-8, and from UTF-8 to the
+/// encoding.
 fn encode<'py>(
     string: Borrowed<'_, 'py, PyString>,
     encoding: Legacy,
@@ -364,8 +365,8 @@ fn encode<'py>(
     binary::make(py, &out)
 }
 
-/// Encodes a text by the table of byte pairs. Characters of four bytes, and escape sequences, are
-/// encoded by encoding_rs. `None` if a character cannot be encoded.
+/// Encodes text with a table of byte pairs. Characters of four bytes and escape sequences are
+/// encoded by encoding_rs. Returns `None` if a character cannot be encoded.
 fn encode_pairs(units: Units<'_>, encoding: Legacy) -> PyResult<Option<Vec<u8>>> {
     if let Some(table) = encoding.pair_table() {
         let mut out = with_capacity(2 * units.len_units())?;
@@ -392,7 +393,7 @@ fn with_capacity<T>(n: usize) -> PyResult<Vec<T>> {
     Ok(items)
 }
 
-/// Returns the reason that CPython's codecs report for malformed bytes in this encoding.
+/// Returns the reason with which CPython's codecs report malformed bytes in this encoding.
 pub(super) fn reason(encoding: Legacy) -> &'static str {
     match encoding.is_single_byte() {
         true => "character maps to <undefined>",
@@ -400,8 +401,8 @@ pub(super) fn reason(encoding: Legacy) -> &'static str {
     }
 }
 
-/// Returns the number of consecutive characters at the start of `utf8` that one error reports as
-/// not encodable. CPython reports more than one only for single-byte encodings.
+/// Returns how many consecutive characters at the start of `utf8` are reported as not encodable by
+/// a single error. As in CPython, this is more than one only for single-byte encodings.
 pub(super) fn run(utf8: &[u8], encoding: Legacy) -> usize {
     let mut starts = char_starts(utf8).chain([utf8.len()]).peekable();
     let mut n = 0;
@@ -431,8 +432,8 @@ pub(super) fn count(utf8: &[u8]) -> usize {
     char_starts(utf8).count()
 }
 
-/// Returns the number of bytes before the character with index `n`, from 0; the number of all bytes
-/// if there is no such character.
+/// Returns the offset in bytes of the character with the index `n` (from 0), or the total number of
+/// bytes if there is no such character.
 fn nth_char(utf8: &[u8], n: usize) -> usize {
     char_starts(utf8).nth(n).unwrap_or(utf8.len())
 }

@@ -1,5 +1,5 @@
-//! `LegacyDecoder` and `ShiftingEncoder`: decode and encode streams, part by part, in the encodings
-//! of the WHATWG Encoding Standard.
+//! `LegacyDecoder` and `ShiftingEncoder`: decode and encode streams in parts, in the encodings of
+//! the WHATWG Encoding Standard.
 
 use onecopy_text::{Encoding, Iso2022JpState, Legacy, Stage, Tally, TranscodeError, Transcoder};
 use pyo3::exceptions::PyValueError;
@@ -11,19 +11,18 @@ use super::named::Named;
 use crate::ledger;
 use crate::raw::binary;
 
-/// The number of bytes of the longest character of any encoding.
+/// The maximum number of bytes of a character in any of these encodings.
 const CHAR_BYTES: usize = 4;
 
-/// A decoder of a stream, with its state between two parts.
+/// A decoder of a stream, with its state between two parts of the stream.
 pub(super) struct LegacyDecoder {
     encoding: Legacy,
     transcoder: Transcoder,
-    /// The number of bytes that were passed to `transcoder`.
+    /// The number of bytes that have been passed to `transcoder`.
     n_given: u64,
-    /// Bytes that must be decoded before the next part, because they were restored from a saved
-    /// state.
+    /// Bytes of a restored state, which must be decoded before the next part.
     before: Vec<u8>,
-    /// The state of the escape sequences of ISO-2022-JP; `None` for other encodings.
+    /// The escape sequence state of ISO-2022-JP; `None` for other encodings.
     shift: Option<Iso2022JpState>,
 }
 
@@ -39,8 +38,8 @@ impl LegacyDecoder {
         }
     }
 
-    /// Returns the state for [`LegacyDecoder::resumed`]: the bytes that are to be decoded with the
-    /// next part, and a number.
+    /// Returns the state that [`LegacyDecoder::resumed`] restores: the bytes to decode before the
+    /// next part, and a state number.
     pub(super) fn state(&self) -> (Vec<u8>, u8) {
         let number = self.shift.map_or(0, |shift| shift.number());
         let pending = match &self.shift {
@@ -51,8 +50,8 @@ impl LegacyDecoder {
         (pending.to_vec(), number)
     }
 
-    /// Creates a decoder with a saved state: bytes that were not decoded, and a number. `None` if
-    /// the number is not valid for the encoding.
+    /// Creates a decoder from a saved state: the bytes that were not decoded, and a state number.
+    /// Returns `None` if the number is not valid for the encoding.
     pub(super) fn resumed(
         encoding: Legacy,
         named: &Named,
@@ -76,8 +75,8 @@ impl LegacyDecoder {
         Some(made)
     }
 
-    /// Returns the text of the next part. After an error, and after the last part, the decoder must
-    /// not be used any more.
+    /// Returns the text of the next part. The decoder must not be used after an error, or after the
+    /// last part.
     pub(super) fn decode<'py>(
         &mut self,
         py: Python<'py>,
@@ -171,21 +170,21 @@ impl LegacyDecoder {
     }
 }
 
-/// An encoder of ISO-2022-JP, and the number of the character set that is active at the end of a
-/// part.
+/// An encoder of ISO-2022-JP, with the number of the character set that is active at the end of the
+/// last part.
 pub(super) struct ShiftingEncoder {
     encoding: Legacy,
     transcoder: Transcoder,
     number: u8,
 }
 
-/// For each character set, in the order of the sets' numbers: the escape sequence that selects it,
-/// and a character of the set.
+/// For each character set, indexed by its number: the escape sequence that selects it, and a
+/// character that is encoded in it.
 const SHIFTS: [(&[u8], &str); 3] = [(b"\x1b(B", ""), (b"\x1b(J", "¥"), (b"\x1b$B", "あ")];
 
 impl ShiftingEncoder {
-    /// Creates an encoder. `None` for an encoding without escape sequences, and for an error
-    /// handler that is implemented in Python.
+    /// Creates an encoder. Returns `None` for an encoding without escape sequences, and for an
+    /// error handler that is implemented in Python.
     pub(super) fn new(encoding: Legacy, named: &Named) -> Option<ShiftingEncoder> {
         let policy = legacy::policy_of_handler(&named.errors_name)?;
         has_states(encoding).then(|| ShiftingEncoder {
@@ -199,8 +198,8 @@ impl ShiftingEncoder {
         self.number
     }
 
-    /// Creates an encoder as [`ShiftingEncoder::new`] does, with the state that has the number
-    /// `number`. Also returns `None` if the encoding has no state with this number.
+    /// Creates an encoder like [`ShiftingEncoder::new`], in the state with the number `number`.
+    /// Also returns `None` if the encoding has no state with this number.
     pub(super) fn resumed(encoding: Legacy, named: &Named, number: u8) -> Option<ShiftingEncoder> {
         let mut made = ShiftingEncoder::new(encoding, named)?;
         let (_, character) = SHIFTS.get(usize::from(number))?;
@@ -209,8 +208,8 @@ impl ShiftingEncoder {
         pushed.ok().map(|()| made)
     }
 
-    /// Returns the bytes of the next part. After an error, and after the last part, the encoder
-    /// must not be used any more.
+    /// Returns the bytes of the next part. The encoder must not be used after an error, or after
+    /// the last part.
     pub(super) fn encode<'py>(
         &mut self,
         string: &Bound<'py, PyString>,
@@ -244,7 +243,8 @@ impl ShiftingEncoder {
     }
 }
 
-/// Returns `true` if the encoding has escape sequences that select a character set: ISO-2022-JP.
+/// Returns `true` for ISO-2022-JP, the only encoding with escape sequences that select a character
+/// set.
 fn has_states(encoding: Legacy) -> bool {
     encoding.name() == "iso-2022-jp"
 }

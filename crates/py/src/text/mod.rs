@@ -16,8 +16,8 @@
 //! | `column` | decodes columns with cells at a fixed distance |
 //!
 //! Well-formed text is never passed to CPython's codecs. Malformed text, and text that requires an
-//! error handler, is passed to them with the name of the handler. Exceptions, positions and
-//! replacements are therefore those of CPython.
+//! error handler, is passed to these codecs with the name of the handler. Therefore exceptions,
+//! positions and replacements are the same as in CPython.
 
 mod cell;
 mod codec;

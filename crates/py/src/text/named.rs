@@ -1,4 +1,4 @@
-//! `Named`: the encoding and the error handler that are passed to `Decoder` and `Encoder`.
+//! `Named`: the encoding and the error handler of a `Decoder` or `Encoder`.
 
 use onecopy_text::Encoding;
 use pyo3::prelude::*;
@@ -35,8 +35,8 @@ impl Named {
         Encoding::from(self.codec).name()
     }
 
-    /// Returns the `repr` of a `Decoder` or `Encoder` (`class`) with this encoding and error
-    /// handler.
+    /// Returns the `repr` of a `Decoder` or `Encoder` with this encoding and error handler. `class`
+    /// is the name of the class.
     pub(super) fn repr(&self, class: &str) -> String {
         format!(
             "{class}('{}', '{}')",

@@ -16,7 +16,7 @@ use crate::raw::binary;
 use crate::raw::buffer::{BufferBytes, put, with_writable};
 use crate::raw::function::{self, Args, Function};
 
-/// The number of bytes that are read and converted at once.
+/// The number of bytes that are read and converted in one step.
 const PIECE_BYTES: usize = 256 * 1024;
 
 struct Transcode;
@@ -69,7 +69,7 @@ bytearray(b'Z\\x00\\xfc\\x00\\x00\\x00')
     }
 }
 
-/// Returns the options that an error handler's name selects for decoding and for encoding.
+/// Converts the name of an error handler to the options for decoding and encoding.
 fn options(errors: Option<Borrowed<'_, '_, PyAny>>) -> PyResult<TranscodeOptions> {
     let name = legacy::handler_name(errors)?;
     let policy =
@@ -81,7 +81,8 @@ fn options(errors: Option<Borrowed<'_, '_, PyAny>>) -> PyResult<TranscodeOptions
     })
 }
 
-/// Returns a method of an object; `None` for an object with a buffer, or without this method.
+/// Returns a method of an object. Returns `None` for an object that has a buffer, or does not have
+/// the method.
 fn method_of<'py>(
     object: Borrowed<'_, 'py, PyAny>,
     name: &str,
@@ -96,7 +97,7 @@ fn method_of<'py>(
 /// The source of the bytes that are converted.
 enum InputBytes<'a, 'py> {
     Buffer(BufferBytes<'a, 'py>),
-    /// The method `read` of the file that contains the input.
+    /// The `read` method of the file that contains the input.
     File(Bound<'py, PyAny>),
 }
 
@@ -108,7 +109,8 @@ impl<'a, 'py> InputBytes<'a, 'py> {
         }
     }
 
-    /// Passes the input to `take` in parts of [`PIECE_BYTES`], and then an empty slice.
+    /// Passes the input to `take`, in parts of [`PIECE_BYTES`]. Then passes an empty slice, which
+    /// marks the end.
     fn pieces(&self, py: Python<'py>, mut take: impl FnMut(&[u8]) -> PyResult<()>) -> PyResult<()> {
         match self {
             InputBytes::Buffer(bytes) => {
@@ -141,7 +143,7 @@ impl<'a, 'py> InputBytes<'a, 'py> {
     }
 }
 
-/// The state of one call of `transcode`.
+/// The state of one call to `transcode`.
 struct Transcoding<'py> {
     py: Python<'py>,
     transcoder: Transcoder,
@@ -151,7 +153,8 @@ struct Transcoding<'py> {
 }
 
 impl<'py> Transcoding<'py> {
-    /// Converts a part of the input, and appends the result to `out`. An empty part marks the end.
+    /// Converts one part of the input, and appends the result to `out`. An empty part marks the
+    /// end.
     fn piece(
         &mut self,
         piece: &[u8],
@@ -273,7 +276,7 @@ impl<'py> Transcoding<'py> {
     }
 }
 
-/// Passes all bytes to `write`, which may accept only some of them per call.
+/// Passes all bytes to `write`, in several calls if `write` accepts only some of them.
 fn write_all(py: Python<'_>, write: &Bound<'_, PyAny>, mut bytes: &[u8]) -> PyResult<()> {
     while !bytes.is_empty() {
         let n = write.call1((binary::make(py, bytes)?,))?;

@@ -1,5 +1,5 @@
-//! Converts the iterable that an application returns (items, a file, a row stream) to the body of a
-//! response.
+//! Converts the iterable that an application returns to the body of a response. The iterable can be
+//! a list or generator of `bytes`, a file, or a row stream.
 
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -16,13 +16,13 @@ use crate::raw::pinned_bytes::PinnedBytes;
 use crate::stream::{Left, RowStream};
 use crate::stream_output::Output;
 
-/// A body of at most this size in bytes is copied. Keeping the Python object of the body alive
-/// until the body is sent would take longer than the copy.
+/// A body of at most this size in bytes is copied, because keeping its Python object alive until
+/// the body is sent would take longer than the copy.
 const FEW_BYTES: usize = 1024;
 
 /// ``environ["wsgi.file_wrapper"]``: a file as the body of a response (PEP 3333). The kernel sends
-/// a regular file from its position on (sendfile(2)), so the file is not read into memory. Any
-/// other object with ``read`` is read block by block.
+/// a regular file with sendfile(2), from its current position on, so the file is not read into
+/// memory. Any other object with ``read`` is read block by block.
 #[pyclass(frozen, module = "onecopy")]
 pub(crate) struct FileWrapper {
     file: Py<PyAny>,
@@ -57,7 +57,7 @@ impl FileWrapper {
         Ok(block.is_truthy()?.then_some(block))
     }
 
-    /// Closes the file if it has a method `close`.
+    /// Closes the file, if it has a method `close`.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         close(self.file.bind(py))
     }
@@ -70,8 +70,8 @@ fn close(object: &Bound<'_, PyAny>) -> PyResult<()> {
     }
 }
 
-/// The iterable of an application, whose method `close` is called when its response has ended (PEP
-/// 3333).
+/// The iterable that an application returned. Its method `close` is called when the response has
+/// ended (PEP 3333).
 pub(super) struct Closing {
     object: Option<Py<PyAny>>,
     log: Log,
@@ -102,7 +102,7 @@ impl Drop for Closing {
     }
 }
 
-/// A regular file whose bytes the kernel sends, with the object that is closed afterwards.
+/// A regular file that the kernel sends, with the object that is closed afterwards.
 struct OpenFile {
     file: File,
     _closing: Closing,
@@ -114,7 +114,7 @@ impl AsFd for OpenFile {
     }
 }
 
-/// The items of an iterable: first those that were already read, then the remaining ones.
+/// The items of an iterable: first those that have already been read, then the remaining ones.
 struct Iteration {
     ready: std::vec::IntoIter<SharedBytes>,
     iterator: Py<PyIterator>,
@@ -153,8 +153,8 @@ impl Items for Iteration {
     }
 }
 
-/// Converts an item of the application's iterable, which must be a `bytes`, to shared bytes without
-/// a copy.
+/// Converts an item of the application's iterable, which must be a `bytes`, to shared bytes. The
+/// data is not copied.
 fn held(item: &Bound<'_, PyAny>) -> PyResult<SharedBytes> {
     let bytes = item.cast::<PyBytes>().map_err(|_| {
         PyTypeError::new_err(format!(
@@ -166,10 +166,10 @@ fn held(item: &Bound<'_, PyAny>) -> PyResult<SharedBytes> {
 }
 
 /// The complete body of an application's response. It is created after the first non-empty item of
-/// the iterable was read, because PEP 3333 permits the application to call `start_response` until
-/// then.
+/// the iterable was read, because PEP 3333 permits the application to defer its call to
+/// `start_response` until then.
 pub(super) struct Answered {
-    /// The items that were already read from the iterable.
+    /// The items that have already been read from the iterable.
     ready: Vec<SharedBytes>,
     rest: BodyRest,
 }
@@ -177,7 +177,7 @@ pub(super) struct Answered {
 /// The part of the body after the items in [`Answered::ready`].
 enum BodyRest {
     Nothing,
-    /// A few bytes, which were copied. [`Answered::ready`] is empty for this variant.
+    /// A short body, which was copied. [`Answered::ready`] is empty for this variant.
     Few(Vec<u8>),
     Items(Py<PyIterator>, Closing),
     /// A file. [`Answered::ready`] is empty for this variant, and also for the variants `Found` and
@@ -227,7 +227,7 @@ impl Answered {
 }
 
 /// Converts the iterable that the application returned. `has_written` is `true` if the application
-/// has called `write` before, and the head of the response was sent. A file or row stream is then
+/// has already sent the head of the response by calling `write`. A file or row stream is then
 /// iterated over like any other iterable.
 pub(super) fn of(result: &Bound<'_, PyAny>, has_written: bool, log: &Log) -> PyResult<Answered> {
     let mut ready = Vec::new();
@@ -289,7 +289,7 @@ pub(super) fn of(result: &Bound<'_, PyAny>, has_written: bool, log: &Log) -> PyR
     iterated(result, closing)
 }
 
-/// Converts an iterable that is neither a file nor a row stream.
+/// Converts an iterable that is neither a file nor a row stream to a body.
 fn iterated(result: &Bound<'_, PyAny>, closing: Closing) -> PyResult<Answered> {
     let mut ready = Vec::new();
     let mut iterator = result.try_iter()?;

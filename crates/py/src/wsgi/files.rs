@@ -1,5 +1,6 @@
-//! `Files`: a folder as a WSGI application. onecopy's own server answers requests for it without
-//! running Python code. Other servers get the response as a list of bytes and of parts of files.
+//! `Files`: serves the files of a folder as a WSGI application. onecopy's own server handles such
+//! requests without running Python code. Other servers get the body of the response as a list of
+//! bytes and of parts of files.
 
 use std::fs::File;
 use std::io;
@@ -22,16 +23,16 @@ use super::start::StartResponse;
 use crate::raw::environ::latin1;
 use crate::raw::gil;
 
-/// The number of bytes that are read from a file at once if the kernel does not send it.
+/// The number of bytes that one read from a file requests, if the kernel does not send the file.
 const BLOCK_BYTES: usize = 64 * 1024;
 
-/// The files in a folder and its subfolders, as a WSGI application. `onecopy.files` is the public
-/// function that creates it.
+/// A WSGI application that serves the files in a folder and its subfolders. The public function
+/// `onecopy.files` creates it.
 #[pyclass(frozen, module = "onecopy")]
 pub(crate) struct Files(pub(super) onecopy_serve::Files);
 
-/// The request fields that affect the response, each with its name in the environ and its name in
-/// HTTP.
+/// The request header fields that affect the response, each with its name in the environ and its
+/// name in HTTP.
 const FIELDS: [(&str, &str); 7] = [
     ("HTTP_RANGE", "range"),
     ("HTTP_IF_RANGE", "if-range"),
@@ -42,8 +43,8 @@ const FIELDS: [(&str, &str); 7] = [
     ("HTTP_ACCEPT_ENCODING", "accept-encoding"),
 ];
 
-/// The status line, the header fields, and the body as a list. An item of the body is a `bytes`, or
-/// a part of a file as a tuple: a file descriptor, an offset and a number of bytes.
+/// A response: the status line, the header fields, and the body as a list. An item of the body is a
+/// `bytes`, or a part of a file as a tuple of a file descriptor, an offset and a number of bytes.
 type InPieces<'py> = (String, Bound<'py, PyList>, Bound<'py, PyList>);
 
 #[pymethods]
@@ -71,7 +72,8 @@ impl Files {
         }
     }
 
-    /// Answers a request of onecopy's own server, which sends the result without Python.
+    /// Answers a request on onecopy's own server, which sends the returned object without running
+    /// Python code.
     fn __call__<'py>(
         &self,
         environ: &Bound<'py, PyDict>,
@@ -84,8 +86,8 @@ impl Files {
         Ok(FileAnswer(Mutex::new(Some(body))))
     }
 
-    /// Returns the response with its body as a list, for other servers. The caller has to close the
-    /// file descriptors.
+    /// Returns the response with its body as a list, for other servers. The caller must close the
+    /// file descriptors in the list.
     fn pieces<'py>(&self, environ: &Bound<'py, PyDict>) -> PyResult<InPieces<'py>> {
         let py = environ.py();
         let (is_head, response) = self.answer(environ)?;
@@ -117,8 +119,8 @@ impl Files {
 }
 
 impl Files {
-    /// Returns the response to the request of an environ, and `true` if it is a HEAD request, whose
-    /// response has no body.
+    /// Returns the response to the request that the environ describes, and `true` if it is a HEAD
+    /// request, whose response has no body.
     fn answer(&self, environ: &Bound<'_, PyDict>) -> PyResult<(bool, Response)> {
         let py = environ.py();
         let text = |name: &str| -> PyResult<Bound<'_, PyAny>> {
@@ -172,7 +174,7 @@ impl Files {
     }
 }
 
-/// Returns the status line, the header fields including the body's length, and the body.
+/// Returns the status line, the header fields (which include the length of the body), and the body.
 fn head_and_body(
     py: Python<'_>,
     response: Response,
@@ -191,8 +193,8 @@ fn head_and_body(
     Ok((format!("{status} {}", reason_phrase(status)), fields, body))
 }
 
-/// The result of `Files` on onecopy's own server. Its body is converted to Python objects only if a
-/// middleware iterates over it.
+/// The object that a `Files` application returns on onecopy's own server. Its body is converted to
+/// Python objects only if a middleware iterates over it.
 #[pyclass(frozen, module = "onecopy")]
 pub(crate) struct FileAnswer(Mutex<Option<Body>>);
 
@@ -207,20 +209,20 @@ impl FileAnswer {
         Ok(block.map(|block| PyBytes::new(py, &block)))
     }
 
-    /// Closes the file whose bytes are the body.
+    /// Closes the file that the body is sent from.
     fn close(&self) {
         self.body().take();
     }
 }
 
 impl FileAnswer {
-    /// Locks the body. The lock is held only briefly, and not while Python code runs.
+    /// Locks the body. The lock is held only briefly, and never while Python code runs.
     fn body(&self) -> MutexGuard<'_, Option<Body>> {
         lock(&self.0)
     }
 
-    /// Removes the body and returns it. Returns an error if it was removed before, because a body
-    /// is sent once.
+    /// Removes the body and returns it. Returns an error if it has already been removed, because a
+    /// body is sent only once.
     pub(super) fn take(&self) -> PyResult<Body> {
         let body = self.body().take();
         body.ok_or_else(|| PyRuntimeError::new_err("an answer is sent once"))

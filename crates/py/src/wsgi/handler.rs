@@ -23,7 +23,8 @@ use crate::raw::environ::{Other, Strings};
 use crate::raw::gil;
 use crate::raw::pinned_bytes::references;
 
-/// The properties of a server that the environ of each request contains, such as its name and port.
+/// The properties of a server that are part of each request's environ, such as the server's name
+/// and port.
 pub(crate) struct ServerVariables {
     pub(crate) name: String,
     pub(crate) port: String,
@@ -32,12 +33,12 @@ pub(crate) struct ServerVariables {
     pub(crate) multiprocess: bool,
 }
 
-/// The stream for errors of the application, which the environ contains as `wsgi.errors`.
+/// The error stream of the application, which the environ contains as `wsgi.errors`.
 #[derive(Clone)]
 pub(crate) struct Log(Arc<Py<PyAny>>);
 
 impl Log {
-    /// Logs an exception of the application with its traceback.
+    /// Logs an exception that the application raised, with its traceback.
     pub(crate) fn failed(&self, py: Python<'_>, what: &str, error: &PyErr) {
         let write = || -> PyResult<()> {
             let traceback = py.import(intern!(py, "traceback"))?;
@@ -66,24 +67,25 @@ impl Log {
     }
 }
 
-/// The handler of a server that calls a WSGI application.
+/// The request handler of a server that runs a WSGI application.
 pub(crate) struct Wsgi {
     app: Py<PyAny>,
-    /// The folder, if the application is a `Files` object; its files are served without Python.
+    /// The folder to serve, if the application is a `Files` object. Its files are served without
+    /// running Python code.
     files: Option<onecopy_serve::Files>,
     /// The items of the environ that are the same for all requests.
     template: Py<PyDict>,
     strings: Mutex<Strings>,
     lines: Arc<Mutex<FieldLines>>,
-    /// `StartResponse` objects of earlier requests, which can be reused.
+    /// `StartResponse` objects that earlier requests used. They are reused for later requests.
     spare: Mutex<Vec<Py<StartResponse>>>,
     log: Log,
-    /// `true` after the first warning that a hop-by-hop header field was omitted.
+    /// `true` after the first warning about an omitted hop-by-hop header field.
     has_warned: AtomicBool,
 }
 
-/// The largest number of `StartResponse` objects that are kept for reuse. It is about the number of
-/// handlers that run at the same time.
+/// The maximum number of `StartResponse` objects that are kept for reuse. It is about the number of
+/// handlers that run concurrently.
 const MOST_SPARE: usize = 8;
 
 impl Wsgi {
@@ -253,7 +255,7 @@ impl Wsgi {
         }
     }
 
-    /// Logs a warning about a header field that the server omits, the first time that this happens.
+    /// Logs a warning that the server omits a header field. The warning is logged only once.
     fn warn_left_out(&self, py: Python<'_>, name: &str) {
         if self.has_warned.swap(true, Ordering::Relaxed) {
             return;
@@ -267,7 +269,7 @@ impl Wsgi {
         );
     }
 
-    /// Returns a `StartResponse` object to use for a request.
+    /// Returns a `StartResponse` object for a request, reusing an earlier one if possible.
     fn start<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, StartResponse>> {
         let spare = self.spare.try_lock().ok().and_then(|mut spare| spare.pop());
         match spare {
@@ -287,7 +289,7 @@ impl Wsgi {
         }
     }
 
-    /// Wraps the chunks of a row stream, so that an error of the stream is logged as an error of
+    /// Wraps the chunks of a row stream so that an error of the stream is logged like an error of
     /// the application.
     fn logged(&self, chunks: Chunks) -> Chunks {
         let log = self.log.clone();
@@ -354,8 +356,8 @@ impl Handler for Wsgi {
     }
 }
 
-/// Applies a range request to a file that the application returned whole. A response that has a
-/// content encoding, or is itself a range, remains unchanged.
+/// Applies the range request of a client to a whole file that the application returned. If the
+/// response has a content encoding, or is already a range, returns it unchanged.
 fn in_ranges(response: Response, request: &Request<'_>) -> Response {
     let is_file = matches!(response.body_ref(), Body::File(_)) && response.status() == 200;
     let is_get = request.method() == "GET";
@@ -369,8 +371,8 @@ fn in_ranges(response: Response, request: &Request<'_>) -> Response {
     response.in_ranges(&Conditions::of(request.headers()), is_get)
 }
 
-/// Returns a log line about a request for which the application failed. It does not contain the
-/// query, which may contain secrets.
+/// Returns a log line for a request whose application failed. It does not contain the query string,
+/// which may contain secrets.
 fn failed_at(request: &Request<'_>) -> String {
     let (method, path) = (request.method(), request.path());
     format!("the application failed at {method} {path}")
@@ -380,8 +382,8 @@ fn failed() -> Response {
     Response::problem(500, "Internal Server Error", "the application failed")
 }
 
-/// Decodes percent-encoding: `%41` becomes `A`. A `%` that is not followed by two hexadecimal
-/// digits remains unchanged.
+/// Decodes percent-encoding, for example `%41` to `A`. A `%` that is not followed by two
+/// hexadecimal digits remains unchanged.
 fn percent_decoded(path: &[u8]) -> Vec<u8> {
     let digit = |b: Option<&u8>| b.and_then(|b| char::from(*b).to_digit(16));
     let mut decoded = Vec::with_capacity(path.len());

@@ -1,5 +1,5 @@
-//! `wsgi.input`: the body of a request. It is received before the application is called, or when
-//! the application reads it for the first time.
+//! `wsgi.input`: the body of a request. It is received before the application is called or, for a
+//! client that waits for `100 Continue`, at the first read.
 
 use std::fs::File;
 use std::io::{Read, Seek};
@@ -15,14 +15,14 @@ use crate::raw::gil;
 
 /// The body of a request: `read`, `readline`, `readlines`, and iteration over lines (PEP 3333).
 ///
-/// The body was received completely before the application was called. Reads therefore never wait
-/// for the client, and the application never gets a truncated or malformed body. ``read()`` of a
-/// whole body returns the object into which it was received, without a copy.
+/// The whole body is received before the application is called. Therefore reads never wait for the
+/// client, and the application never gets a truncated or malformed body. ``read()`` of a whole body
+/// returns the object into which the body was received, without a copy.
 ///
-/// If the client waits for ``100 Continue`` (``Expect: 100-continue``), its body is received
-/// completely at the first read. This read waits for the body with the GIL released. If the body
-/// does not arrive, the read raises an `OSError`: `ConnectionAbortedError` if the client
-/// disconnected or the server was stopped, `TimeoutError` after the time limit.
+/// There is one exception: if the client waits for ``100 Continue`` (``Expect: 100-continue``), the
+/// whole body is received at the first read, which waits with the GIL released. If the body does
+/// not arrive, the read raises an `OSError`: `ConnectionAbortedError` if the client disconnected or
+/// the server was stopped, `TimeoutError` after the time limit.
 #[pyclass(frozen, module = "onecopy")]
 pub(crate) struct Input(Guarded<InputSource>);
 
@@ -31,12 +31,12 @@ enum InputSource {
         bytes: Py<PyBytes>,
         at: usize,
     },
-    /// A body that was stored in a file, with a buffer for reading lines.
+    /// A body that is stored in a file, with a buffer for reading lines.
     File {
         file: std::io::BufReader<File>,
         left: u64,
     },
-    /// A body that is still to be received: it was not read yet, or did not arrive.
+    /// A body that has not been received: it has not been read, or it did not arrive.
     Awaited(AwaitedBody),
 }
 
@@ -49,8 +49,8 @@ impl Input {
     }
 }
 
-/// Returns the largest number of bytes to read for a size argument; it is unlimited if the argument
-/// is negative or missing.
+/// Returns the maximum number of bytes to read, from the argument `size` of a read. Without an
+/// argument, and for a negative one, there is no limit.
 fn most(size: Option<isize>) -> usize {
     size.and_then(|n| usize::try_from(n).ok())
         .unwrap_or(usize::MAX)
@@ -88,7 +88,7 @@ impl InputSource {
         })
     }
 
-    /// Receives the body from the client if it was not received yet.
+    /// Receives the body from the client, unless it has already been received.
     fn receive(&mut self, py: Python<'_>) -> PyResult<()> {
         if let InputSource::Awaited(body) = self {
             let come = gil::detach(py, || body.receive()).map_err(not_come)?;
@@ -171,21 +171,22 @@ impl FromIo for PyOSError {
 
 #[pymethods]
 impl Input {
-    /// Returns up to ``size`` bytes, or all remaining bytes if ``size`` is negative or None; an
-    /// empty ``bytes`` at the end.
+    /// Returns up to ``size`` bytes, or all remaining bytes if ``size`` is negative or None. At the
+    /// end of the body, returns an empty ``bytes``.
     #[pyo3(signature = (size=None, /))]
     fn read<'py>(&self, py: Python<'py>, size: Option<isize>) -> PyResult<Bound<'py, PyBytes>> {
         self.0.lock(py)?.read(py, most(size))
     }
 
-    /// Returns the next line including its line end, but at most ``size`` bytes; empty at the end.
+    /// Returns the next line including its line end, but at most ``size`` bytes. At the end of the
+    /// body, returns an empty ``bytes``.
     #[pyo3(signature = (size=None, /))]
     fn readline<'py>(&self, py: Python<'py>, size: Option<isize>) -> PyResult<Bound<'py, PyBytes>> {
         self.0.lock(py)?.line(py, most(size))
     }
 
-    /// Returns the remaining lines. With ``hint``, it reads no more lines when the lines read so
-    /// far have at least ``hint`` bytes.
+    /// Returns the remaining lines as a list. With ``hint``, stops reading when the total size of
+    /// these lines is at least ``hint`` bytes.
     #[pyo3(signature = (hint=None, /))]
     fn readlines<'py>(&self, py: Python<'py>, hint: Option<isize>) -> PyResult<Bound<'py, PyList>> {
         let lines = PyList::empty(py);
@@ -215,7 +216,7 @@ impl Input {
     }
 }
 
-/// Creates the buffer into which a body is received: a `bytes` of the body's size.
+/// Creates the buffer into which a body is received: the memory of a new `bytes` object.
 pub(crate) fn buffer(n_bytes: usize) -> onecopy_text::Chunk {
     binary::BytesMemory::chunk(n_bytes).unwrap_or_default()
 }

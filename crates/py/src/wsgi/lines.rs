@@ -1,8 +1,8 @@
-//! `FieldLines`: a cache of the lines of header fields that applications send repeatedly.
+//! `FieldLines`: a cache of the encoded lines of header fields that applications send repeatedly.
 //!
-//! If a header field is a constant of the application, it is the same tuple in each response, and
-//! its contents cannot change. Its line is therefore cached by the address of the tuple, and the
-//! cache keeps the tuple alive.
+//! A header field that is a constant of the application is represented by the same tuple in each
+//! response, and the contents of this tuple cannot change. Therefore its line is cached under the
+//! address of the tuple, and the cache keeps the tuple alive.
 
 use onecopy_serve::FieldLine;
 use pyo3::prelude::*;
@@ -10,13 +10,14 @@ use pyo3::types::PyTuple;
 
 use crate::raw::pinned_bytes::references;
 
-/// The number of slots of the cache, one line each; a power of two.
+/// The number of slots of the cache, a power of two. Each slot contains one line.
 const N_LINES: usize = 256;
-/// The largest size of a cached line, in bytes.
+/// The maximum size of a cached line, in bytes.
 const MOST_BYTES: usize = 256;
-/// The reference count of a header field's tuple if the tuple was created only for the current
-/// response: one reference is in the list of header fields, and one belongs to the code that reads
-/// the tuple. A higher count means that the application keeps the tuple.
+/// The reference count of a header field's tuple that was created for the current response only:
+/// one reference is in the list of header fields, and one belongs to the code that reads the tuple.
+/// A higher count means that the application also refers to the tuple, so that it may be sent
+/// again.
 const FRESH_REFERENCES: isize = 2;
 
 struct CachedLine {
@@ -39,8 +40,8 @@ impl FieldLines {
         (known.field.as_ptr() == field.as_ptr()).then_some(&known.line)
     }
 
-    /// Caches a header field if code other than the response's list refers to the tuple of the
-    /// field: the same tuple will then probably be sent again. A field that the server itself
+    /// Caches a header field if its tuple is also referenced from outside of the response's list,
+    /// because the same tuple will then probably be sent again. A field that the server itself
     /// writes, or that it cannot send, is not cached.
     #[inline]
     pub(super) fn keep(&mut self, field: &Bound<'_, PyTuple>, name: &str, value: &[u8]) {

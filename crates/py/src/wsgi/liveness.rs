@@ -1,5 +1,5 @@
-//! Reports of a worker process's watchdog to its supervisor (`onecopy._supervisor`), which are
-//! written without the interpreter.
+//! Reports the state of a worker process to its supervisor (`onecopy._supervisor`). A watchdog
+//! writes these reports without using the interpreter.
 
 use std::io::Write;
 use std::os::fd::OwnedFd;
@@ -11,13 +11,13 @@ use onecopy_serve::{Liveness, OnLiveness};
 
 use crate::raw::process;
 
-/// The time within which the supervisor must end this process after a report. If it does not, the
-/// process ends itself.
+/// The time after a report within which the supervisor must end this process. Otherwise the process
+/// ends itself.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Returns a function that writes reports to the socket `line`, one byte each. If the server is
-/// stuck, the function raises the signal `dump`, whose handler writes the stacks of all threads to
-/// the socket. A zero byte follows, and the process ends.
+/// stuck, the function also raises the signal `dump`, whose handler writes the stacks of all
+/// threads to the socket. Finally, the function writes a zero byte and ends the process.
 pub(super) fn reporter(line: OwnedFd, dump: i32) -> OnLiveness {
     let line = UnixStream::from(line);
     Arc::new(move |liveness| {

@@ -13,8 +13,8 @@ use pyo3::prelude::*;
 use crate::raw::descriptor;
 use crate::raw::gil;
 
-/// The shared memory that contains the counters of servers. `onecopy.Metrics` is the public class
-/// for it.
+/// The shared memory that contains the counters of servers. The public class for it is
+/// `onecopy.Metrics`.
 #[pyclass(frozen, module = "onecopy")]
 pub(crate) struct Metrics(MetricsArea);
 
@@ -25,8 +25,8 @@ impl Metrics {
         Ok(Metrics(MetricsArea::new(servers)?))
     }
 
-    /// Opens the metrics of another process by the number of their file descriptor. The caller
-    /// keeps the descriptor.
+    /// Opens the shared memory of another process's metrics, given its file descriptor. The caller
+    /// remains the owner of the descriptor.
     #[staticmethod]
     fn of_descriptor(number: i32) -> PyResult<Metrics> {
         let descriptor = descriptor::duplicate(number)?;
@@ -53,7 +53,7 @@ impl Metrics {
 }
 
 impl Metrics {
-    /// Reserves a slot of the shared memory for the counters of a server.
+    /// Reserves a slot in the shared memory for the counters of one server.
     pub(super) fn slot(&self) -> PyResult<onecopy_serve::Metrics> {
         self.0.slot().map_err(|e| match e.kind() {
             io::ErrorKind::QuotaExceeded => PyRuntimeError::new_err(
@@ -74,8 +74,8 @@ pub(super) enum LogDestination {
     Path(PathBuf),
 }
 
-/// Opens the access log, and sets `config` so that each request is logged. `options` are the
-/// destination, the format of a line, and `true` to include queries.
+/// Opens the access log, and sets `config` so that each request is logged. `options` contains the
+/// destination, the format of a line, and `true` if queries are logged.
 pub(super) fn access_log(
     options: Option<(LogDestination, String, bool)>,
     config: &mut Config,

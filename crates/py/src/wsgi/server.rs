@@ -1,4 +1,5 @@
-//! `onecopy._core.Server`: binds, starts and stops a server, whose threads Python starts.
+//! `onecopy._core.Server`: binds, starts and stops a server. Its threads are started with Python's
+//! `threading`.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -21,7 +22,7 @@ use super::observe::{self, LogDestination};
 use crate::raw::descriptor;
 use crate::raw::gil;
 
-/// The server of a WSGI application. `onecopy.Server` is the public class that uses it.
+/// The server of a WSGI application. The public class `onecopy.Server` uses it.
 #[pyclass(frozen, module = "onecopy")]
 pub(crate) struct Server {
     state: Mutex<Option<onecopy_serve::Server>>,
@@ -60,7 +61,7 @@ enum Listens {
     Unix(std::ffi::OsString),
 }
 
-/// The options of `Server`, whose fields have the names of the Python arguments.
+/// The options of `Server`. The fields have the same names as the Python arguments.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 struct ServerOptions {
@@ -84,8 +85,8 @@ fn seconds(name: &str, value: f64) -> PyResult<Duration> {
         .map_err(|_| PyValueError::new_err(format!("`{name}` is in seconds from 0")))
 }
 
-/// Converts an error of TLS to an exception: `OSError` for a file that is missing or cannot be
-/// read, `ValueError` for any other error.
+/// Converts a TLS error to an exception: `OSError` for a file that is missing or cannot be read,
+/// `ValueError` for any other error.
 fn no_tls(error: onecopy_serve::Error) -> PyErr {
     let onecopy_serve::Error::Tls { problem, .. } = &error else {
         return PyOSError::new_err(error.to_string());
@@ -206,15 +207,15 @@ impl Server {
         }
     }
 
-    /// The largest number of concurrent connections.
+    /// The maximum number of concurrent connections.
     #[getter]
     fn max_connections(&self) -> usize {
         self.max_connections
     }
 
-    /// Watches the progress of the server while it runs, and reports it on the socket ``line``, as
-    /// `onecopy._supervisor` defines. The handler of the signal ``dump`` writes the stacks of all
-    /// threads to the socket.
+    /// Starts a watchdog that checks the progress of the server while it runs. It writes its
+    /// reports to the socket ``line``, in the format that `onecopy._supervisor` defines. The
+    /// handler of the signal ``dump`` writes the stacks of all threads to the same socket.
     fn watch(&self, timeout: f64, line: i32, dump: i32) -> PyResult<()> {
         let watchdog = Watchdog {
             timeout: seconds("timeout", timeout)?,
@@ -228,14 +229,14 @@ impl Server {
         Ok(())
     }
 
-    /// Reports to the watchdog that the interpreter runs Python code.
+    /// Notifies the watchdog that the interpreter is running Python code.
     fn beat(&self) {
         self.pulse.beat();
     }
 
-    /// Serves until the server is stopped. With ``signals``, which is only possible in the main
-    /// thread, SIGINT and SIGTERM stop the server. Returns the number of aborted requests, and the
-    /// number of threads that are still running the application.
+    /// Serves requests until the server is stopped. With ``signals``, which is only possible in the
+    /// main thread, SIGINT and SIGTERM stop the server. Returns the number of aborted requests, and
+    /// the number of threads that are still running the application.
     fn run(&self, py: Python<'_>, signals: bool) -> PyResult<(usize, usize)> {
         let taken = lock(&self.state).take();
         let server = taken.ok_or_else(|| PyRuntimeError::new_err("a server runs once"))?;
@@ -275,19 +276,21 @@ impl Server {
         Ok((n_cut, n_left))
     }
 
-    /// Returns the listening file descriptor. Raises an error when the server runs or has ended.
+    /// Returns the listening file descriptor. Raises an error if the server is running or has
+    /// ended.
     fn fileno(&self) -> PyResult<i32> {
         let state = lock(&self.state);
         let fd = state.as_ref().and_then(onecopy_serve::Server::listener_fd);
         fd.ok_or_else(|| PyRuntimeError::new_err("the server is already running, or has ended"))
     }
 
-    /// Returns the counters in the text format of Prometheus.
+    /// Returns the counters of the server in the text format of Prometheus.
     fn metrics(&self, py: Python<'_>) -> String {
         gil::detach(py, || self.metrics.text())
     }
 
-    /// Makes the access log reopen its file before the next line, for log rotation.
+    /// Makes the access log reopen its file before it writes the next line. This is used for log
+    /// rotation.
     fn reopen_access_log(&self) {
         if let Some(log) = &self.access_log {
             log.reopen();
@@ -307,14 +310,14 @@ impl Server {
     }
 }
 
-/// Raises the limit of open files of this process to the number that ``n_connections`` connections
+/// Raises this process's limit of open files to the number that ``n_connections`` connections
 /// require, or to the hard limit if that is lower.
 #[pyfunction]
 pub(crate) fn raise_open_files(n_connections: usize) -> PyResult<()> {
     onecopy_serve::raise_open_files(n_connections).map_err(|e| PyOSError::new_err(e.to_string()))
 }
 
-/// Starts a thread with Python's `threading`, in which `run` is called without the GIL. Returns the
+/// Starts a thread with Python's `threading`. It calls `run` with the GIL released. Returns the
 /// `Thread` object.
 fn spawn(name: String, run: Box<dyn FnOnce() + Send + 'static>) -> io::Result<Py<PyAny>> {
     let run = Mutex::new(Some(run));

@@ -19,9 +19,9 @@ use crate::raw::gil;
 use crate::raw::pinned_bytes::PinnedBytes;
 
 /// The function ``start_response`` of PEP 3333. A WSGI application calls it with the status and the
-/// headers to begin its response. It returns the function ``write`` of PEP 3333, which is this
-/// object itself. ``write(data)`` sends ``bytes`` before it returns, except for at most 256 KiB
-/// that are buffered for the client.
+/// headers to begin its response. It returns itself as the function ``write`` of PEP 3333. When
+/// ``write(data)`` returns, all ``bytes`` have been sent, except for at most 256 KiB that are
+/// buffered for the client.
 ///
 /// Raises (by ``write``):
 ///     BrokenPipeError: the client has closed the connection.
@@ -37,25 +37,29 @@ pub(crate) struct StartResponse {
 #[derive(Default)]
 struct ResponseState {
     response: Option<Response>,
-    /// Sends the blocks that are passed to `write`; `None` after the application has returned.
+    /// Sends the blocks that the application passes to `write`; `None` after the application has
+    /// returned.
     writer: Option<ResponseWriter>,
-    /// `true` if a call of `write` has sent the head of the response.
+    /// `true` after a call to `write` has sent the head of the response.
     is_begun: bool,
     write_error: Option<WriteError>,
-    /// The name of a header field that the server omitted from the head; `None` if it omitted none.
+    /// The name of a header field that the server omitted from the head of the response; `None` if
+    /// all were sent.
     left_out: Option<Box<str>>,
-    /// `true` if the head was sent or the request has ended, so that the head cannot be changed.
+    /// `true` after the head was sent or the request has ended. The head can then no longer be
+    /// changed.
     is_sent: bool,
 }
 
-/// The result of the application's calls of `start_response` and `write` for one request.
+/// The result of the calls to `start_response` and `write` that the application made for one
+/// request.
 pub(super) enum Said {
     Nothing,
-    /// The application has called `start_response`, and `write` has not sent anything.
+    /// The application has called `start_response`, but `write` has not sent anything yet.
     Head(Response),
-    /// `write` has sent the head, and a part of the body.
+    /// `write` has sent the head and a part of the body.
     Begun {
-        /// The reason for which a block could not be sent; `None` if all blocks were sent.
+        /// The reason why a block could not be sent; `None` if all blocks were sent.
         failed: Option<WriteError>,
         /// The name of a header field that the server omitted; `None` if it omitted none.
         left_out: Option<Box<str>>,
@@ -63,7 +67,8 @@ pub(super) enum Said {
 }
 
 impl StartResponse {
-    /// Creates an object. `lines` is the cache of header lines that all requests of a server share.
+    /// Creates an unused object. `lines` is the cache of header lines, which all requests of a
+    /// server share.
     pub(crate) fn new(lines: &Arc<Mutex<FieldLines>>) -> StartResponse {
         StartResponse {
             state: Mutex::default(),
@@ -71,8 +76,8 @@ impl StartResponse {
         }
     }
 
-    /// Prepares the object for the response of `writer`. If `writer` is `None`, `write` cannot send
-    /// anything.
+    /// Prepares the object for a response that `writer` sends. If `writer` is `None`, `write`
+    /// cannot send anything.
     pub(crate) fn open(&self, writer: Option<ResponseWriter>) {
         *self.state() = ResponseState {
             writer,
@@ -80,13 +85,13 @@ impl StartResponse {
         };
     }
 
-    /// Locks the state. The lock is held only briefly, by the thread of the request, and not while
+    /// Locks the state. Only the thread of the request holds the lock, briefly, and never while
     /// Python code runs.
     fn state(&self) -> MutexGuard<'_, ResponseState> {
         lock(&self.state)
     }
 
-    /// Ends the use of this object for a request: later calls of `write` fail. Returns the response
+    /// Ends the use of this object for a request: later calls to `write` fail. Returns the response
     /// that the application has begun.
     pub(super) fn take(&self) -> Said {
         let mut state = self.state();
@@ -102,13 +107,13 @@ impl StartResponse {
         }
     }
 
-    /// Returns `true` if a call of `write` has sent the head of the response.
+    /// Returns `true` if a call to `write` has sent the head of the response.
     pub(super) fn has_written(&self) -> bool {
         self.state().is_begun
     }
 
-    /// Sends a block of the body, preceded by the head if it is the first block. While the client
-    /// receives earlier blocks, this function waits with the GIL released. An empty block has no
+    /// Sends a block of the body. Before the first block, sends the head of the response. If the
+    /// client is still receiving earlier blocks, waits with the GIL released. An empty block has no
     /// effect.
     fn write(&self, bytes: &Bound<'_, PyBytes>) -> PyResult<()> {
         if bytes.as_bytes().is_empty() {
@@ -180,8 +185,8 @@ impl StartResponse {
 
 #[pymethods]
 impl StartResponse {
-    /// Begins the response, if it is called as ``start_response(status, headers, exc_info=None)``.
-    /// Sends a block of the body, if it is called as ``write(data)``.
+    /// Begins the response if it is called as ``start_response(status, headers, exc_info=None)``.
+    /// Sends a block of the body if it is called as ``write(data)``.
     #[pyo3(signature = (status, headers=None, exc_info=None, /))]
     fn __call__<'py>(
         slf: Bound<'py, Self>,
@@ -215,8 +220,8 @@ fn write_error(error: WriteError) -> PyErr {
     }
 }
 
-/// Creates a response with this status and these header fields, which are read from the characters
-/// of their `str` objects. Copies: the status and each header field once, into the head of the
+/// Creates a response with this status and these header fields, reading the characters of their
+/// `str` objects. Copies: the status and each header field are copied once, into the head of the
 /// response.
 fn response_of(
     status: &Bound<'_, PyAny>,

@@ -42,7 +42,7 @@ pub(super) struct BsonClasses {
     new_bytes: Py<PyAny>,
 }
 
-/// Returns the classes of the library `types`, which is imported at the first call.
+/// Returns the classes of the library `types`. The library is imported at the first call.
 ///
 /// # Errors
 /// `ImportError` if pymongo's classes are requested and pymongo is not installed.

@@ -39,13 +39,14 @@ pub(super) struct Build<'a, 'py, K> {
     /// The number of Python lists and dicts in `building` that are open around a top-level
     /// document: 1 for the list of `decode_all`, otherwise 0.
     pub(super) n_around: usize,
-    /// The classes for BSON types that Python does not have; `None` before the first such value.
+    /// The classes for BSON types that have no equivalent in Python; `None` before the first value
+    /// of such a type.
     pub(super) classes: Option<&'static BsonClasses>,
     pub(super) tally: Option<&'a mut Tally>,
     /// The code strings of the "code with scope" values whose scope documents are being read, the
     /// innermost value last.
     pub(super) codes: Vec<Bound<'py, PyAny>>,
-    /// The exception that Python raised while the last event was handled; `None` if it raised none.
+    /// The exception that Python raised while the last event was handled, if any.
     pub(super) error: Option<PyErr>,
 }
 
@@ -161,7 +162,7 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
     }
 
     /// Handles malformed text: returns an error, or calls the error handler that the option
-    /// `errors` names.
+    /// `errors` selects.
     #[cold]
     #[inline(never)]
     pub(super) fn malformed_text(
@@ -204,7 +205,7 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
         pushed.map_err(|e| self.fail(e))
     }
 
-    /// Returns the classes for BSON types that Python does not have.
+    /// Returns the classes for BSON types that have no equivalent in Python.
     #[inline]
     pub(super) fn classes(&mut self) -> Result<&'static BsonClasses, Rejection> {
         if let Some(classes) = self.classes {
@@ -219,8 +220,8 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
         Ok(found)
     }
 
-    /// Appends a value of a BSON type that Python does not have. `make` creates the value from the
-    /// classes for these types.
+    /// Appends a value of a BSON type that has no equivalent in Python. `make` creates the value
+    /// with the classes for these types.
     #[inline(never)]
     pub(super) fn push_rare(
         &mut self,
@@ -272,8 +273,8 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
         self.push_other(Ok(made))
     }
 
-    /// Returns UTC, the time zone of aware datetimes; `None` if the options request naive
-    /// datetimes.
+    /// Returns UTC, which is the time zone of aware datetimes. Returns `None` if the options select
+    /// naive datetimes.
     #[inline(always)]
     pub(super) fn zone(&mut self) -> Result<Option<&'py Bound<'py, PyTzInfo>>, Rejection> {
         if !self.options.tz_aware {

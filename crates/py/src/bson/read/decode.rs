@@ -101,7 +101,7 @@ fn decode<'py>(
     objects(py, bytes.as_slice(), extent, &options).map_err(|e| e.into_py(py))
 }
 
-/// Decodes the documents in `bytes`, and counts the bytes of their texts in the active
+/// Decodes the documents in `bytes`, and counts the bytes of their strings in the active
 /// `onecopy.ledger()`.
 #[inline]
 pub(super) fn objects<'py>(

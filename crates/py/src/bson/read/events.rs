@@ -13,7 +13,7 @@ use super::options::{Dates, Types};
 use crate::raw::objects::string_cache;
 use crate::raw::temporal;
 
-/// The largest key, in bytes, that is stored in the key cache.
+/// The maximum size in bytes of a key that is stored in the key cache.
 const MOST_KEY_BYTES: usize = 64;
 
 impl<'py, K: Kernels> BsonEvents for Build<'_, 'py, K> {

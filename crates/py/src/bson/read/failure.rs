@@ -6,10 +6,10 @@ use pyo3::prelude::*;
 
 use super::error;
 
-/// The number of documents that a call decodes.
+/// How many documents a call decodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Extent {
-    /// One document, which must end at the end of the buffer.
+    /// One document, which must fill the whole buffer.
     One,
     /// All documents up to the end of the buffer. They are returned as a list.
     All,
@@ -22,8 +22,8 @@ pub(super) enum DecodeFailure {
 }
 
 impl DecodeFailure {
-    /// Adds `n_bytes` to the offset if this is an error of the BSON reader. A Python exception has
-    /// no offset, and is unchanged.
+    /// Adds `n_bytes` to the offset of an error of the BSON reader. Returns a Python exception,
+    /// which has no offset, unchanged.
     pub(super) fn later_by(self, n_bytes: usize) -> DecodeFailure {
         match self {
             DecodeFailure::Read(e) => DecodeFailure::Read(e.later_by(n_bytes)),

@@ -40,8 +40,8 @@ pub(super) fn key<'py>(
     }
 }
 
-/// Returns the last element with the key `key`. The function visits all elements, because `decode`
-/// uses the last of several elements with equal keys.
+/// Returns the last element whose key is `key`. All elements are visited because, of several
+/// elements with equal keys, `decode` also uses the last one.
 #[inline]
 pub(super) fn find<'a>(
     document: &'a [u8],

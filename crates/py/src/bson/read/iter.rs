@@ -104,8 +104,8 @@ struct IterState {
 #[pyclass(frozen, module = "onecopy.bson")]
 struct BSONDocuments {
     options: OwnedBsonReadOptions,
-    /// The state of the iteration. It is locked only by `try_lock`: a second thread that uses the
-    /// iterator at the same time gets an error, and does not wait.
+    /// The state of the iteration. It is locked only with `try_lock`: if two threads use the
+    /// iterator at the same time, the second one gets an error instead of waiting.
     state: Mutex<IterState>,
 }
 

@@ -258,12 +258,12 @@ impl RawDocument {
         self.all_keys(py)?.call_method0("keys")
     }
 
-    /// The values of the document; nested documents are `RawDocument` objects.
+    /// The decoded values of the document. Nested documents are `RawDocument` objects.
     fn values<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.fields(py)?.call_method0("values")
     }
 
-    /// The pairs of key and value of the document; nested documents are `RawDocument` objects.
+    /// The key-value pairs of the document. Nested documents are `RawDocument` objects.
     fn items<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.fields(py)?.call_method0("items")
     }
@@ -275,8 +275,8 @@ impl RawDocument {
         self.with_bytes(py, |document| objects(py, document, Extent::One, &options))
     }
 
-    /// Two raw documents are equal if their bytes are equal. Another mapping is equal if it equals
-    /// the decoded document.
+    /// Compares the document with another object. Two raw documents are equal if their bytes are
+    /// equal. Any other mapping is compared with the decoded document.
     fn __eq__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let py = other.py();
         if let Ok(other) = other.cast::<RawDocument>() {

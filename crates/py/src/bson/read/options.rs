@@ -21,7 +21,7 @@ pub(super) enum Types {
 /// Python's `datetime`. In the variants, "range" means the range of Python's `datetime`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Dates {
-    /// Each datetime becomes a `datetime`; outside of the range it is an error.
+    /// Each datetime becomes a `datetime`. A datetime outside of the range is an error.
     Error,
     /// Each datetime becomes a `datetime`; a datetime outside of the range becomes the first or the
     /// last `datetime` of the range.
@@ -49,8 +49,8 @@ pub(super) enum Uuids {
     Unspecified,
 }
 
-/// The names of the parameters of a function that decodes BSON. `$first` is the name of the first
-/// parameter; the names of the options follow.
+/// The parameter names of a function that decodes BSON: `$first`, the name of the first parameter,
+/// and then the names of the options.
 macro_rules! with_options {
     ($first:literal) => {
         &[
@@ -100,8 +100,8 @@ fn word<T: PartialEq>(choices: Choices<T>, choice: T) -> &'static str {
         .expect("each choice has a word")
 }
 
-/// The parameters of a function that decodes BSON, as a Python signature. `$first` is the name of
-/// the first parameter.
+/// The parameters of a function that decodes BSON, as the text of a Python signature. `$first` is
+/// the name of the first parameter.
 macro_rules! options_signature {
     ($first:literal) => {
         concat!(
@@ -133,7 +133,8 @@ pub(super) struct BsonReadOptions<O> {
     pub(super) tz_aware: bool,
     pub(super) dates: Dates,
     pub(super) uuids: Uuids,
-    /// The name of an error handler of `codecs`; `None` for `strict`.
+    /// The name of an error handler that is registered with the module `codecs`; `None` for
+    /// `strict`.
     pub(super) errors: Option<O>,
     /// `true` if Decimal128 values become `decimal.Decimal`.
     pub(super) as_decimal: bool,
@@ -231,8 +232,8 @@ impl<'py> Given<'py> {
         Ok(options)
     }
 
-    /// Parses the keywords of a call of the Python function `function`, which has no option
-    /// `document_class`.
+    /// Parses the keyword arguments of a call to the Python function `function`, which does not
+    /// have the option `document_class`.
     #[cold]
     pub(super) fn of_keywords(
         function: &str,
@@ -287,7 +288,8 @@ impl<'py> Given<'py> {
 }
 
 impl OwnedBsonReadOptions {
-    /// Returns a copy of the options whose object references are bound to the interpreter.
+    /// Returns a copy of the options for one call, with references that are bound to the
+    /// interpreter.
     pub(super) fn bind<'py>(&self, py: Python<'py>) -> Given<'py> {
         self.map(|object| object.bind(py).clone())
     }

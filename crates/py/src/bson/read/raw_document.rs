@@ -46,7 +46,7 @@ pub(crate) struct RawDocument {
 #[derive(Clone, Copy)]
 pub(super) struct Parent<'a> {
     pub(super) owner: &'a Py<PyAny>,
-    /// The offset of the raw document in the bytes of `owner`.
+    /// The offset of the raw document in the bytes of `owner`, in bytes.
     pub(super) at: usize,
     pub(super) settings: Option<&'a Arc<OwnedBsonReadOptions>>,
 }
@@ -71,7 +71,8 @@ impl Parent<'_> {
 
 impl RawDocument {
     /// Creates a `RawDocument` for the document in `bytes`. If `extent` is `Extent::All`, creates a
-    /// list with a `RawDocument` for each document in `bytes`. `owner` keeps the bytes alive.
+    /// list of `RawDocument` objects, one for each document in `bytes`. `owner` keeps the bytes
+    /// alive.
     pub(super) fn of<'py>(
         owner: &Bound<'py, PyAny>,
         bytes: &[u8],

@@ -18,8 +18,8 @@ const DB_REF: u8 = 100;
 /// The `_type_marker` of pymongo's `RawBSONDocument`, a document that is already encoded.
 const RAW: u8 = 101;
 
-/// Returns the error for a value that BSON cannot represent. `kind` is the attribute `kind` of the
-/// exception.
+/// Returns the error for a value that BSON cannot represent. `kind` becomes the attribute `kind` of
+/// the exception.
 fn wrong(kind: &'static str, reason: &str) -> BsonStop {
     BsonStop::Value {
         kind,
@@ -117,7 +117,7 @@ pub(super) fn write<'py>(
     Ok(Some(ObjectForm::Put(tag)))
 }
 
-/// Encodes a length as BSON's `int32`; an error if it is out of range.
+/// Encodes a length as a BSON `int32`. Returns an error if it is out of range.
 fn length(n: usize) -> Result<[u8; 4], BsonStop> {
     let n = i32::try_from(n).map_err(|_| BsonStop::TooLong)?;
     Ok(n.to_le_bytes())

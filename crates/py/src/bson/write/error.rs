@@ -1,4 +1,4 @@
-//! Converts the failure of the BSON encoder to an exception.
+//! Converts an error of the BSON encoder to an exception.
 
 use pyo3::exceptions::{PyMemoryError, PyRuntimeError};
 use pyo3::prelude::*;
@@ -8,7 +8,7 @@ use crate::object_path::shortened;
 use crate::python_class::python_class;
 use crate::raw::encode::bson::{BsonStop, EncodeFailure};
 
-/// Returns the exception for a failure of the BSON encoder.
+/// Returns the exception for an error of the BSON encoder.
 #[cold]
 pub(super) fn to_py(py: Python<'_>, failed: EncodeFailure, options: &BsonWriteOptions) -> PyErr {
     let EncodeFailure {

@@ -43,7 +43,7 @@ pub(super) use options_signature;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Range {
     Error,
-    /// The datetime is replaced with the first or last moment of the years 1 to 9999.
+    /// The datetime is replaced with the first or last millisecond of the years 1 to 9999.
     Clamp,
     /// The milliseconds of the datetime are written unchanged.
     Raw,

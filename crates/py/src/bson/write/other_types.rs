@@ -25,8 +25,8 @@ fn pattern_class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
     CLASS.import(py, "re", "Pattern")
 }
 
-/// Returns the error for a value that BSON cannot represent. `kind` is the attribute `kind` of the
-/// exception.
+/// Returns the error for a value that BSON cannot represent. `kind` becomes the attribute `kind` of
+/// the exception.
 fn wrong(kind: &'static str, reason: impl Into<String>) -> BsonStop {
     BsonStop::Value {
         kind,
@@ -139,7 +139,7 @@ impl BsonWriteOptions {
         Ok(Some(ObjectForm::Pairs(members)))
     }
 
-    /// Returns the object form of a NumPy scalar or array; `None` for another object.
+    /// Returns the object form of a NumPy scalar or array; `None` for any other object.
     fn numpy<'py>(&self, object: &Bound<'py, PyAny>) -> Result<Option<ObjectForm<'py>>, BsonStop> {
         let described = ndarray::describe(object, self.style.natives.numpy)?;
         Ok(match described {

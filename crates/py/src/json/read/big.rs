@@ -12,7 +12,7 @@ use crate::raw::objects::scalars;
 const MOST_SHORT_DIGITS: usize = 640;
 
 /// The number of digits that the big integer library converts in one call. Longer numbers are split
-/// into halves first, because the library's conversion takes quadratic time.
+/// into halves first, so that the conversion takes less than quadratic time.
 const LEAF_DIGITS: usize = 1024;
 
 /// Creates an `int` from its digits, with an optional `-`. The limit of

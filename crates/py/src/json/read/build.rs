@@ -24,10 +24,10 @@ use crate::raw::text::MakeError;
 const SCRATCH_BYTES: usize = 32 << 10;
 const LEAST_SCRATCH_BYTES: usize = 1 << 10;
 
-/// The largest key, in bytes, that is stored in the key cache.
+/// The maximum size in bytes of a key that is stored in the key cache.
 const MOST_KEY_BYTES: usize = 64;
 
-/// The event handler of the JSON reader: creates the Python object of each event.
+/// The event handler of the JSON reader, which creates a Python object for each value.
 pub(super) struct Build<'a, 'py, K> {
     kernels: K,
     building: Building<'py>,
@@ -36,7 +36,7 @@ pub(super) struct Build<'a, 'py, K> {
     options: &'a JsonReadOptions<'py>,
     tally: Option<&'a mut Tally>,
     scratch: Vec<u8>,
-    /// The exception that Python raised while the last event was handled; `None` if it raised none.
+    /// The exception that Python raised while the last event was handled, if any.
     pub(super) error: Option<PyErr>,
 }
 

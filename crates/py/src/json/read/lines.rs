@@ -72,7 +72,7 @@ const BUSY: usize = usize::MAX;
 /// An iterator over the values in lines of JSON. Each line is parsed when its value is requested.
 #[pyclass(frozen, module = "onecopy.json")]
 struct JSONLines {
-    /// The lines of JSON: a `bytes`, a memoryview of one, or a `str`.
+    /// The lines of JSON, as a `bytes`, a memoryview of a `bytes`, or a `str`.
     data: Py<PyAny>,
     options: OwnedJsonReadOptions,
     /// The offset at which the next line starts, in bytes (for a `str`, in characters); [`BUSY`]

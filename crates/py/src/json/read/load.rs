@@ -116,7 +116,7 @@ pub(super) fn no_data(data: Borrowed<'_, '_, PyAny>) -> PyErr {
     }
 }
 
-/// Implements `loads` for an argument other than `bytes`.
+/// Implements `loads` for arguments of other types than `bytes`.
 #[inline(never)]
 fn loads_other<'py>(
     py: Python<'py>,

@@ -1,4 +1,4 @@
-//! Calls the JSON encoder, counts the converted bytes in the ledger, and converts the encoder's
+//! Calls the JSON encoder, adds the converted bytes to the ledger, and converts the encoder's
 //! errors to exceptions.
 
 use onecopy_text::{Stage, Tally};

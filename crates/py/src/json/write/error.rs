@@ -1,4 +1,4 @@
-//! Converts the failure of the JSON encoder to an exception.
+//! Converts an error of the JSON encoder to an exception.
 
 use onecopy_wire::WriteError;
 use pyo3::exceptions::{PyMemoryError, PyRuntimeError, PyTypeError};
@@ -8,7 +8,7 @@ use crate::object_path::shortened;
 use crate::python_class::python_class;
 use crate::raw::encode::json::{EncodeFailure, JsonStop};
 
-/// Returns the exception for a failure of the JSON encoder.
+/// Returns the exception for an error of the JSON encoder.
 #[cold]
 pub(super) fn to_py(py: Python<'_>, failed: EncodeFailure, max_depth: usize) -> PyErr {
     let path = failed.path;

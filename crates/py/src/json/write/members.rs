@@ -140,7 +140,7 @@ impl JsonWriteOptions {
     }
 }
 
-/// Sorts members by their keys, in the order of code points, as Python sorts `str`.
+/// Sorts members by the code points of their keys, which is how Python sorts `str`.
 fn sort(members: &mut MemberList<'_>) -> PyResult<()> {
     let mut error = None;
     members.sort_by(|(a, _), (b, _)| {

@@ -90,12 +90,12 @@ pub(crate) enum Passed {
     Datetime,
     Decimal,
     Enum,
-    /// Classes derived from `float`.
+    /// Instances of classes derived from `float`.
     Float,
     Numpy,
-    /// Classes derived from any of CPython's built-in types.
+    /// Instances of classes derived from any of CPython's built-in types.
     Subclass,
-    /// Classes derived from `tuple`, including named tuples.
+    /// Instances of classes derived from `tuple`, including named tuples.
     Tuple,
     Uuid,
 }
@@ -242,7 +242,7 @@ impl JsonWriteOptions {
         Ok(())
     }
 
-    /// Sets the defaults of orjson, which the call's other keywords override.
+    /// Sets orjson's defaults. Other keyword arguments of the call override them.
     fn begin_as_orjson(&mut self) {
         self.style.nan = NonFinite::Null;
         self.style.natives.private_fields = false;
@@ -252,7 +252,7 @@ impl JsonWriteOptions {
         self.pass(&[Passed::Decimal, Passed::Float, Passed::Tuple]);
     }
 
-    /// Sets the defaults of ujson, except for the treatment of NaN.
+    /// Sets ujson's defaults, except for the treatment of NaN.
     fn begin_as_ujson(&mut self) {
         self.style.surrogates = Policy::BackslashReplace;
         self.non_str_keys = true;

@@ -58,7 +58,7 @@ impl Fragment {
         })
     }
 
-    /// The object that was passed to the constructor.
+    /// The data that was passed to the constructor.
     #[getter]
     fn contents(&self, py: Python<'_>) -> Py<PyAny> {
         self.contents.clone_ref(py)
@@ -128,7 +128,7 @@ impl JsonWriteOptions {
         }))
     }
 
-    /// Returns the object form of a NumPy scalar or array; `None` for another object.
+    /// Returns the object form of a NumPy scalar or array; `None` for any other object.
     fn numpy<'py>(&self, object: &Bound<'py, PyAny>) -> Result<Option<ObjectForm<'py>>, JsonStop> {
         let choice = self.style.natives.numpy;
         Ok(match ndarray::describe(object, choice)? {
@@ -149,7 +149,7 @@ impl JsonWriteOptions {
     }
 
     /// Returns `true` for a member of an enumeration. If the option `compat` is `orjson`, the
-    /// metaclass of the object's class must be exactly that of `Enum`.
+    /// metaclass of the object's class must be exactly the metaclass of `Enum`.
     fn is_enum(&self, object: &Bound<'_, PyAny>) -> PyResult<bool> {
         let base = encode::enumeration(object.py())?;
         Ok(match self.style.natives.orjson {

@@ -20,7 +20,7 @@ use super::dict;
 /// `true` if instances that share their keys have the memory layout that this module expects.
 static READS_SHARED: AtomicBool = AtomicBool::new(false);
 
-/// An attribute and its position in the instances of a class.
+/// An attribute of a class's instances, and where the instances store it.
 #[derive(Debug)]
 pub(super) struct Attribute {
     name: Py<PyString>,
@@ -84,8 +84,8 @@ pub(super) fn of_class<'py>(
 }
 
 impl Attribute {
-    /// Finds the position of an attribute in the instances of `class`. Returns `None` if reading
-    /// the attribute may run Python code, or if its position is unknown.
+    /// Determines where the instances of `class` store an attribute. Returns `None` if reading the
+    /// attribute may run Python code, or if its position is unknown.
     pub(super) fn find(
         class: &Bound<'_, PyType>,
         name: &Bound<'_, PyString>,
@@ -206,7 +206,7 @@ pub(super) unsafe fn are_all<'a>(
     }
 }
 
-/// Returns `true` if `order` contains exactly the indexes of `attributes`, in their order.
+/// Returns `true` if `order` contains exactly the indexes of `attributes`, in the same order.
 fn are_in_order<'a>(
     order: impl ExactSizeIterator<Item = &'a u8>,
     attributes: impl ExactSizeIterator<Item = &'a Attribute>,

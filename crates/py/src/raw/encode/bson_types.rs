@@ -8,7 +8,7 @@ use pyo3::types::{PyString, PyType};
 use super::attributes::Attribute;
 use super::builtin_types;
 
-/// The largest size in bytes of a value that this module reads.
+/// The maximum size in bytes of a value that this module reads.
 const MOST_BYTES: usize = 16;
 
 /// A BSON value of up to [`MOST_BYTES`] bytes, with its tag.
@@ -31,7 +31,7 @@ pub(super) enum BsonClass {
     /// The class is `Int64`. Its instances are also `int` objects, and are read as such.
     Int64,
     /// The value is a `bytes` in an attribute. The fields are the BSON tag, the length of the
-    /// `bytes`, and the attribute.
+    /// `bytes`, and the attribute that contains it.
     Bytes(Tag, usize, Attribute),
     /// The value is a Decimal128, in two `int` attributes: its low and its high 64 bits.
     Words([Attribute; 2]),
@@ -105,7 +105,7 @@ impl BsonClass {
     /// to raise an exception.
     ///
     /// # Safety
-    /// The requirements of [`Attribute::read`].
+    /// The same requirements as for [`Attribute::read`].
     #[inline]
     pub(super) unsafe fn read(&self, object: *mut ffi::PyObject) -> Option<ShortValue> {
         let mut bytes = [0; MOST_BYTES];

@@ -235,8 +235,8 @@ unsafe fn digits(object: *mut ffi::PyObject) -> (usize, bool, *const u32) {
     (n, is_negative, digits.cast())
 }
 
-/// Returns the value of an `int` of at most two internal digits (60 bits). Returns `None` for a
-/// longer `int`, and in a free-threaded interpreter.
+/// Returns the value of an `int` that has at most two internal digits (60 bits). Returns `None` for
+/// a longer `int`, and in a free-threaded interpreter.
 ///
 /// # Safety
 /// The object must be an `int`.

@@ -129,7 +129,7 @@ impl Fields {
     /// attribute.
     ///
     /// # Safety
-    /// The requirements of [`Attribute::read`].
+    /// The same requirements as for [`Attribute::read`].
     #[inline(always)]
     pub(super) unsafe fn next(
         &self,
@@ -146,7 +146,7 @@ impl Fields {
     /// Returns the value of the field at index `at - 1`, which is the field that was written last.
     ///
     /// # Safety
-    /// The requirements of [`Attribute::read`].
+    /// The same requirements as for [`Attribute::read`].
     pub(super) unsafe fn value_before(
         &self,
         object: *mut ffi::PyObject,
@@ -178,7 +178,7 @@ impl Fields {
     /// fields.
     ///
     /// # Safety
-    /// The requirements of [`Attribute::read`].
+    /// The same requirements as for [`Attribute::read`].
     pub(super) unsafe fn are_those_of_orjson(&self, object: *mut ffi::PyObject) -> bool {
         let attributes = self.fields.iter().map(|(attribute, _)| attribute);
         // SAFETY: the caller guarantees the requirements; each attribute is read first, which notes

@@ -76,7 +76,7 @@ pub(super) unsafe fn run<'py, 's, K: Kernels, F: MemberEncoder<'py>>(
 /// interrupted, pushes a frame for each container that has members left to write.
 ///
 /// # Safety
-/// The requirements of [`MemberEncoder::any_value`]; the depth must allow another level.
+/// The same requirements as for [`MemberEncoder::any_value`]; the depth must allow another level.
 #[inline(always)]
 pub(super) unsafe fn enter<'py, 's, K: Kernels, F: MemberEncoder<'py>>(
     kernels: K,
@@ -143,7 +143,7 @@ unsafe fn is_at_end<'py, F: MemberEncoder<'py>>(
 /// is interrupted.
 ///
 /// # Errors
-/// The errors of [`MemberEncoder::any_key`].
+/// The same errors as [`MemberEncoder::any_key`].
 ///
 /// # Safety
 /// `frame` must be the innermost frame, and must have members left to write.

@@ -23,7 +23,7 @@ const N: usize = 24;
 #[cfg(all(Py_3_11, not(Py_GIL_DISABLED)))]
 const INDICES: usize = 32;
 
-/// The entries of a `dict`, as an array in its table.
+/// The entries of a `dict`, as an array in the table of its keys.
 #[derive(Clone, Copy)]
 pub(super) struct Entries {
     /// The address of the first entry's key; null if `PyDict_Next` must be used.
@@ -55,7 +55,7 @@ pub(super) unsafe fn len(dict: *mut ffi::PyObject) -> isize {
 /// Returns the address of a `dict`'s table of entries. The address may only be prefetched.
 ///
 /// # Safety
-/// The requirements of [`len`].
+/// The same requirements as for [`len`].
 #[inline(always)]
 pub(super) unsafe fn table(dict: *mut ffi::PyObject) -> *const i8 {
     #[cfg(not(Py_GIL_DISABLED))]
@@ -70,7 +70,7 @@ pub(super) unsafe fn table(dict: *mut ffi::PyObject) -> *const i8 {
 /// Returns the entries of a `dict`, which are valid until the `dict` is changed.
 ///
 /// # Safety
-/// The requirements of [`len`].
+/// The same requirements as for [`len`].
 #[inline(always)]
 pub(super) unsafe fn entries(dict: *mut ffi::PyObject) -> Entries {
     #[cfg(not(Py_GIL_DISABLED))]
@@ -201,7 +201,7 @@ impl Entries {
     /// Returns an iterator like [`Entries::values`], but starting with the entry at index `from`.
     ///
     /// # Safety
-    /// The requirements of [`Entries::values`].
+    /// The same requirements as for [`Entries::values`].
     #[inline(always)]
     pub(super) unsafe fn values_from(
         self,
@@ -250,7 +250,7 @@ impl Entries {
 /// Implements [`Entries::next`] with `PyDict_Next`, for a `dict` of any layout.
 ///
 /// # Safety
-/// The requirements of [`len`].
+/// The same requirements as for [`len`].
 #[inline(never)]
 unsafe fn next_by_api(
     dict: *mut ffi::PyObject,

@@ -1,5 +1,5 @@
-//! `MemberEncoder`: the interface between the loop over members and an output format (JSON or
-//! BSON).
+//! `MemberEncoder`: the interface between the loop over a container's members and an output format
+//! (JSON or BSON).
 
 use onecopy_text::Pen;
 use onecopy_text::convert::Kernels;
@@ -26,10 +26,11 @@ pub(super) enum Step {
     Large(ObjectKind),
 }
 
-/// The methods of an encoder that the loop over the members of a container calls. The loop is
-/// compiled for each output format, with all calls inlined.
+/// The methods of an encoder that the loop over a container's members calls. The loop is compiled
+/// separately for each output format, with all calls inlined.
 ///
-/// The parameter `tag` is the address of the output byte at which the member begins.
+/// The parameter `tag` of these methods is the address of the output byte at which the member
+/// begins.
 pub(super) trait MemberEncoder<'py>: Sized {
     /// The reason why an encoder has failed.
     type Stop;
@@ -47,8 +48,8 @@ pub(super) trait MemberEncoder<'py>: Sized {
     /// the container that has this key.
     fn has_space(&self, levels: usize, key_bytes: usize, pen: &Pen<'_>) -> bool;
 
-    /// Returns `true` if there is space for the end of a container; `levels` is as in
-    /// [`MemberEncoder::has_space`].
+    /// Returns `true` if there is space for the end of a container. `levels` has the same meaning
+    /// as in [`MemberEncoder::has_space`].
     fn has_space_to_end(&self, levels: usize, pen: &Pen<'_>) -> bool;
 
     /// Reserves the space that [`MemberEncoder::has_space`] requires for a member of the container
@@ -71,7 +72,7 @@ pub(super) trait MemberEncoder<'py>: Sized {
     /// value. The JSON encoder for output with line breaks removes the comma after the value.
     fn after_member(&mut self, pen: &mut Pen<'_>);
 
-    /// Returns the key of the array item at index `at`, which [`MemberEncoder::put_index`] writes.
+    /// Returns the key of the array item at index `at`, for [`MemberEncoder::put_index`].
     fn index(at: isize) -> Self::Index;
 
     /// Writes the key of the array item at index `at`, and advances `index` to the next item.
@@ -93,7 +94,7 @@ pub(super) trait MemberEncoder<'py>: Sized {
     /// written.
     ///
     /// # Safety
-    /// The requirements of [`MemberEncoder::short_key`].
+    /// The same requirements as for [`MemberEncoder::short_key`].
     unsafe fn step<K: Kernels>(
         &mut self,
         kernels: K,
@@ -126,7 +127,7 @@ pub(super) trait MemberEncoder<'py>: Sized {
     /// in the output at which the container begins.
     ///
     /// # Safety
-    /// The requirements of [`MemberEncoder::put_empty`].
+    /// The same requirements as for [`MemberEncoder::put_empty`].
     unsafe fn begin(&mut self, form: ContainerForm, tag: *mut u8, pen: &mut Pen<'_>) -> *mut u8;
 
     /// Writes the end of the container that begins at `start`. Between [`MemberEncoder::begin`] and
@@ -175,7 +176,7 @@ pub(super) trait MemberEncoder<'py>: Sized {
     /// interrupted, pushes a frame for each container that has members left to write.
     ///
     /// # Errors
-    /// The errors of [`MemberEncoder::any_key`].
+    /// The same errors as [`MemberEncoder::any_key`].
     ///
     /// # Safety
     /// `value` must be alive and of the given kind, and must not have a frame. There must be space
@@ -202,7 +203,7 @@ pub(super) trait MemberEncoder<'py>: Sized {
     /// Writes the remaining members of a frame of the form `Rows`, `Row` or `Columns`.
     ///
     /// # Errors
-    /// The errors of [`MemberEncoder::any_key`].
+    /// The same errors as [`MemberEncoder::any_key`].
     ///
     /// # Safety
     /// `frame` must be the innermost frame.
@@ -245,7 +246,7 @@ pub(super) trait MemberEncoder<'py>: Sized {
     /// position of the next member in the container that contains this one.
     ///
     /// # Safety
-    /// The requirements of [`Frames::push`](super::frames::Frames::push).
+    /// The same requirements as for [`Frames::push`](super::frames::Frames::push).
     #[cold]
     #[inline(never)]
     unsafe fn push_interrupted(

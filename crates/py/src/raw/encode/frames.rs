@@ -140,7 +140,7 @@ impl<'py> Frames<'py> {
     /// member.
     ///
     /// # Safety
-    /// The requirements of [`Frames::push`].
+    /// The same requirements as for [`Frames::push`].
     #[inline(always)]
     pub(super) unsafe fn push_at(
         &mut self,
@@ -319,8 +319,8 @@ unsafe fn last_key(frame: &ContainerFrame) -> Option<*mut ffi::PyObject> {
     found
 }
 
-/// Appends a key to a path: as `.name`, or as `['other name']` if the key is not an identifier. A
-/// long key is shortened.
+/// Appends a key to a path, as `.name`, or as `['other name']` if the key is not an identifier.
+/// Long keys are shortened.
 fn append_key(key: Borrowed<'_, '_, PyAny>, path: &mut String) {
     const MOST: usize = 40;
     let name = match key.cast::<PyString>() {

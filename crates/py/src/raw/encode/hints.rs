@@ -1,4 +1,4 @@
-//! `Hints`: the attributes of a Python class that determine how the encoders write its instances.
+//! `Hints`: attributes of a Python class that determine how the encoders write its instances.
 
 use pyo3::prelude::*;
 use pyo3::types::PyType;
@@ -12,7 +12,7 @@ pub(crate) struct Hints {
     /// The attribute `_type_marker`, with which pymongo marks its BSON classes. `None` if the class
     /// does not have the attribute, or if its value does not fit into 8 bits.
     pub(crate) marker: Option<u8>,
-    /// `true` if the class has `__dataclass_fields__`.
+    /// `true` if the class has the attribute `__dataclass_fields__`.
     pub(crate) has_fields: bool,
 }
 

@@ -57,8 +57,8 @@ impl KeyCache {
         (place.key == key && place.encoder == self.encoder).then_some((&place.text, place.len))
     }
 
-    /// Caches the encoded bytes of a key, unless they exceed [`MOST_BYTES`]. The first call only
-    /// allocates the slots.
+    /// Caches the encoded bytes of a key, unless there are more than [`MOST_BYTES`]. The first call
+    /// only allocates the slots.
     #[inline(always)]
     pub(super) fn keep(&mut self, key: *mut ffi::PyObject, text: &[u8]) {
         if text.len() > MOST_BYTES {

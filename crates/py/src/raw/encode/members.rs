@@ -35,8 +35,8 @@ pub(super) enum ExitReason {
     Key,
     /// The fast path does not support the value, which is of a built-in type.
     Slow(ObjectKind),
-    /// The value is not of a built-in type, or is a container that cannot be entered without
-    /// pushing a frame.
+    /// The value is not of a built-in type, or is a container that cannot be entered without a
+    /// frame.
     Large(ObjectKind),
 }
 
@@ -123,7 +123,7 @@ pub(super) trait Members: Copy {
     /// are containers are prefetched.
     ///
     /// # Safety
-    /// The requirements of [`Members::next`].
+    /// The same requirements as for [`Members::next`].
     #[inline(always)]
     unsafe fn prefetch_contents<'py, F: MemberEncoder<'py>>(&self, _at: isize) {}
 
@@ -246,7 +246,7 @@ impl<'py, 's, F: MemberEncoder<'py>, const FORM: u8> Work for WriteMembers<'_, '
 /// Writes the members of a container of the form `FORM`, from position `at` on.
 ///
 /// # Safety
-/// The requirements of [`write()`]; `container` must be of that form.
+/// The same requirements as for [`write()`]; `container` must be of that form.
 #[inline(always)]
 unsafe fn write_form<'py, 's, K: Kernels, F: MemberEncoder<'py>, const FORM: u8>(
     kernels: K,
@@ -268,7 +268,7 @@ unsafe fn write_form<'py, 's, K: Kernels, F: MemberEncoder<'py>, const FORM: u8>
 /// Writes the members of a list, tuple, `dict` or list of pairs, from position `at` on.
 ///
 /// # Safety
-/// The requirements of [`write_form`].
+/// The same requirements as for [`write_form`].
 #[inline(always)]
 pub(super) unsafe fn write_members<'py, 's, K: Kernels, F: MemberEncoder<'py>>(
     kernels: K,
@@ -360,7 +360,7 @@ pub(super) unsafe fn container<'py, 's, K: Kernels, F: MemberEncoder<'py>>(
 /// that needs a frame because the recursion limit is reached.
 ///
 /// # Safety
-/// The requirements of [`container`].
+/// The same requirements as for [`container`].
 #[inline(never)]
 #[expect(clippy::too_many_arguments)]
 unsafe fn other_container<'py, 's, K: Kernels, F: MemberEncoder<'py>>(
@@ -397,7 +397,8 @@ unsafe fn other_container<'py, 's, K: Kernels, F: MemberEncoder<'py>>(
 /// Implements [`container`] for `object`, which is an instance of a dataclass.
 ///
 /// # Safety
-/// The requirements of [`container`]; the object must be of this class, which has these fields.
+/// The same requirements as for [`container`]; the object must be of this class, which has these
+/// fields.
 #[inline(always)]
 #[expect(clippy::too_many_arguments)]
 unsafe fn fields_of<'py, 's, K: Kernels, F: MemberEncoder<'py>>(
@@ -468,7 +469,7 @@ impl<'py, 's, F: MemberEncoder<'py>> Work for WriteFields<'_, '_, 's, F> {
 /// Writes the fields of an instance of a dataclass, from position `at` on.
 ///
 /// # Safety
-/// The requirements of [`write()`]; `object` must be of the class with these fields.
+/// The same requirements as for [`write()`]; `object` must be of the class with these fields.
 #[inline(always)]
 pub(super) unsafe fn write_fields<'py, 's, K: Kernels, F: MemberEncoder<'py>>(
     kernels: K,

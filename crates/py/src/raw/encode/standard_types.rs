@@ -140,7 +140,7 @@ impl Zone {
     /// offset.
     ///
     /// # Safety
-    /// The requirements of [`Zone::offset`].
+    /// The same requirements as for [`Zone::offset`].
     #[inline(always)]
     pub(super) unsafe fn offset_minutes(
         &mut self,
@@ -159,7 +159,7 @@ impl Zone {
     /// `at`. Returns `None` if the offset cannot be determined without running Python code.
     ///
     /// # Safety
-    /// The requirements of [`Zone::offset`].
+    /// The same requirements as for [`Zone::offset`].
     #[inline(always)]
     unsafe fn found(&mut self, zone: *mut ffi::PyObject, at: *mut ffi::PyObject) -> Option<Zone> {
         if zone == self.zone {
@@ -290,7 +290,7 @@ pub(super) unsafe fn date(date: *mut ffi::PyObject) -> Date {
 /// Returns the date of an object of exactly the class `date`; `None` for any other object.
 ///
 /// # Safety
-/// The requirements of [`read`].
+/// The same requirements as for [`read`].
 pub(super) unsafe fn date_of(object: *mut ffi::PyObject, natives: &Natives) -> Option<Date> {
     // SAFETY: alive, as the caller guarantees; a `date`, by its type.
     unsafe {

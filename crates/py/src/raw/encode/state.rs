@@ -107,9 +107,9 @@ impl<'py> EncoderState<'py> {
         }
     }
 
-    /// Returns an error if more than `max_depth` of the objects that are being written have
-    /// replaced other objects, such as results of `default`. Without this limit, a chain of
-    /// replacements could be endless, because `default` may be called for its own result.
+    /// Returns an error if more than `max_depth` of the objects that are being written are
+    /// replacements for other objects, for example results of `default`. Without this limit, a
+    /// chain of replacements could be endless, because `default` may be called for its own result.
     /// Replacements do not count as containers, so an object with one replacement can be written at
     /// any depth.
     pub(super) fn check_held(

@@ -13,7 +13,7 @@ use pyo3::types::{PyBytes, PyDict, PyType};
 use super::object::{self, Described};
 use super::{Choice, ItemType, Scalar, item_type};
 
-/// A class of NumPy whose instances can be written.
+/// A NumPy class whose instances the encoders can write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Class {
     /// The class `ndarray` itself, not a class derived from it.
@@ -22,7 +22,7 @@ pub(crate) enum Class {
     /// `ndarray`. In other derived classes the memory may have another meaning, for example because
     /// of a mask or a unit of measurement.
     DerivedArray,
-    /// A class of scalars, such as `float64`.
+    /// A scalar class, such as `float64`.
     Scalar,
 }
 
@@ -79,8 +79,8 @@ fn known(py: Python<'_>) -> PyResult<Option<&NumpyClasses>> {
     Ok(KNOWN.get(py))
 }
 
-/// Returns the [`Class`] of a NumPy class whose instances can be written; `None` for any other
-/// class. Any Python code may run.
+/// Returns the [`Class`] for a NumPy class whose instances the encoders can write; `None` for any
+/// other class. Any Python code may run.
 pub(crate) fn class_of(class: &Bound<'_, PyType>) -> PyResult<Option<Class>> {
     let py = class.py();
     let Some(known) = known(py)? else {
@@ -109,8 +109,8 @@ pub(crate) fn is_scalar(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(class_of(&object.get_type())? == Some(Class::Scalar))
 }
 
-/// Returns `true` if an object is an instance of NumPy's class `generic`, from which all classes of
-/// scalars are derived. Returns `false` if NumPy was not imported. Any Python code may run.
+/// Returns `true` if an object is an instance of NumPy's class `generic`, the base of all scalar
+/// classes. Returns `false` if NumPy was not imported. Any Python code may run.
 pub(crate) fn is_generic(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     let py = object.py();
     known(py)?.map_or(Ok(false), |known| {
@@ -122,7 +122,7 @@ pub(crate) fn is_generic(object: &Bound<'_, PyAny>) -> PyResult<bool> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ScalarClass(ItemType);
 
-/// The units of `datetime64`, indexed by their numbers in NumPy's C interface.
+/// The units of `datetime64`, indexed by their numbers in NumPy's C API.
 const UNITS: [Option<Unit>; 14] = [
     Some(Unit::Year),
     Some(Unit::Month),

@@ -13,7 +13,7 @@ use super::classes::{Class, class_of, reads_arrays};
 use super::view::Item;
 use super::{Choice, DType, View, item_type};
 
-/// The fields of an array object in NumPy's C interface since 1.7 (`PyArrayObject_fields`).
+/// The fields of an array object in NumPy's C API since version 1.7 (`PyArrayObject_fields`).
 #[repr(C)]
 pub(super) struct ArrayObject {
     head: ffi::PyObject,

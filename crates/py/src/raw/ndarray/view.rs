@@ -352,12 +352,12 @@ impl ArrayItems<'_, u8> {
 /// How the bytes of an item are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ItemOrder {
-    /// An item is read with one load, because its address is aligned.
+    /// An item is read with one load. Its address must be aligned.
     Native,
-    /// An item is read byte by byte, because its address may not be aligned.
+    /// An item is read byte by byte. Its address may be unaligned.
     Bytewise,
-    /// An item is read byte by byte, from the last byte to the first, because the byte order is not
-    /// the processor's.
+    /// An item is read byte by byte in reverse order, because its byte order is not the
+    /// processor's.
     Swapped,
 }
 

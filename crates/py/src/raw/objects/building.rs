@@ -53,8 +53,8 @@ struct Guess {
     owner: u16,
 }
 
-/// The state that is reused from call to call: the memory for pending values, and the caches of
-/// recent keys, dicts and strings.
+/// The state that is reused by later calls: the memory for pending values, and the caches of recent
+/// keys, dicts and strings.
 struct BuilderCache {
     waiting: Vec<*mut ffi::PyObject>,
     frames: Vec<OpenContainer>,
@@ -69,13 +69,13 @@ struct BuilderCache {
 /// also holds after a fork.
 static KEPT: AtomicPtr<BuilderCache> = AtomicPtr::new(null_mut());
 
-/// The builder of a Python object from the parse events of a JSON or BSON reader.
+/// Builds a Python object from the parse events of a JSON or BSON reader.
 pub(crate) struct Building<'py> {
     py: Python<'py>,
-    /// The state that is reused from call to call. It is removed only during `drop`.
+    /// The state that is reused by later calls. It is moved out only during `drop`.
     state: ManuallyDrop<Box<BuilderCache>>,
     guess: Guess,
-    /// The slot in [`Keys`] of the key that is predicted to be next; [`NONE`] without a prediction.
+    /// The slot in [`Keys`] of the predicted next key; [`NONE`] if there is no prediction.
     likely: u16,
     no_collection: Option<HeldOff<'py>>,
 }
@@ -201,7 +201,7 @@ impl<'py> Building<'py> {
         self.push(key)
     }
 
-    /// Adds a key that is not stored in the key cache to the innermost dict.
+    /// Adds a key that is not in the key cache to the innermost dict.
     #[inline]
     pub(crate) fn push_key(&mut self, key: Bound<'py, PyAny>) -> PyResult<()> {
         self.guess.last = NONE;
@@ -231,7 +231,7 @@ impl<'py> Building<'py> {
         }
     }
 
-    /// Returns a new list without items. The caller adds it as a value, without calling
+    /// Returns a new empty list. The caller adds it as a value, without calling
     /// [`Building::begin`].
     #[inline(always)]
     pub(crate) fn empty_list(&mut self) -> PyResult<Bound<'py, PyAny>> {
@@ -240,7 +240,7 @@ impl<'py> Building<'py> {
         unsafe { Bound::from_owned_ptr_or_err(self.py, ffi::PyList_New(0)) }
     }
 
-    /// Returns a new dict without keys. The caller adds it as a value, without calling
+    /// Returns a new empty dict. The caller adds it as a value, without calling
     /// [`Building::begin`].
     #[inline(always)]
     pub(crate) fn empty_dict(&mut self) -> PyResult<Bound<'py, PyAny>> {

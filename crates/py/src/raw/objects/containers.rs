@@ -71,7 +71,7 @@ pub(super) unsafe fn list<'py>(
 /// returns the list.
 ///
 /// # Safety
-/// The requirements of [`list`]; `container` must be a container that [`list`] accepts.
+/// The same requirements as for [`list`]; `container` must be a container that [`list`] accepts.
 #[cold]
 unsafe fn grown_list<'py>(
     py: Python<'py>,
@@ -94,7 +94,7 @@ unsafe fn grown_list<'py>(
 /// the list. Each entry of `values` is set to null, because the list now owns the reference.
 ///
 /// # Safety
-/// The requirements of [`list`].
+/// The same requirements as for [`list`].
 pub(super) unsafe fn put_in_list(
     py: Python<'_>,
     container: *mut ffi::PyObject,
@@ -289,7 +289,7 @@ pub(super) unsafe fn dict<'py>(
 /// returns the dict. Each entry of `items` is set to null, because its reference was released.
 ///
 /// # Safety
-/// The requirements of [`dict`].
+/// The same requirements as for [`dict`].
 #[inline(always)]
 pub(super) unsafe fn put_in_dict(
     py: Python<'_>,

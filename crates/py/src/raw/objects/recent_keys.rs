@@ -12,7 +12,7 @@ const SLOTS: usize = 512;
 /// The index for "no slot".
 pub(super) const NONE: u16 = u16::MAX;
 
-/// A cached key, and the slots of the keys that are predicted after it.
+/// A cached key, and the slots of the keys that are predicted to follow it.
 #[derive(Clone, Copy)]
 struct KeySlot {
     /// The key: an owned reference to a `str` whose hash is already computed; null if the slot is
@@ -108,7 +108,8 @@ impl Keys {
         unsafe { Bound::from_borrowed_ptr(py, key) }
     }
 
-    /// Stores a key in a slot: its `str` and its UTF-8. The previous key in the slot is released.
+    /// Stores a key, given by its `str` and its UTF-8, in a slot. Releases the previous key of the
+    /// slot.
     #[cold]
     #[inline(never)]
     pub(super) fn set(

@@ -1,14 +1,13 @@
-//! `Shapes`: a cache of dicts. A new dict is created by copying a cached dict that has the same
-//! keys.
+//! `Shapes`: a cache of dicts. A dict is created by copying a cached dict that has the same keys.
 //!
-//! Creating a dict with n keys takes n lookups and n insertions, about 20 ns each. `PyDict_Copy` of
-//! a dict with the same keys copies its table at once, and then only the values must be set. If a
-//! shape (a list of keys) occurs twice, a dict with these keys and with None for each value is
-//! therefore cached, and copied from then on.
+//! To create a dict with n keys takes n lookups and n insertions, about 20 ns each. `PyDict_Copy`
+//! copies the whole table of a dict with the same keys in one step; after that, only the values
+//! have to be set. Therefore, when a shape (a list of keys) occurs a second time, a dict with these
+//! keys and the value None for each key is cached. Later dicts of this shape are copies of it.
 //!
-//! The values are written directly into the table of the copy. The layout of the table is that of
-//! CPython 3.10 to 3.13, and is checked for each shape before it is used. With other interpreters,
-//! keys are inserted one by one.
+//! The values are written directly into the table of the copy. This requires the table layout of
+//! CPython 3.10 to 3.13, which is checked for each shape before it is used. With other
+//! interpreters, keys are inserted one by one.
 
 use std::ptr::null_mut;
 
@@ -17,39 +16,40 @@ use pyo3::prelude::*;
 
 /// The number of slots for shapes.
 const SHAPES: usize = 64;
-/// The number of slots in which a shape (a list of keys) may be stored. Its hash determines the
-/// first of them.
+/// The number of consecutive slots in which a shape (a list of keys) may be stored. Its hash
+/// determines the first of them.
 const WAYS: usize = 4;
-/// A slot that was used recently is not replaced at once. It is replaced only after this number of
-/// attempts to store another shape.
+/// A slot that was used recently is replaced only after this number of attempts to store another
+/// shape in it.
 const CREDIT: u8 = 8;
-/// The smallest number of keys of a cached shape. A dict with fewer keys is created as fast by
-/// insertions.
+/// The minimum number of keys of a cached shape. Inserting fewer keys takes no longer than copying
+/// a dict.
 const LEAST_KEYS: usize = 2;
-/// The largest number of keys of a cached shape, which limits the memory of the cache.
+/// The maximum number of keys of a cached shape. It limits the memory of the cache.
 const MOST_KEYS: usize = 48;
 
-/// A cached shape (a list of keys), which is identified by its hash `tag`.
+/// A cached shape (a list of keys). It is identified by `tag`, its hash.
 #[derive(Clone, Copy)]
 struct ShapeSlot {
     tag: u64,
     n_keys: u32,
     credit: u8,
-    /// An owned reference to a dict with these keys and None for each value; null if the shape has
-    /// occurred only once.
+    /// An owned reference to a dict with these keys and the value None for each key; null if the
+    /// shape has occurred only once.
     template: *mut ffi::PyObject,
-    /// The offset of the entries in the dict's table, in bytes.
+    /// The offset of the entries in the dict's table of keys, in bytes.
     entries_at: usize,
 }
 
-/// A cache of shapes (lists of keys), and for each shape of a dict that has these keys.
+/// A cache of shapes (lists of keys). For each shape that has occurred twice, it contains a dict
+/// with these keys.
 pub(super) struct Shapes {
     shapes: Box<[ShapeSlot]>,
-    /// `true` until a dict's table with an unknown layout was found.
+    /// `true` unless a dict's table with an unknown layout has been found.
     is_known: bool,
 }
 
-/// A key and its value in a table of entries.
+/// An entry of a dict's table: a key and its value.
 #[repr(C)]
 struct ShapeEntry {
     #[cfg(not(Py_3_11))]
@@ -73,9 +73,9 @@ impl Shapes {
         }
     }
 
-    /// Creates a dict from `items`, which are keys and values alternately. On success, the
-    /// references to the keys and values belong to the dict. Returns `None` if no dict with these
-    /// keys is cached, or if the allocation fails; the caller then still owns the references.
+    /// Creates a dict from `items`, in which keys and values alternate. On success, the dict owns
+    /// the references to the keys and values. Returns `None` if no dict with these keys is cached,
+    /// or if the allocation fails; the caller then still owns the references.
     ///
     /// # Safety
     /// The GIL must be held. Each item must be an object with an owned reference. Each key must be
@@ -142,11 +142,11 @@ impl Shapes {
         }
     }
 
-    /// Records that a dict with the keys of `pairs` was created. If a dict with these keys was
-    /// created before, caches a dict with the keys.
+    /// Records that a dict with the keys of `pairs` was created. If such a dict was already created
+    /// before, caches a dict with these keys.
     ///
     /// # Safety
-    /// The requirements of [`Shapes::copy`].
+    /// The same requirements as for [`Shapes::copy`].
     #[cold]
     #[inline(never)]
     unsafe fn learn(&mut self, _py: Python<'_>, tag: u64, pairs: &[[*mut ffi::PyObject; 2]]) {
@@ -191,7 +191,7 @@ impl Shapes {
         }
     }
 
-    /// Releases the dicts of all shapes.
+    /// Releases the cached dicts of all shapes.
     pub(super) fn clear(&mut self, _attached: Python<'_>) {
         for shape in &mut self.shapes {
             let template = std::mem::replace(&mut shape.template, null_mut());
@@ -201,7 +201,8 @@ impl Shapes {
     }
 }
 
-/// Returns the address of the first entry in a dict's table; `entries_at` is its offset in bytes.
+/// Returns the address of the first entry in a dict's table. `entries_at` is the offset of this
+/// entry in bytes.
 ///
 /// # Safety
 /// `dict` must have a table whose entries are at this offset.
@@ -214,11 +215,11 @@ unsafe fn entries_of(dict: *mut ffi::PyObject, entries_at: usize) -> *mut ShapeE
     }
 }
 
-/// Returns the offset of the entries in a dict's table; `None` if the table does not have the keys
-/// of `pairs` there, each with the value None.
+/// Returns the offset of the entries in a dict's table. Returns `None` if the table does not have
+/// the expected layout, with the keys of `pairs` and the value None for each key.
 ///
 /// # Safety
-/// `dict` must have as many keys as there are pairs, all `str`.
+/// `dict` must have as many keys as there are pairs, and all keys must be `str`.
 unsafe fn find_entries(
     dict: *mut ffi::PyObject,
     pairs: &[[*mut ffi::PyObject; 2]],

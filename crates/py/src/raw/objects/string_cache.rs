@@ -1,5 +1,5 @@
-//! `StringCache`: a cache of the recent short strings of a JSON or BSON document, so that equal
-//! strings share one `str`.
+//! `StringCache`: a cache of recent short strings of a JSON or BSON document, so that equal strings
+//! share one `str`.
 //!
 //! The strings of a document are often repeated, and a lookup takes half of the time of creating a
 //! `str`. If few strings are repeated, the next strings are created without a lookup.
@@ -11,10 +11,11 @@ use pyo3::prelude::*;
 
 /// The number of slots for strings.
 const SLOTS: usize = 256;
-/// The largest size of a cached string, in bytes.
+/// The maximum size of a cached string, in bytes.
 pub(super) const MOST_BYTES: usize = 32;
-/// The number of strings after which the successful lookups (hits) are counted. If there were fewer
-/// than [`LEAST_HITS`], the next [`REST`] strings are created without a lookup.
+/// How often the cache decides whether it is worthwhile: after this number of strings, the hits
+/// (successful lookups) are counted. If there were fewer than [`LEAST_HITS`], the next [`REST`]
+/// strings are created without a lookup.
 const LOOKS: u32 = 256;
 const LEAST_HITS: u32 = 48;
 const REST: u32 = 6000;
@@ -24,7 +25,7 @@ const REST: u32 = 6000;
 struct StringSlot {
     hash: u32,
     len: u32,
-    /// The string: an ASCII `str` with an owned reference; null if the slot is empty.
+    /// The string, as an owned reference to an ASCII `str`; null if the slot is empty.
     value: *mut ffi::PyObject,
     text: *const u8,
 }
@@ -34,11 +35,11 @@ pub(super) struct StringCache {
     slots: Box<[StringSlot]>,
     /// The indices of the slots that are not empty.
     used: Vec<u8>,
-    /// The number of strings until this cache decides again whether the next strings are looked up.
+    /// The number of strings until the cache next decides whether strings are looked up.
     n_left: u32,
     n_hits: u32,
     is_looking: bool,
-    /// The index of the slot of the last hit.
+    /// The index of the slot that the most recent successful lookup has found.
     last: u8,
 }
 
@@ -60,8 +61,8 @@ impl StringCache {
         }
     }
 
-    /// Returns the string that the last successful lookup has returned, if `is_it` returns `true`
-    /// for it.
+    /// Returns the same string as the most recent successful lookup, if `is_it` returns `true` for
+    /// it, otherwise `None`.
     #[inline(always)]
     pub(super) fn last<'py>(
         &mut self,
@@ -83,7 +84,7 @@ impl StringCache {
     }
 
     /// Returns `true` if the next string should be looked up. The caller must call this function
-    /// once for each string, because it counts the strings.
+    /// once for each string, because each call counts one string.
     #[inline(always)]
     pub(super) fn is_worth_while(&mut self) -> bool {
         self.n_left -= 1;
@@ -101,7 +102,8 @@ impl StringCache {
         self.n_hits = 0;
     }
 
-    /// Returns the cached string with this hash, if `is_it` returns `true` for its characters.
+    /// Returns the cached string with this hash, if `is_it` returns `true` for its characters,
+    /// otherwise `None`.
     #[inline(always)]
     pub(super) fn find<'py>(
         &mut self,
@@ -125,7 +127,7 @@ impl StringCache {
         }
     }
 
-    /// Caches an ASCII `str` with the hash `hash`. It replaces the previous string in the slot.
+    /// Caches an ASCII `str` with the hash `hash`, replacing the previous string in its slot.
     #[inline(always)]
     pub(super) fn put(&mut self, hash: u32, value: &Bound<'_, PyAny>) {
         let at = hash as usize % SLOTS;
@@ -160,8 +162,8 @@ impl StringCache {
     }
 }
 
-/// Returns a hash of a short text. It is computed from the length and from at most eight bytes each
-/// of the start, the middle and the end.
+/// Returns a hash of a short string, computed from its length and from at most eight bytes each at
+/// its start, middle and end.
 #[inline(always)]
 pub(crate) fn hash(text: &[u8]) -> u32 {
     let n = text.len();

@@ -1,4 +1,5 @@
-//! Writes arrays and scalars of NumPy as BSON, from the array's memory directly into the chunk.
+//! Writes NumPy arrays and scalars as BSON. The items are read from the array's memory and written
+//! directly into the chunk.
 
 use onecopy_text::convert::Kernels;
 use onecopy_text::{Pen, Put};
@@ -89,7 +90,7 @@ impl<'py> BsonEncoder<'_, 'py> {
     }
 
     /// Converts a `datetime64` to a BSON datetime, rounded down to milliseconds. `NaT` (not a time)
-    /// is converted to null.
+    /// becomes null.
     #[inline]
     fn moment(&self, count: i64, step: Option<Step>) -> Result<FixedValue, BsonStop> {
         if count == NOT_A_TIME {
@@ -241,8 +242,8 @@ impl<'py> BsonEncoder<'_, 'py> {
         stop
     }
 
-    /// Writes the items of a one-dimensional array whose items have a fixed size, each after its
-    /// key. `value` converts an item to a BSON value.
+    /// Writes the items of a one-dimensional array, each after its key. All items have the same
+    /// size. `value` converts an item to a BSON value.
     #[inline(always)]
     fn each<'s, T: Bits>(
         &mut self,

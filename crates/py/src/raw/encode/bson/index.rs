@@ -1,4 +1,4 @@
-//! `Index`: the keys of a BSON array, which are the decimal indexes of its items.
+//! `Index`: a key of a BSON array, which is the decimal index of an item.
 
 use onecopy_text::{Pen, Put};
 use onecopy_wire::json;
@@ -9,14 +9,14 @@ const MOST: usize = 7;
 /// The key of the next item of an array: its index, as decimal digits.
 #[derive(Clone, Copy)]
 pub(super) struct Index {
-    /// The ASCII digits of the index: the first digit is in the lowest byte, and the unused high
-    /// bytes are 0. The field is 0 if the index has more than [`MOST`] digits.
+    /// The ASCII digits of the index. The first digit is in the least significant byte, and the
+    /// unused high bytes are 0. The field is 0 if the index has more than [`MOST`] digits.
     digits: u64,
     n_digits: usize,
 }
 
 impl Index {
-    /// Returns the key of the item at an index, from 0.
+    /// Returns the key of the item at an index (from 0).
     #[inline(always)]
     pub(super) fn at(index: usize) -> Index {
         match index {

@@ -41,7 +41,7 @@ pub(crate) use value::{FIRST_MS, LAST_MS};
 /// the value's half, and the remaining bytes are sufficient for the bytes that end containers.
 const ROOM: usize = 512;
 
-/// The destination of the document, and the address of the memory to which the encoder writes.
+/// The sink that receives the document, and the address of the memory to which the encoder writes.
 struct BsonTarget<'a> {
     sink: &'a mut dyn Sink,
     /// The address at which the output would begin if all of it were in the memory to which the
@@ -52,7 +52,7 @@ struct BsonTarget<'a> {
     before: usize,
 }
 
-/// The state of the BSON encoder during one call of [`write()`].
+/// The state of the BSON encoder during one call to [`write()`].
 struct BsonEncoder<'a, 'py> {
     shared: EncoderState<'py>,
     style: Style,
@@ -149,7 +149,7 @@ impl<'py> BsonEncoder<'_, 'py> {
     /// Writes the root object (the argument of the call) and all objects in it.
     ///
     /// # Safety
-    /// The GIL must be held while this runs, and the caller must hold a reference to `root`.
+    /// The GIL must be held during this call, and the caller must hold a reference to `root`.
     #[inline(always)]
     unsafe fn run<K: Kernels>(
         &mut self,
@@ -191,8 +191,8 @@ impl<'py> BsonEncoder<'_, 'py> {
         stop
     }
 
-    /// Returns a [`Pen`] that writes to the unused capacity of the sink. The sink grows if this
-    /// capacity is less than `n_bytes`.
+    /// Returns a [`Pen`] that writes to the unused capacity of the sink. If this capacity is less
+    /// than `n_bytes`, the sink grows first.
     fn open<'s>(&mut self, n_bytes: usize) -> Result<Pen<'s>, BsonStop> {
         let target = &mut self.target;
         let (at, len) = {
@@ -223,7 +223,7 @@ impl<'py> BsonEncoder<'_, 'py> {
         };
     }
 
-    /// Returns the number of bytes from the start of the output to the write position.
+    /// Returns the offset of the write position in the output, in bytes.
     #[inline(always)]
     fn offset(&self, pen: &Pen<'_>) -> usize {
         pen.at().addr().wrapping_sub(self.target.base.addr())

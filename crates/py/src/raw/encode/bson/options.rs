@@ -11,7 +11,7 @@ use crate::raw::encode::state::TooDeep;
 use crate::raw::encode::{Fixed, Natives};
 use crate::raw::ndarray::Memory;
 
-/// The reason for which the BSON encoder has failed.
+/// The reason why the BSON encoder has failed.
 #[derive(Debug)]
 pub(crate) enum BsonStop {
     /// An exception that Python code or a failed allocation has raised.
@@ -123,15 +123,15 @@ pub(crate) struct Style {
     pub(crate) check_keys: bool,
     /// The handling of lone surrogates: one of [`Policy::BASIC`].
     pub(crate) surrogates: Policy,
-    /// The largest depth of nested containers.
+    /// The maximum depth of nested containers.
     pub(crate) max_depth: usize,
-    /// The largest size of a document, in bytes.
+    /// The maximum size of a document, in bytes.
     pub(crate) max_bytes: usize,
     pub(crate) uuid: UuidForm,
     pub(crate) natives: Natives,
 }
 
-/// The subtype and byte order in which UUIDs are written.
+/// How UUIDs are written: their subtype and byte order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum UuidForm {
     Standard,
@@ -142,8 +142,8 @@ pub(crate) enum UuidForm {
 }
 
 impl UuidForm {
-    /// Returns the BSON binary subtype and the bytes with which a UUID is written; `None` for
-    /// `Unspecified`, which does not define how a UUID is written.
+    /// Returns the BSON binary subtype and the bytes with which a UUID is written. Returns `None`
+    /// for `Unspecified`, with which UUIDs cannot be written.
     pub(crate) fn binary(self, mut bytes: [u8; 16]) -> Option<(u8, [u8; 16])> {
         match self {
             UuidForm::Standard => return Some((SUBTYPE_UUID, bytes)),

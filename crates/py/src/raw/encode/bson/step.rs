@@ -51,7 +51,7 @@ pub(super) unsafe fn step<K: Kernels>(
 /// Implements [`step`] for an object of a built-in type, or of a class derived from that type.
 ///
 /// # Safety
-/// The requirements of [`step`].
+/// The same requirements as for [`step`].
 #[inline(always)]
 unsafe fn scalar<K: Kernels>(
     kernels: K,
@@ -127,7 +127,7 @@ unsafe fn put_eight(bytes: [u8; 8], n_bytes: usize, pen: &mut Pen<'_>) {
 /// The parameters are addresses because a `Pen` passed by reference cannot remain in registers.
 ///
 /// # Safety
-/// The requirements of [`step`]; at least `ROOM / 2` bytes must be writable from `at` on.
+/// The same requirements as for [`step`]; at least `ROOM / 2` bytes must be writable from `at` on.
 #[inline(never)]
 unsafe fn other<K: Kernels>(
     kernels: K,
@@ -202,7 +202,7 @@ unsafe fn simple(
 /// Writes an object that [`simple`] does not support, if this requires no Python code.
 ///
 /// # Safety
-/// The requirements of [`step`].
+/// The same requirements as for [`step`].
 #[inline(always)]
 unsafe fn derived<K: Kernels>(
     kernels: K,
@@ -334,7 +334,7 @@ unsafe fn end_text(at: *mut u8, end: *mut u8, pen: &mut Pen<'_>) {
 /// Implements [`short_text`] for a string of up to [`BLOCK_UNITS`] code units, if space permits.
 ///
 /// # Safety
-/// The requirements of [`short_text`].
+/// The same requirements as for [`short_text`].
 #[inline(always)]
 unsafe fn longer_text<K: Kernels>(
     kernels: K,

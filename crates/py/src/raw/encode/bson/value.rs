@@ -115,7 +115,7 @@ impl<'py> BsonEncoder<'_, 'py> {
     /// byte reserved for it may no longer be in the memory to which the encoder writes.
     ///
     /// # Safety
-    /// The requirements of [`BsonEncoder::value`].
+    /// The same requirements as for [`BsonEncoder::value`].
     unsafe fn in_place<'s, K: Kernels>(
         &mut self,
         kernels: K,
@@ -147,7 +147,7 @@ impl<'py> BsonEncoder<'_, 'py> {
     /// interrupted, pushes a frame, from which the remaining members are written later.
     ///
     /// # Safety
-    /// The requirements of [`BsonEncoder::value`].
+    /// The same requirements as for [`BsonEncoder::value`].
     unsafe fn enter<'s, K: Kernels>(
         &mut self,
         kernels: K,
@@ -177,7 +177,7 @@ impl<'py> BsonEncoder<'_, 'py> {
     /// Writes an object for which Python code must run, or returns another object to write instead.
     ///
     /// # Safety
-    /// The requirements of [`BsonEncoder::value`].
+    /// The same requirements as for [`BsonEncoder::value`].
     unsafe fn by_code<'s, K: Kernels>(
         &mut self,
         kernels: K,

@@ -224,7 +224,7 @@ impl<'py> JsonEncoder<'_, 'py> {
         }
     }
 
-    /// Writes a subarray of one or more dimensions, as nested JSON arrays.
+    /// Writes a subarray with one or more dimensions, as nested JSON arrays.
     fn part<'s, K: Kernels>(
         &mut self,
         kernels: K,

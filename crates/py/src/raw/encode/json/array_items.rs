@@ -36,8 +36,8 @@ impl JsonEncoder<'_, '_> {
         }
     }
 
-    /// Writes the items of a one-dimensional array whose items have a fixed size. `put` writes one
-    /// item and a comma.
+    /// Writes the items of a one-dimensional array, which have a fixed size. `put` writes one item
+    /// and a comma.
     #[inline(always)]
     fn each<'s, T: Bits>(
         &mut self,
@@ -220,7 +220,7 @@ impl<'s> Work for Floats<'_, '_, '_, '_, 's> {
     }
 }
 
-/// Writes an `f64` and a comma. NaN and the infinities are written as the option `nan` requires.
+/// Writes an `f64` and a comma. NaN and the infinities are written according to the option `nan`.
 ///
 /// # Panics
 /// If the pen has less than [`ITEM_BYTES`].
@@ -245,7 +245,7 @@ fn put_double<K: Kernels>(
     Ok(())
 }
 
-/// Writes an `f32` and a comma. NaN and the infinities are written as the option `nan` requires.
+/// Writes an `f32` and a comma. NaN and the infinities are written according to the option `nan`.
 ///
 /// # Panics
 /// Under the same conditions as [`put_double`].

@@ -1,4 +1,4 @@
-//! Writes objects for which Python code may have to run.
+//! Writes objects that may require Python code to run.
 
 use onecopy_text::{Pen, Put};
 use onecopy_wire::json;

@@ -389,7 +389,7 @@ impl<'py, const STYLED: bool> JsonFormat<'_, 'py, STYLED> {
     /// has to do next to complete the value. Any Python code may run.
     ///
     /// # Errors
-    /// The errors of [`MemberEncoder::any_value`].
+    /// The same errors as [`MemberEncoder::any_value`].
     ///
     /// # Safety
     /// `value` must be alive.
@@ -440,7 +440,7 @@ impl<'py, const STYLED: bool> JsonFormat<'_, 'py, STYLED> {
     /// Python code that runs.
     ///
     /// # Safety
-    /// The requirements of [`MemberEncoder::any_value`].
+    /// The same requirements as for [`MemberEncoder::any_value`].
     #[inline(always)]
     pub(super) unsafe fn enter<'s, K: Kernels>(
         &mut self,

@@ -130,7 +130,7 @@ enum JsonNext<'py> {
     Memory(Memory<'py>),
 }
 
-/// The state of the JSON encoder during one call of [`write()`].
+/// The state of the JSON encoder during one call to [`write()`].
 struct JsonEncoder<'a, 'py> {
     shared: EncoderState<'py>,
     style: &'a Style,
@@ -183,7 +183,7 @@ impl<'py> JsonEncoder<'_, 'py> {
     /// Writes the root object (the argument of the call) and all objects in it.
     ///
     /// # Safety
-    /// The GIL must be held while this runs, and the caller must hold a reference to `root`.
+    /// The GIL must be held during this call, and the caller must hold a reference to `root`.
     #[inline(always)]
     unsafe fn run<K: Kernels, const STYLED: bool>(
         &mut self,
@@ -216,8 +216,8 @@ impl<'py> JsonEncoder<'_, 'py> {
         Ok(())
     }
 
-    /// Returns a [`Pen`] that writes to the unused capacity of the chunk. The chunk grows if this
-    /// capacity is less than `n_bytes`.
+    /// Returns a [`Pen`] that writes to the unused capacity of the chunk. If this capacity is less
+    /// than `n_bytes`, the chunk grows first.
     #[inline(always)]
     fn open<'s>(&mut self, n_bytes: usize) -> Result<Pen<'s>, JsonStop> {
         let spare = self

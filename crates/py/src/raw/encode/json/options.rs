@@ -14,7 +14,7 @@ use crate::raw::encode::standard_types::Natives;
 use crate::raw::encode::state::TooDeep;
 use crate::raw::ndarray::Memory;
 
-/// The reason for which the JSON encoder has failed.
+/// The reason why the JSON encoder has failed.
 #[derive(Debug)]
 pub(crate) enum JsonStop {
     /// An exception that Python code or a failed allocation has raised.
@@ -37,8 +37,8 @@ pub(crate) enum JsonStop {
     ArrayChanged,
     /// A `datetime64` is outside of the years 0 to 9999, or has no unit.
     Moment,
-    /// The row with this index (from 0) is not a list or tuple with one value for each name, or is
-    /// missing in a column that is shorter than the first one.
+    /// The row with this index (from 0) is not a list or tuple with one value for each name, or the
+    /// columns differ in length.
     Row { index: usize },
     /// JSON cannot represent an object of this class, and `default` is not set.
     Unknown { class: String },
@@ -91,8 +91,8 @@ pub(crate) trait ObjectForms<'py> {
     /// a number.
     fn big_int(&self, object: &Bound<'py, PyAny>) -> Result<Vec<u8>, JsonStop>;
 
-    /// Converts a key that is not a `str` to a `str`, or returns an error if the options do not
-    /// allow such a key.
+    /// Converts a key that is not a `str` to a `str`. Returns an error if the options do not allow
+    /// such a key.
     fn key(&self, object: &Bound<'py, PyAny>) -> Result<Bound<'py, PyString>, JsonStop>;
 
     /// Returns a list in which the keys and values of a `dict` alternate, sorted by key. It is
@@ -104,10 +104,11 @@ pub(crate) trait ObjectForms<'py> {
 #[derive(Clone, Debug)]
 pub(crate) struct Style {
     pub(crate) sort_keys: bool,
-    /// The characters that indent one level of nesting; `None` for output without line breaks.
+    /// The characters of one level of indentation; `None` for output without line breaks.
     pub(crate) indent: Option<Vec<u8>>,
     pub(crate) ensure_ascii: bool,
-    /// The handling of lone surrogates; [`Policy::BackslashReplace`] writes the escape `\uXXXX`.
+    /// The handling of lone surrogates. [`Policy::BackslashReplace`] writes them as the escape
+    /// `\uXXXX`.
     pub(crate) surrogates: Policy,
     pub(crate) nan: NonFinite,
     /// `true` if all integers of up to 64 bits are written as numbers; `false` if only integers of
@@ -141,7 +142,7 @@ pub(crate) struct JsonTarget<'a> {
     /// already encoded JSON that is not ASCII, to the chunk, it converts the contents of the chunk
     /// to UTF-8 and sets the value to `false`.
     pub(crate) latin1: Option<&'a Cell<bool>>,
-    /// Receives UCS-2 text, which is written directly into the resulting `str` instead of the
+    /// Receives UCS-2 text that the encoder writes directly into the resulting `str` instead of the
     /// Latin-1 chunk; `None` if the result is not a `str`.
     pub(crate) ucs2: Option<&'a Ucs2Text>,
 }

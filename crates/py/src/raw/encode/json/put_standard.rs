@@ -14,8 +14,8 @@ use crate::raw::encode::standard_types::{Native, Natives, RecentObjects, Zone, d
 /// Python code.
 ///
 /// # Safety
-/// The requirements of [`standard_types::read`](crate::raw::encode::standard_types::read); the pen
-/// must have space for a scalar.
+/// The same requirements as for [`standard_types::read`](crate::raw::encode::standard_types::read);
+/// the pen must have space for a scalar.
 #[inline(always)]
 pub(super) unsafe fn put_temporal(
     object: *mut ffi::PyObject,
@@ -134,7 +134,8 @@ unsafe fn timestamp(
     }
 }
 
-/// Writes a UUID, a decimal or a NumPy scalar as JSON. Returns `false` for any other value.
+/// Writes a UUID, a decimal or a NumPy scalar as JSON. Returns `false`, without writing anything,
+/// for any other value, and for a scalar that cannot be written.
 #[inline(always)]
 pub(super) fn put_scalar(native: &Native, style: &Style, pen: &mut Pen<'_>) -> bool {
     match native {

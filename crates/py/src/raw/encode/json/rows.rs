@@ -74,7 +74,8 @@ impl<'a> JsonEncoder<'a, '_> {
     /// If `root` is a single row, only pushes a frame for this row.
     ///
     /// # Safety
-    /// `root` must be alive, and have the type that the encoder's [`JsonShape`] requires.
+    /// `root` must be alive, and its type must be the one that the encoder's [`JsonShape`]
+    /// requires.
     pub(super) unsafe fn enter_rows(&mut self, root: *mut ffi::PyObject, pen: &mut Pen<'_>) {
         // SAFETY: a list or tuple where the shape says so, held by the caller.
         unsafe {

@@ -1,4 +1,4 @@
-//! The fast path of the JSON encoder. It writes short values and keys without Python code.
+//! The fast path of the JSON encoder. It writes short values and keys without running Python code.
 
 use onecopy_text::convert::{JSON_PLAIN_BYTES, Kernels, json_capacity};
 use onecopy_text::{Pen, Put, Units};
@@ -44,7 +44,7 @@ pub(super) unsafe fn step<K: Kernels, const STYLED: bool>(
 /// type.
 ///
 /// # Safety
-/// The requirements of [`step`].
+/// The same requirements as for [`step`].
 #[inline(always)]
 pub(super) unsafe fn scalar<K: Kernels, const STYLED: bool>(
     kernels: K,
@@ -96,7 +96,7 @@ fn is_number(value: i64, style: &Style) -> bool {
     style.exact_ints || value.unsigned_abs() < 1 << 53
 }
 
-/// Writes a `bool` and a comma with one store, and without a branch on the value.
+/// Writes a `bool` and a comma with a single store, and without a branch on the value.
 #[inline(always)]
 fn put_bool(value: *mut ffi::PyObject, pen: &mut Pen<'_>) {
     const TRUE: u64 = u64::from_le_bytes(*b"true,\0\0\0");
@@ -332,7 +332,7 @@ unsafe fn short_text<K: Kernels, const STYLED: bool>(
 /// Implements [`short_text`] for a string that is not ASCII while the chunk contains Latin-1.
 ///
 /// # Safety
-/// The requirements of [`short_text`]; a quote must be written already.
+/// The same requirements as for [`short_text`]; a quote must be written already.
 #[inline(always)]
 unsafe fn latin1_text<K: Kernels, const STYLED: bool>(
     kernels: K,
@@ -384,7 +384,7 @@ unsafe fn latin1_text<K: Kernels, const STYLED: bool>(
 /// escapes.
 ///
 /// # Safety
-/// The requirements of [`short_text`].
+/// The same requirements as for [`short_text`].
 #[inline(always)]
 unsafe fn any_short_text<K: Kernels, const STYLED: bool>(
     kernels: K,
@@ -485,7 +485,7 @@ unsafe fn float<K: Kernels>(kernels: K, value: f64, at: *mut u8) -> *mut u8 {
 /// Implements [`float`] for a value that the kernel does not support.
 ///
 /// # Safety
-/// The requirements of [`float`].
+/// The same requirements as for [`float`].
 #[inline(never)]
 unsafe fn other_float(value: f64, at: *mut u8) -> *mut u8 {
     const HALF: usize = ROOM / 2;

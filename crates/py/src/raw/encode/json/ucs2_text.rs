@@ -33,7 +33,8 @@ pub(crate) struct Ucs2Text {
 }
 
 impl Ucs2Text {
-    /// Creates a `Ucs2Text` without memory in a `str`. [`Ucs2Text::place`] sets the memory.
+    /// Creates a `Ucs2Text` that has no memory in a `str`. [`Ucs2Text::place`] provides this
+    /// memory.
     pub(crate) const fn new() -> Ucs2Text {
         Ucs2Text {
             from: Cell::new(null()),
@@ -110,7 +111,7 @@ impl Ucs2Text {
     /// Copies the `n` Latin-1 bytes of the chunk at `from` to the `str`, as 16-bit code units.
     ///
     /// # Safety
-    /// The bytes must be initialised, and there must be space for them.
+    /// The bytes must be initialised, and the `str` must have space for them.
     #[inline(always)]
     unsafe fn widen(&self, from: *const u8, n: usize) {
         let at = self.at.get();
