@@ -1,4 +1,5 @@
-"""The implementation of `Cursor.callproc`: the statement of a call, and its output parameters.
+"""The implementation of `Cursor.callproc`, which makes the SQL statement for a call, and reads the
+output parameters.
 
 PostgreSQL and MariaDB return the values of output parameters as the last result of the call. This
 result is one row with a column for each output parameter. For SQL Server `onecopy._tsql` writes a
@@ -123,7 +124,7 @@ def _of_mariadb(rows: list[Any], name: str, n: int) -> _Routine | None:
 
 
 class Call(NamedTuple):
-    """The statement of a call, and its output parameters."""
+    """The SQL statement that calls a routine, and the output parameters of the routine."""
 
     sql: str
     inputs: Sequence[Any]

@@ -23,7 +23,7 @@ now = time.monotonic
 
 
 class PoolTimeout(OperationalError):
-    """No connection became free within the time limit.
+    """Raised if no connection becomes free within the time limit.
 
     Attributes:
         n_out: the number of connections that were lent out at that moment.

@@ -176,7 +176,7 @@ def _again(arguments: list[str]) -> Iterator[str]:
 
 
 class _StartError(Exception):
-    """The server cannot listen (exit code 1), or an option is invalid (exit code 2)."""
+    """Raised if the server cannot listen (exit code 1), or an option is invalid (exit code 2)."""
 
     def __init__(self, message: str, code: int) -> None:
         super().__init__(message)
@@ -238,7 +238,7 @@ def _metrics_server(metrics: Metrics | None, bind: str | None) -> contextlib.Abs
 
 
 class LoadError(Exception):
-    """The application was not found."""
+    """Raised if the application was not found."""
 
 
 def load(name: str, folder: str) -> Any:

@@ -133,7 +133,8 @@ def _written(parts: Sequence[str]) -> str:
 
 
 def _ask(con: Connection, parts: list[str]) -> _Routine | None:
-    """Query the catalog for the routine with this name; for a synonym, return the synonym's row."""
+    """Query the catalog for the routine with this name, and return its row. For a synonym, this is
+    the row of the synonym, not of the routine."""
     *before, schema, plain = ["", *parts] if len(parts) == 1 else parts
     database = before[-1] if before else ""
     if plain.startswith("#"):

@@ -101,8 +101,8 @@ class Error(Exception):
 
 
 class InterfaceError(Error):
-    """The library was used incorrectly: a closed cursor or connection, a connection of another
-    process."""
+    """Raised if the library was used incorrectly, for example a closed cursor or connection, or a
+    connection of another process."""
 
 
 class DatabaseError(Error):
@@ -110,26 +110,27 @@ class DatabaseError(Error):
 
 
 class DataError(DatabaseError):
-    """A value is out of range or malformed: overflow, a date outside of Python's range, malformed
-    text."""
+    """Raised if a value is out of range or malformed: overflow, a date outside of Python's range,
+    malformed text."""
 
 
 class OperationalError(DatabaseError):
-    """The connection failed or was lost, the statement was cancelled, or a time limit expired."""
+    """Raised if the connection failed or was lost, the statement was cancelled, or a time limit
+    expired."""
 
 
 class IntegrityError(DatabaseError):
-    """A constraint was violated."""
+    """Raised if a constraint was violated."""
 
 
 class InternalError(DatabaseError):
-    """The driver has an internal error, or violated the rules of ODBC."""
+    """Raised if the driver has an internal error, or violated the rules of ODBC."""
 
 
 class ProgrammingError(DatabaseError):
-    """The statement or the call is incorrect: a syntax error, an unknown table, a wrong number of
-    parameters, no rows to fetch."""
+    """Raised if the statement or the call is incorrect: a syntax error, an unknown table, a wrong
+    number of parameters, no rows to fetch."""
 
 
 class NotSupportedError(DatabaseError):
-    """The driver or the database does not support the operation."""
+    """Raised if the driver or the database does not support the operation."""

@@ -67,12 +67,12 @@ __all__ = [
 
 
 class JSONEncodeError(ValueError):
-    """A value cannot be represented in JSON, for example NaN, a lone surrogate, or too deep
-    nesting."""
+    """Raised if a value cannot be represented in JSON, for example NaN, a lone surrogate, or too
+    deep nesting."""
 
 
 class JSONDecodeError(json.JSONDecodeError):
-    """A text is not valid JSON, or exceeds the limits of the call.
+    """Raised if a text is not valid JSON, or exceeds the limits of the call.
 
     `msg` describes the error; `pos` is the index of the character, from 0, `lineno` and `colno` are
     its line and column, from 1, as in the standard library's class, from which this one inherits.

@@ -93,8 +93,8 @@ def dataclass_row(of: type[T]) -> Callable[[Cursor], Callable[[tuple[Any, ...]],
 
 
 def class_row(of: Callable[..., T]) -> Callable[[Cursor], Callable[[tuple[Any, ...]], T]]:
-    """Make each row the result of ``of``, a class or function that is called with the columns as
-    keyword arguments."""
+    """Make each row the result of calling ``of`` (a class or function) with the columns as keyword
+    arguments."""
 
     def of_result(cursor: Cursor) -> Callable[[tuple[Any, ...]], T]:
         keys = _fit_names(cursor)

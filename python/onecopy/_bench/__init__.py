@@ -135,7 +135,7 @@ class _Progress:
         self._is_shown = is_shown and out.isatty() and os.environ.get("TERM") != "dumb"
 
     def show(self, step: str) -> None:
-        """Replace the line with ``step``."""
+        """Replace the progress line with the text ``step``."""
         if self._is_shown:
             columns = shutil.get_terminal_size((80, 24)).columns
             self._out.write(f"\r\x1b[K{step[: columns - 1]}")

@@ -49,7 +49,7 @@ _KEYWORDS = {
 
 
 class InvalidDatabase(Exception):
-    """The DATABASE argument is not a connection string."""
+    """Raised if the DATABASE argument is not a connection string."""
 
 
 class Database(NamedTuple):

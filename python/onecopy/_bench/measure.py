@@ -25,11 +25,11 @@ _SHORTEST_S = 0.02
 
 
 class CannotConnect(Exception):
-    """onecopy cannot connect to the database."""
+    """Raised if onecopy cannot connect to the database."""
 
 
 class CannotMeasure(Exception):
-    """There is no table, or onecopy cannot execute the statement."""
+    """Raised if there is no table, or if onecopy cannot execute the statement."""
 
 
 class _Running:

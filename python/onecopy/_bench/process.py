@@ -22,7 +22,7 @@ _PATIENCE_S = 2.0
 
 
 class EngineFailed(Exception):
-    """An engine has crashed, raised an exception, or not answered within the time limit.
+    """Raised if an engine has crashed, raised an exception, or not answered within the time limit.
 
     ``kind`` is `crashed`, `timeout`, `missing` or `error`. ``answer`` is the worker's answer that
     describes the exception, if there is one.

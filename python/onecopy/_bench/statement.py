@@ -9,7 +9,7 @@ __all__ = ["NoTable", "largest_table", "limited", "of_table", "quoted"]
 
 
 class NoTable(Exception):
-    """The database has no table that could be measured."""
+    """Raised if the database has no table that could be measured."""
 
 
 #: For each dialect a query on the catalog: schema and name of the largest ordinary table.

@@ -104,7 +104,7 @@ class _Worker:
         }
 
     def do_open(self, command: dict[str, Any]) -> dict[str, Any]:
-        """Import the engine and connect it."""
+        """Import the engine's library, and connect to the database with it."""
         module_name, _, function = command["opens"].partition(".")
         opens = getattr(importlib.import_module(f"onecopy._bench.engines.{module_name}"), function)
         arguments = (self.database, command["sql"], command["way"], command["encoder"])

@@ -1,4 +1,4 @@
-"""Spark's filters as SQL conditions with bound values."""
+"""Converts Spark's filters to SQL conditions with bound values."""
 
 from __future__ import annotations
 

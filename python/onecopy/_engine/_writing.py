@@ -1,4 +1,4 @@
-"""Rows that an engine's tasks write to a table exactly once, although tasks are repeated.
+"""Writes the rows of an engine's tasks to a table exactly once, even if tasks are repeated.
 
 The driver gives each job a name. A row of the table ``onecopy_commits`` is written in the same
 transaction as the rows of the job or part. The primary key of this table prevents a second

@@ -97,7 +97,7 @@ class Connection:
 
     @property
     def sync(self) -> _core.Connection:
-        """The underlying `onecopy.Connection`, whose calls block."""
+        """The underlying `onecopy.Connection`, whose methods block."""
         return self._con
 
     @property

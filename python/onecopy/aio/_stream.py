@@ -61,7 +61,7 @@ class RowStream:
 
     @property
     def sync(self) -> _core.RowStream:
-        """The underlying `onecopy.RowStream`, whose calls block."""
+        """The underlying `onecopy.RowStream`, whose methods block."""
         return self._stream
 
     async def begin(self) -> int | None:

@@ -12,8 +12,8 @@ class BSONError(ValueError):
 
 
 class BSONEncodeError(BSONError):
-    """A value cannot be represented in BSON, for example an int of more than 64 bits, a lone
-    surrogate, a key that contains NUL, or too deep nesting.
+    """Raised if a value cannot be represented in BSON, for example an int of more than 64 bits, a
+    lone surrogate, a key that contains NUL, or too deep nesting.
 
     `reason` describes the error; `path` is the path to the value: ``$.rows[3].price``. `kind` is
     one of ``"datetime"``, ``"decimal"``, ``"depth"``, ``"int"``, ``"key"``, ``"raw"``, ``"regex"``,
@@ -43,11 +43,12 @@ class BSONEncodeError(BSONError):
 
 
 class BSONTypeError(BSONEncodeError, TypeError):
-    """An object's type cannot be represented in BSON, or a key is not a `str`. It is a `TypeError` too."""
+    """Raised if an object's type cannot be represented in BSON, or a key is not a `str`. This class
+    is also derived from `TypeError`."""
 
 
 class BSONDecodeError(BSONError):
-    """Bytes are not valid BSON, or exceed the limits of the call.
+    """Raised if bytes are not valid BSON, or exceed the limits of the call.
 
     `reason` describes the error; `offset_bytes` is its position, from 0.
     """

@@ -70,15 +70,15 @@ class _CodecOptions(NamedTuple):
 
 
 class _InvalidBSON(_ours.BSONError):
-    """Bytes are not valid BSON."""
+    """Raised if bytes are not valid BSON."""
 
 
 class _InvalidStringData(_ours.BSONError):
-    """A `str` contains lone surrogates."""
+    """Raised if a `str` contains lone surrogates."""
 
 
 class _InvalidDocument(_ours.BSONError):
-    """A document contains a value or a key that BSON cannot represent."""
+    """Raised if a document contains a value or a key that BSON cannot represent."""
 
     def __init__(self, message: str, document: Any = None) -> None:
         super().__init__(message)

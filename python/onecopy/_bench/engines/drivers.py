@@ -20,7 +20,7 @@ Execute = Callable[[str], Any]
 
 
 class _Driver(NamedTuple):
-    """A connected driver; ``note`` and ``variant`` are those of `Job`."""
+    """A driver that is connected to the database; ``note`` and ``variant`` are as in `Job`."""
 
     execute: Execute
     variant: str = ""
@@ -232,7 +232,7 @@ def without_driver(odbc: str) -> str:
 
 
 def connect_mssql_python(database: Database) -> Any:
-    """Connect mssql-python, and return its cursor."""
+    """Connect to the database with mssql-python, and return a cursor."""
     known = database.keywords
     if database.odbc:
         text = without_driver(database.odbc)

@@ -27,7 +27,7 @@ class Job(NamedTuple):
 
 
 class Missing(Exception):
-    """The engine is installed, but a module or extension that it requires is not installed."""
+    """Raised if the engine is installed, but a module or extension that it requires is not."""
 
 
 def module(name: str) -> Any:

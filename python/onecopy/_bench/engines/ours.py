@@ -1,4 +1,4 @@
-"""onecopy as an engine."""
+"""Prepares and runs statements with onecopy."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def open_job(database: Database, sql: str, way: str, encoder: str) -> Job:
         lines, answers = process.stdin, process.stdout
 
         def execute(command: str) -> None:
-            """Send a command to `psql`, and wait until it has ended."""
+            """Send a command to `psql`, and wait until the command has ended."""
             lines.write(f"{command}\n\\echo :ERROR :SQLSTATE\n")
             lines.flush()
             said = []

@@ -68,7 +68,7 @@ class Error(Exception):
 
 
 class InterfaceError(Error, errors.InterfaceError):
-    """The library was used incorrectly."""
+    """Raised if the library was used incorrectly."""
 
 
 class DatabaseError(Error, errors.DatabaseError):
@@ -76,27 +76,27 @@ class DatabaseError(Error, errors.DatabaseError):
 
 
 class DataError(DatabaseError, errors.DataError):
-    """A value is out of range or malformed."""
+    """Raised if a value is out of range or malformed."""
 
 
 class OperationalError(DatabaseError, errors.OperationalError):
-    """The connection failed or was lost, or a time limit expired."""
+    """Raised if the connection failed or was lost, or a time limit expired."""
 
 
 class IntegrityError(DatabaseError, errors.IntegrityError):
-    """A constraint was violated."""
+    """Raised if a constraint was violated."""
 
 
 class InternalError(DatabaseError, errors.InternalError):
-    """The driver has an internal error."""
+    """Raised if the driver has an internal error."""
 
 
 class ProgrammingError(DatabaseError, errors.ProgrammingError):
-    """The statement or the call is incorrect."""
+    """Raised if the statement or the call is incorrect."""
 
 
 class NotSupportedError(DatabaseError, errors.NotSupportedError):
-    """The driver or the database does not support the operation."""
+    """Raised if the driver or the database does not support the operation."""
 
 
 _KINDS: list[type[Error]] = [DataError, OperationalError, IntegrityError, InternalError, ProgrammingError]

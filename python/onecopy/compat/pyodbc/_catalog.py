@@ -1,4 +1,4 @@
-"""ODBC's catalog functions as queries of `information_schema`, and of SQLite's pragmas.
+"""Implements ODBC's catalog functions by queries of `information_schema` and of SQLite's pragmas.
 
 Column names follow the ODBC reference, in lower case as in pyodbc.
 """

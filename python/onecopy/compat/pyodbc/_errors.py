@@ -30,7 +30,7 @@ class Error(errors.Error):
 
 
 class InterfaceError(Error, errors.InterfaceError):
-    """The driver was not found, or the server rejected the login (IM00x, 28000)."""
+    """Raised if the driver was not found, or the server rejected the login (IM00x, 28000)."""
 
 
 class DatabaseError(Error, errors.DatabaseError):
@@ -38,27 +38,27 @@ class DatabaseError(Error, errors.DatabaseError):
 
 
 class DataError(DatabaseError, errors.DataError):
-    """A value is out of range or malformed (22xxx)."""
+    """Raised if a value is out of range or malformed (22xxx)."""
 
 
 class OperationalError(DatabaseError, errors.OperationalError):
-    """The connection failed or was lost, or a time limit expired (08xxx, HYT0x)."""
+    """Raised if the connection failed or was lost, or a time limit expired (08xxx, HYT0x)."""
 
 
 class IntegrityError(DatabaseError, errors.IntegrityError):
-    """A constraint was violated (23xxx, 40002)."""
+    """Raised if a constraint was violated (23xxx, 40002)."""
 
 
 class InternalError(DatabaseError, errors.InternalError):
-    """The driver has an internal error."""
+    """Raised if the driver has an internal error."""
 
 
 class ProgrammingError(DatabaseError, errors.ProgrammingError):
-    """The statement or the call is incorrect (24xxx, 25xxx, 42xxx)."""
+    """Raised if the statement or the call is incorrect (24xxx, 25xxx, 42xxx)."""
 
 
 class NotSupportedError(DatabaseError, errors.NotSupportedError):
-    """The driver or the database does not support the operation (0Axxx)."""
+    """Raised if the driver or the database does not support the operation (0Axxx)."""
 
 
 #: SQLSTATEs, or their prefixes, for which pyodbc's class differs from onecopy's.

@@ -1,4 +1,4 @@
-"""Values as the bytes that pyodbc passes to output converters: ODBC's `SQL_C_BINARY`."""
+"""Converts values to the bytes that pyodbc passes to output converters (ODBC's `SQL_C_BINARY`)."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ Description = tuple[tuple[str, Any, None, Any, Any, Any, Any], ...]
 
 
 class Row(list[Any]):
-    """A row, whose values are items by index and attributes by column name.
+    """A row. Its values are accessible by index, and as attributes with the names of the columns.
 
     If two columns have the same name, the attribute is the value of the last one. Values can be
     replaced by index or attribute.
