@@ -120,11 +120,10 @@ impl Encoder {
         };
         let before = shifting.number();
         let made = shifting.encode(string, r#final);
-        if r#final || made.is_err() {
-            let number = if made.is_ok() { 0 } else { before };
-            if let Some(resumed) = EncoderState::resumed(named, number) {
-                self.state = resumed;
-            }
+        if made.is_err() {
+            self.setstate(before.into())?;
+        } else if r#final {
+            self.reset();
         }
         made
     }
@@ -141,8 +140,9 @@ impl Encoder {
         self.state.get(&self.named)
     }
 
-    /// Restores a state that `getstate` has returned. The number 0 is the state after the byte
-    /// order mark was written.
+    /// Restores a state that `getstate` returned. 0 is the state after the byte order mark; for
+    /// ISO-2022-JP, a state in which the character set is not known, so that the next part begins
+    /// with an escape sequence.
     ///
     /// Raises `ValueError` if the number is not valid for the encoding.
     #[pyo3(signature = (state, /))]

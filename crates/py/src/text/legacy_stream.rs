@@ -170,17 +170,23 @@ impl LegacyDecoder {
     }
 }
 
-/// An encoder of ISO-2022-JP, with the number of the character set that is active at the end of the
-/// last part.
+/// An encoder of ISO-2022-JP, and the number of its state at the end of a part: [`UNKNOWN_SET`], or
+/// 1 plus the index in [`SHIFTS`] of the active character set.
 pub(super) struct ShiftingEncoder {
     encoding: Legacy,
     transcoder: Transcoder,
     number: u8,
 }
 
-/// For each character set, indexed by its number: the escape sequence that selects it, and a
+/// For each character set, in the order of the states: the escape sequence that selects it, and a
 /// character that is encoded in it.
 const SHIFTS: [(&[u8], &str); 3] = [(b"\x1b(B", ""), (b"\x1b(J", "¥"), (b"\x1b$B", "あ")];
+
+/// The state in which the active character set is not known: the bytes begin with an escape
+/// sequence, also for ASCII. `io.TextIOWrapper` sets the state 0 to write at any position of a file
+/// except its start.
+const UNKNOWN_SET: u8 = 0;
+const ASCII: u8 = 1;
 
 impl ShiftingEncoder {
     /// Creates an encoder. Returns `None` for an encoding without escape sequences, and for an
@@ -190,7 +196,7 @@ impl ShiftingEncoder {
         has_states(encoding).then(|| ShiftingEncoder {
             encoding,
             transcoder: legacy::encoder(Encoding::Legacy(encoding), policy),
-            number: 0,
+            number: ASCII,
         })
     }
 
@@ -202,7 +208,7 @@ impl ShiftingEncoder {
     /// Also returns `None` if the encoding has no state with this number.
     pub(super) fn resumed(encoding: Legacy, named: &Named, number: u8) -> Option<ShiftingEncoder> {
         let mut made = ShiftingEncoder::new(encoding, named)?;
-        let (_, character) = SHIFTS.get(usize::from(number))?;
+        let (_, character) = SHIFTS.get(usize::from(number.max(ASCII) - ASCII))?;
         let pushed = made.transcoder.push(character.as_bytes(), &mut Vec::new());
         made.number = number;
         pushed.ok().map(|()| made)
@@ -225,11 +231,15 @@ impl ShiftingEncoder {
         });
         match ended {
             Ok(()) => {
+                let lacks_set = !out.starts_with(b"\x1b") && (last || !out.is_empty());
+                if self.number == UNKNOWN_SET && lacks_set {
+                    out.splice(..0, SHIFTS[0].0.iter().copied());
+                }
                 let shift = out
                     .windows(3)
                     .rev()
                     .find_map(|bytes| SHIFTS.iter().position(|(escape, _)| *escape == bytes));
-                self.number = shift.map_or(self.number, |number| number as u8);
+                self.number = shift.map_or(self.number, |i| ASCII + i as u8);
                 binary::make(py, &out)
             }
             // The part is encoded once more to create the exception, because its position must
