@@ -110,6 +110,18 @@ def test_a_big_endian_file_that_grows_after_its_end_can_be_read_further(encoding
         assert file.read() == "京"
 
 
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-32"])
+def test_a_stream_that_ended_inside_its_first_unit_may_begin_with_a_mark_again(encoding: str) -> None:
+    ours: Any = text.Decoder(encoding, "replace")
+    theirs: Any = codecs.getincrementaldecoder(encoding)("replace")
+    for data in (b"", b"a", b"\xfe"):
+        assert ours.decode(data, True) == theirs.decode(data, True)
+        assert ours.getstate() == theirs.getstate()
+    mark_and_text = "\ufeff東".encode(f"{encoding}-be")
+    assert ours.decode(mark_and_text, True) == theirs.decode(mark_and_text, True) == "東"
+    assert ours.getstate() == theirs.getstate()
+
+
 def _written(encoding: str, steps: list[tuple[str, Any]], begin: bytes = b"") -> bytes:
     raw = io.BytesIO(begin)
     raw.seek(0, 2)
@@ -138,18 +150,6 @@ def test_a_file_in_iso_2022_jp_is_written_in_parts() -> None:
     assert made == text.encode("a東京¥z", "iso-2022-jp").removesuffix(b"\x1b(B")
 
 
-@pytest.mark.parametrize("encoding", [*UNITS, *LEGACY])
-@pytest.mark.parametrize("errors", ["replace", "surrogateescape"])
-@tried(150)
-@given(data=st.data())
-def test_a_decoder_with_the_state_of_another_continues_like_it(encoding: str, errors: str, data: Any) -> None:
-    sample = SAMPLES.get(encoding, "a").encode(f"onecopy-{encoding}" if encoding in SAMPLES else encoding)
-    pieces = st.sampled_from([sample, sample[:5], sample[2:7], b"\x1b$B", b"\x1b(", b"$B!", b"\x1b\x1b(J"])
-    parts = data.draw(st.lists(st.binary(max_size=4) | pieces, max_size=5))
-    constant, resumed = text.Decoder(encoding, errors), text.Decoder(encoding, errors)
-    for n, part in enumerate([*parts, b""]):
-        state = resumed.getstate()
-        assert type(state) is tuple and type(state[0]) is bytes and type(state[1]) is int
 def test_a_file_in_iso_2022_jp_that_is_continued_is_written_as_by_cpython() -> None:
     # At a position other than 0, a file does not know the character set, and sets the state 0.
     for begin in (b"", text.encode("a", "iso-2022-jp"), b'\x1b$B$"'):
@@ -178,6 +178,18 @@ def test_a_part_after_the_state_0_begins_with_the_character_set() -> None:
         assert ours.encode("z", True) == theirs.encode("z", True) == b"z"
 
 
+@pytest.mark.parametrize("encoding", [*UNITS, *LEGACY])
+@pytest.mark.parametrize("errors", ["replace", "surrogateescape"])
+@tried(150)
+@given(data=st.data())
+def test_a_decoder_with_the_state_of_another_continues_like_it(encoding: str, errors: str, data: Any) -> None:
+    sample = SAMPLES.get(encoding, "a").encode(f"onecopy-{encoding}" if encoding in SAMPLES else encoding)
+    pieces = st.sampled_from([sample, sample[:5], sample[2:7], b"\x1b$B", b"\x1b(", b"$B!", b"\x1b\x1b(J"])
+    parts = data.draw(st.lists(st.binary(max_size=4) | pieces, max_size=5))
+    constant, resumed = text.Decoder(encoding, errors), text.Decoder(encoding, errors)
+    for n, part in enumerate([*parts, b""]):
+        state = resumed.getstate()
+        assert type(state) is tuple and type(state[0]) is bytes and type(state[1]) is int
         resumed, waiting = text.Decoder(encoding, errors), text.Decoder(encoding, errors)
         resumed.setstate(state)
         assert resumed.getstate() == state

@@ -275,8 +275,14 @@ impl Named {
             Err(_) => self.ask_cpython(py, with, bytes, last)?,
         };
         state.pending = bytes[used..].to_vec();
-        // As in CPython, the byte order remains undetermined until the first unit was decoded.
-        if used > 0 || codec == Codec::Utf8 {
+        // As in CPython, the byte order remains undetermined until the first unit was decoded. An
+        // error handler may have replaced a part of a unit at the end of the stream.
+        let n_unit = match codec {
+            Codec::Utf16(_) => 2,
+            Codec::Utf32(_) => 4,
+            _ => 0,
+        };
+        if used >= n_unit {
             state.codec = codec;
             state.at_start = false;
         }
