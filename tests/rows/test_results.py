@@ -241,6 +241,39 @@ def test_a_factory_may_use_its_cursor_and_raise(con: onecopy.Connection) -> None
         con.execute("select 1")
 
 
+def test_rows_after_one_that_a_factory_refuses_are_fetched_next(con: onecopy.Connection) -> None:
+    def factory(cursor: onecopy.Cursor) -> Callable[[tuple[Any, ...]], Any]:
+        return lambda row: 12 / (row[0] - 2)
+
+    con.row_factory = factory
+    sql = " union all ".join(f"select {n} as a" for n in range(1, 6))
+    cur = con.execute(sql)
+    with pytest.raises(ZeroDivisionError):
+        cur.fetchall()
+    assert (cur.rownumber, cur.fetchall(), cur.fetchall()) == (2, [12, 6, 4], [])
+    cur.execute(sql)
+    with pytest.raises(ZeroDivisionError):
+        cur.fetchmany(3)
+    assert (cur.fetchone(), cur.fetchmany(9), cur.rownumber) == (12, [6, 4], 5)
+
+
+def test_a_factory_that_replaces_its_result_and_raises_does_not_mix_the_rows(con: onecopy.Connection) -> None:
+    def factory(cursor: onecopy.Cursor) -> Callable[[tuple[Any, ...]], Any]:
+        def make(row: tuple[Any, ...]) -> Any:
+            if row[0] == 7:
+                return row
+            cursor.execute("select 7")
+            raise LookupError
+
+        return make
+
+    con.row_factory = factory
+    cur = con.execute("select 1 union all select 2")
+    with pytest.raises(LookupError):
+        cur.fetchall()
+    assert (cur.fetchall(), cur.rownumber) == ([(7,)], 1)
+
+
 def test_connect_accepts_a_factory() -> None:
     con = onecopy.connect("sqlite::memory:", row_factory=factories.dict_row)
     assert con.execute("select 1 as a").fetchone() == {"a": 1}

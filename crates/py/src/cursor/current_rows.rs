@@ -240,12 +240,33 @@ impl Cursor {
         let rows = self.fetch_tuples(py, &mut state, limit, receiving)?;
         state.n_taken += rows.len();
         if let Some(maker) = state.maker.clone() {
+            let result = state.result;
             drop(state);
             for (i, row) in rows.iter().enumerate() {
-                rows.set_item(i, maker.make(row.cast_into()?)?)?;
+                match maker.make(row.cast_into()?) {
+                    Ok(made) => rows.set_item(i, made)?,
+                    Err(failure) => {
+                        let left = rows.get_slice(i + 1, rows.len());
+                        self.put_back(py, result, &left)?;
+                        return Err(failure);
+                    }
+                }
             }
         }
         Ok(rows.unbind())
+    }
+
+    /// Makes `left`, tuples that a fetch has received, the next rows of the result number `result`,
+    /// unless the row factory has replaced or closed it.
+    fn put_back(&self, py: Python<'_>, result: u64, left: &Bound<'_, PyList>) -> PyResult<()> {
+        let mut state = self.state.lock(py)?;
+        if state.result == result && !state.closed {
+            let mut rows = left.extract::<Vec<Py<PyTuple>>>()?;
+            state.n_taken -= rows.len();
+            rows.extend(state.ready.by_ref());
+            state.ready = rows.into_iter();
+        }
+        Ok(())
     }
 
     /// Returns up to `limit` rows as a list of columns. After an error, each further fetch fails,
