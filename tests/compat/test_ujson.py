@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 import ujson as theirs
 from hypothesis import given
+from hypothesis import strategies as st
 
 from onecopy.compat import ujson as ours
 from tests.json.values import anything, same
@@ -117,7 +118,7 @@ class Undecided:
 Pair = collections.namedtuple("Pair", "a b")
 VALUES: list[Any] = [
     None, True, 0, -1, 2**63, 2**64, -(2**70), 0.0, -0.0, 0.1, 1.0, 1e15, 1e16, 1e22, 1e-7, 5e-324, float("nan"),
-    float("inf"), -float("inf"),
+    float("inf"), -float("inf"), [1e-4, -1e-5, 1.5e-5, -9.75e-5, 10.00001, 9e-6], {"0.00001": 1e-5, '"0.00002': "\\"},
     "", "a", "é", "я", "東", "😀", '"\\\b\f\n\r\t\x00\x1f\x7f</&>\u2028', "a/b", [], (), {}, [[]], [{}], {"a": []},
     (1, (2,)),
     {"b": 1, "a": [1, {}]}, {1: 2}, {1.5: 2}, {None: 1}, {True: 1}, Level.LOW, Text("x"), Mapping(a=1), Pair(1, 2),
@@ -154,7 +155,7 @@ def outcome(call: Callable[[], Any]) -> Any:
         return ValueError
 
 
-#: Different text with the same meaning: `1e-5` and `0.00001`, slashes in the result of `__json__`.
+#: Different text with the same meaning: digits of a `Decimal`, slashes in the result of `__json__`.
 _FLOAT = re.compile(r"-?\d+(?:\.\d+(?:e[+-]?\d+)?|e[+-]?\d+)")
 
 
@@ -171,6 +172,14 @@ def test_a_value_is_written_as_by_ujson_with_each_keyword(value: Any) -> None:
             mine = outcome(lambda o=one, k=keywords: ours.dumps(o, **k))  # type: ignore[misc]
             wanted = outcome(lambda o=one, k=keywords: theirs.dumps(o, **k))  # type: ignore[misc]
             assert _plain(mine) == _plain(wanted), (one, keywords)
+
+
+@given(st.floats(1, 10, exclude_max=True), st.integers(-9, 20), st.integers(0, 16))
+@tried(500)
+def test_any_float_is_written_as_by_ujson(mantissa: float, exponent: int, n_places: int) -> None:
+    value = float(f"{mantissa:.{n_places}f}e{exponent}")
+    for one in (value, -value):
+        assert ours.dumps(one) == theirs.dumps(one)
 
 
 @given(anything)

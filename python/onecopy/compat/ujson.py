@@ -27,6 +27,8 @@ _MOST_INDENT = 1000
 _INT_MAX = 2**31 - 1
 
 _TOKEN = _re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|,|: ?', _re.DOTALL)
+#: A string, or a float from 1e-5 to 1e-4, which ujson writes with an exponent.
+_SMALL = _re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|(?<!\d)0\.0000(\d)(\d*)', _re.DOTALL)
 _dumps_str = _json.dumps_str
 _HTML = str.maketrans({"&": "\\u0026", "<": "\\u003c", ">": "\\u003e"})
 
@@ -68,6 +70,11 @@ class _Hook:
         if self._default is None:
             raise TypeError(f"{value!r} is not JSON serializable")
         return self._default(value)
+
+
+def _with_exponent(token: _re.Match[str]) -> str:
+    first, rest = token.groups()
+    return token[0] if first is None else f"{first}.{rest}e-5" if rest else f"{first}e-5"
 
 
 def _checked_indent(indent: int) -> int:
@@ -150,6 +157,8 @@ def dumps(
         made = _dumps_str(obj, default=hook, ensure_ascii=ensure_ascii, compat="ujson", **words)
     except _json.JSONEncodeError as error:
         raise OverflowError(str(error)) from error
+    if "0.0000" in made and not hook.raw:
+        made = _SMALL.sub(_with_exponent, made)
     # In JSON, the characters that are replaced here occur only in strings.
     if escape_forward_slashes and "/" in made:
         made = (made.replace("\\/", "/") if hook.raw else made).replace("/", "\\/")
