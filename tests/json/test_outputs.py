@@ -3,6 +3,7 @@ of the decoder."""
 
 from __future__ import annotations
 
+import functools
 import io
 import json as standard
 import socket
@@ -113,6 +114,14 @@ def test_indent_may_be_any_width() -> None:
     assert json.dumps({"a": [1, {}], "b": []}, indent=3) == b'{\n   "a": [\n      1,\n      {}\n   ],\n   "b": []\n}'
     for by in (1, 2, 4, 8, 40):
         assert json.dumps_str(VALUE, indent=by) == standard.dumps(VALUE, indent=by, ensure_ascii=False)
+
+
+@pytest.mark.parametrize("indent", [0, 2, "\t"])
+def test_items_are_not_indented(indent: int | str) -> None:
+    calls: list[Any] = [json.dumps_lines, json.iter_chunks, functools.partial(json.iter_chunks, lines=True)]
+    for call in calls:
+        with pytest.raises(ValueError, match="`indent` is only for a value that is written as a whole"):
+            call([VALUE], indent=indent)
 
 
 def test_sorted_keys_of_each_kind_are_in_code_point_order() -> None:

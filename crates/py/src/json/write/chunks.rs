@@ -28,8 +28,8 @@ of JSON each, in an iterator of `bytes`.
 A chunk has `chunk_bytes` and at most one item more; it is made when it is requested, and only one
 is in memory.
 
-Copies and errors: as `dumps`. After an error the iterator is at its end: the array is left open, so
-that it cannot look complete.
+Copies and errors: as `dumps`; `ValueError` for `indent`. After an error the iterator is at its end:
+the array is left open, so that it cannot look complete.
 
 >>> import onecopy
 >>> list(onecopy.json.iter_chunks(({\"n\": n} for n in range(3)), chunk_bytes=12))
@@ -41,7 +41,7 @@ that it cannot look complete.
 
     fn call<'py>(py: Python<'py>, args: &Args<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
         let mut options = JsonWriteOptions::new();
-        options.take(args, 3)?;
+        options.take_for_items(args, 3)?;
         let lines = args.get(1).map_or(Ok(false), |object| object.is_truthy())?;
         let chunk_bytes: usize = args
             .get(2)

@@ -309,7 +309,7 @@ line feed.
 
 `iter_chunks(iterable, lines=True)` returns the same in chunks.
 
-Copies and errors: as `dumps`.
+Copies and errors: as `dumps`; `ValueError` for `indent`.
 
 >>> import onecopy
 >>> onecopy.json.dumps_lines([{\"a\": 1}, [2]])
@@ -321,7 +321,7 @@ b'{\"a\":1}\\n[2]\\n'
 
     fn call<'py>(py: Python<'py>, args: &Args<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
         let mut options = JsonWriteOptions::new();
-        options.take(args, 1)?;
+        options.take_for_items(args, 1)?;
         let mut bytes = FreshBytes::new(py, RECENT_BYTES.likely())?;
         for item in args.required(0).try_iter()? {
             write(

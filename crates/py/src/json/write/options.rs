@@ -160,6 +160,18 @@ impl JsonWriteOptions {
         }
     }
 
+    /// Parses the keyword arguments as [`JsonWriteOptions::take`] does, for a function that writes
+    /// the items of an iterable. It refuses `indent`, which would break lines inside of the items.
+    pub(super) fn take_for_items(&mut self, args: &Args<'_, '_>, from: usize) -> PyResult<()> {
+        self.take(args, from)?;
+        match self.style.indent {
+            None => Ok(()),
+            Some(_) => Err(PyValueError::new_err(
+                "`indent` is only for a value that is written as a whole\nuse `dumps` or `dump`",
+            )),
+        }
+    }
+
     #[inline(never)]
     fn read(&mut self, args: &Args<'_, '_>, from: usize) -> PyResult<()> {
         let given = |i: usize| args.get(from + i).filter(|object| !object.is_none());
