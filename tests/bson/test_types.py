@@ -178,6 +178,12 @@ def test_a_value_without_a_form_in_128_bits_is_refused(wrong: str) -> None:
         bson.Decimal128(wrong)
 
 
+@pytest.mark.parametrize("wrong", ["1" * 35, "1E+6145", "1E-6177"])
+def test_a_decimal_out_of_range_is_refused_with_both_limits(wrong: str) -> None:
+    with pytest.raises(ValueError, match="more than 34 digits, or too large or small an exponent"):
+        bson.Decimal128(wrong)
+
+
 @pytest.mark.parametrize("odd", [" ", "\t", "\n", "_", "\xa0", "\u2009", "\u0661", "\uff11", "\0"])
 @pytest.mark.parametrize("good", ["1", "10", "+1.50", "-1E+5", "Infinity", "NaN"])
 def test_the_text_of_a_decimal_has_only_the_number(good: str, odd: str) -> None:

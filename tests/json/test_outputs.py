@@ -124,6 +124,13 @@ def test_items_are_not_indented(indent: int | str) -> None:
             call([VALUE], indent=indent)
 
 
+def test_a_path_is_no_destination(tmp_path: Path) -> None:
+    wrong: list[Any] = [str(tmp_path / "out.json"), tmp_path / "out.json", None]
+    for destination in wrong:
+        with pytest.raises(TypeError, match=r'cannot write to a `\w+`\ngive a file opened by `open\(path, "wb"\)`'):
+            json.dump(VALUE, destination)
+
+
 def test_sorted_keys_of_each_kind_are_in_code_point_order() -> None:
     keys = ["b", "a", "", "é", "я", "東", "\uffff", "😀", "aa", "\x00", "Z"]
     value = {key: k for k, key in enumerate(keys)}

@@ -85,7 +85,7 @@ impl<'py> Output<'py> {
             Some(write) => Ok(Output::Object(write)),
             None => Err(PyTypeError::new_err(format!(
                 "cannot write to a `{}`\n\
-                 give a binary file, a socket, a path, or an object with `write`",
+                 give a file opened by `open(path, \"wb\")`, a socket, or an object with `write`",
                 class.name()?
             ))),
         }

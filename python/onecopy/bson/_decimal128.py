@@ -123,7 +123,7 @@ def _bits(value: decimal.Decimal) -> int:
         n_kept = max(len(figures) - n_off, 0)
         n_on = max(exponent + n_off - _MOST_EXPONENT, 0)
         if any(figures[n_kept:]) or n_kept + n_on > _DIGITS:
-            raise ValueError(f"`{value}` has more digits than 128 bits hold")
+            raise ValueError(f"`{value}` has more than {_DIGITS} digits, or too large or small an exponent")
         digits = int("".join(map(str, figures[:n_kept]))) * 10**n_on
         last = exponent + n_off - n_on
     return sign | last - _LEAST_EXPONENT << 113 | digits
