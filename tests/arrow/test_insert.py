@@ -119,10 +119,21 @@ def test_types_without_a_counterpart_are_refused(con: onecopy.Connection) -> Non
     for values in (pa.array([[1]]), pa.array([{"a": 1}]), pa.array([1], pa.duration("s"))):
         with pytest.raises(onecopy.NotSupportedError, match=r"no SQL type corresponds to it \(column 0 `x`\)"):
             con.cursor().insert_arrow("t", pa.table({"x": values}))
-    with pytest.raises(AttributeError):
-        con.cursor().insert_arrow("t", [1])  # type: ignore[arg-type]
+    wrong: list[Any] = [[1], pa.array([1]), pa.array([{"x": 1}]), None]
+    for stream in wrong:
+        with pytest.raises(TypeError, match=r"a `\w+` has no `__arrow_c_stream__`\ngive a table"):
+            con.cursor().insert_arrow("t", stream)
     with pytest.raises(onecopy.ProgrammingError):
         con.cursor().insert_arrow("absent", pa.table({"x": [1]}))
+
+
+@pytest.mark.parametrize("names", [["x", "x"], ["x", "X"], ["y", "x", "y"]])
+def test_equal_columns_of_a_table_are_refused(con: onecopy.Connection, names: list[str]) -> None:
+    con.execute("create table t (x, y)")
+    stream = pa.table([[1]] * len(names), names=names)
+    with pytest.raises(onecopy.ProgrammingError, match=f"two columns have the name `{names[-1]}`"):
+        con.cursor().insert_arrow("t", stream)
+    assert con.execute("select count(*) from t").fetchone() == (0,)
 
 
 def test_a_row_that_fails_is_named_and_those_before_it_stay(con: onecopy.Connection) -> None:

@@ -10,9 +10,9 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
-use crate::parameters;
 use crate::raw::number_column::Column;
 use crate::raw::{binary, buffer};
+use crate::{errors, parameters};
 
 /// The destination of inserted rows: an SQL statement with a parameter for each column, or a table.
 pub(crate) enum Destination {
@@ -34,6 +34,19 @@ impl Destination {
             return Ok(Destination::Statement(text));
         }
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        // SQLite, which ignores the case of names, would insert only the first of equal columns.
+        let equal = |a: &str, b: &str| match dialect {
+            Dialect::Sqlite => a.eq_ignore_ascii_case(b),
+            _ => a == b,
+        };
+        for (i, name) in names.iter().enumerate() {
+            if names[..i].iter().any(|earlier| equal(earlier, name)) {
+                return Err(errors::programming(
+                    py,
+                    &format!("two columns have the name `{name}`\nrename one of them"),
+                ));
+            }
+        }
         Ok(Destination::Table(TableInsert::new(&text, &names, dialect)))
     }
 }

@@ -7,6 +7,7 @@ use std::ffi::CStr;
 use onecopy_rows::arrow::Field;
 use onecopy_rows::arrow_c::{ArrowArrayStream, ArrowSchema, Batches, ForeignStream, fields_of};
 use onecopy_rows::arrow_c::{schema_of, stream_of};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
@@ -48,12 +49,17 @@ pub(crate) fn fields_of_capsule(capsule: &Bound<'_, PyAny>) -> PyResult<Option<V
 /// Returns the Arrow stream that an object of another library exports with `__arrow_c_stream__`.
 ///
 /// # Errors
-/// `TypeError` if the result of `__arrow_c_stream__` is not a capsule; the exception that the
-/// object raises, such as `AttributeError` if it has no such method; the error that the stream
-/// reports for its columns.
+/// `TypeError` if the object has no method `__arrow_c_stream__`, or its result is not a capsule; the
+/// exception that the object raises; the error that the stream reports for its columns.
 pub(crate) fn foreign_stream(object: &Bound<'_, PyAny>) -> PyResult<ForeignStream> {
     let py = object.py();
-    let capsule = object.call_method0("__arrow_c_stream__")?;
+    let Some(give) = object.getattr_opt("__arrow_c_stream__")? else {
+        return Err(PyTypeError::new_err(format!(
+            "a `{}` has no `__arrow_c_stream__`\ngive a table, a data frame or a stream of batches",
+            object.get_type().name()?
+        )));
+    };
+    let capsule = give.call0()?;
     let capsule = capsule.cast_into::<PyCapsule>()?;
     let at = capsule.pointer_checked(Some(STREAM))?;
     let at = at.cast::<ArrowArrayStream>().as_ptr();
