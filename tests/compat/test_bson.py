@@ -112,6 +112,27 @@ class ColourEncoder(TypeEncoder):
         return value.value * 2
 
 
+def test_nat_of_pandas_is_a_value_error_as_by_pymongo() -> None:
+    class NotATime(dt.datetime):
+        """As `NaT`, which is not equal to itself; pandas is not installed everywhere."""
+
+        def __eq__(self, other: object) -> bool:
+            return False
+
+        def __ne__(self, other: object) -> bool:
+            return True
+
+        def utcoffset(self) -> Any:
+            raise ValueError("NaTType does not support utcoffset")
+
+        __hash__ = dt.datetime.__hash__
+
+    nat = NotATime(1, 1, 1)
+    for doc in ({"a": nat}, {"a": [{"b": nat}]}):
+        assert outcome(ours.encode, doc) == outcome(theirs.encode, doc)
+    assert outcome(ours.encode, {"a": nat}) == (ValueError, "NaTType does not support utcoffset")
+
+
 def test_type_encoders_and_the_fallback_are_called() -> None:
     registry = TypeRegistry([ColourEncoder()], fallback_encoder=lambda value: f"<{type(value).__name__}>")
     options: CodecOptions[Any] = CodecOptions(type_registry=registry)

@@ -12,6 +12,7 @@ b'\\x0c\\x00\\x00\\x00\\x10a\\x00\\x01\\x00\\x00\\x00\\x00'
 
 from __future__ import annotations
 
+import datetime
 import itertools
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -195,6 +196,8 @@ def _refuse(value: Any) -> Any:
     """Raise pymongo's exception for a value that BSON cannot represent."""
     if isinstance(value, int):
         raise OverflowError(_TOO_LARGE)
+    if isinstance(value, datetime.datetime):
+        value.utcoffset()  # pandas' `NaT` raises `ValueError`.
     raise InvalidDocument(f"cannot encode object: {value!r}, of type: {type(value)!r}")
 
 

@@ -40,8 +40,8 @@ pymongo. Anything else is passed to `default`. Keys are `str`, in their order.
   (unchanged). A `DatetimeMS` is always written
 - max_depth: the largest depth of nested documents and arrays
 - max_bytes: the largest size of the document in bytes, up to 2147483647
-- passthrough: which of `'buffer'`, `'dataclass'`, `'date'`, `'decimal'`, `'enum'`, `'numpy'` are
-  passed to `default`
+- passthrough: which of `'buffer'`, `'dataclass'`, `'date'`, `'decimal'`, `'enum'`, `'numpy'` (also
+  pandas' `NaT`) are passed to `default`
 
 No UTF-8 cache is left on any `str`.
 

@@ -204,7 +204,9 @@ impl BsonWriteOptions {
         if let Ok(at) = object.cast::<PyDateTime>()
             && temporal::is_nat(at)?
         {
-            return Ok(Some(ObjectForm::Put(Tag::Null)));
+            // pymongo refuses it; `onecopy.compat.bson` passes it to `default`, as those of NumPy.
+            let is_passed = self.passes(Passed::Numpy);
+            return Ok((!is_passed).then_some(ObjectForm::Put(Tag::Null)));
         }
         if let Some(ms) = self.moment(object)? {
             out.put(&ms.to_le_bytes())?;
