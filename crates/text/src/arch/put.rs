@@ -1,9 +1,29 @@
 //! Conversions into a [`Window`]. Each function checks the remaining space, calls a kernel, and
 //! advances the window.
 
-use super::dispatch::{copy_to_escape, latin1_to_utf8, narrow_plain, ucs4_to_utf8, utf16_to_utf8};
+use std::mem::MaybeUninit;
+
+use super::dispatch::{
+    copy_to_escape, latin1_to_utf8, narrow_plain, ucs4_to_utf8, utf16_to_utf8, with_kernels,
+};
 use super::encode;
-use crate::{ByteSink, Window};
+use super::family::{Kernels, Work};
+use crate::{ByteSink, Pen, Put, Window};
+
+/// Writes UTF-8 as the body of a JSON string, and returns the number of bytes written.
+struct JsonBody<'a>(&'a [u8], &'a mut [MaybeUninit<u8>]);
+
+impl Work for JsonBody<'_> {
+    type Output = usize;
+
+    #[inline(always)]
+    fn run<K: Kernels>(self, kernels: K) -> usize {
+        let n_bytes = self.1.len();
+        let mut pen = Pen::new(self.1);
+        kernels.put_json_utf8(self.0, &mut pen);
+        n_bytes - pen.remaining()
+    }
+}
 
 impl<S: ByteSink> Window<'_, S> {
     /// Copies the bytes before the first byte that must be escaped in JSON. Returns their number,
@@ -17,6 +37,17 @@ impl<S: ByteSink> Window<'_, S> {
         // SAFETY: the kernel has written n bytes.
         unsafe { self.advance(n) };
         (n, high)
+    }
+
+    /// Writes UTF-8, which is not validated, as the body of a JSON string.
+    ///
+    /// # Panics
+    /// Panics if the window has less space than [`json_capacity`](crate::convert::json_capacity)
+    /// returns, which is a bug in the caller.
+    pub(crate) fn put_json_utf8(&mut self, src: &[u8]) {
+        let n_bytes = with_kernels(JsonBody(src, self.rest()));
+        // SAFETY: the kernel has written as many bytes as it returned.
+        unsafe { self.advance(n_bytes) };
     }
 
     /// Copies 16-bit units as bytes, at most up to the first unit that is not ASCII. If `JSON` is

@@ -1,7 +1,7 @@
 //! Converts text to the body of a JSON string: escapes it and converts it to UTF-8 in one pass.
 
 use super::utf8::{put_latin1, put_utf16};
-use super::{ConvertError, OutputForm, SHORT_UNITS, WriteStop, window_for, write};
+use super::{ConvertError, OutputForm, SHORT_UNITS, WriteStop, json_capacity, window_for, write};
 use crate::arch::dispatch::{find_escape_u8, find_escape_u16, is_ascii, scan_u16};
 use crate::arch::{encode, scalar};
 use crate::sink::Mark;
@@ -111,6 +111,11 @@ fn put_escapes_utf8<S: ByteSink>(
     sink: &mut S,
 ) -> Result<bool, WriteStop> {
     let mut rest = &u[n..];
+    let n_bytes = json_capacity(rest.len());
+    if !rest.is_empty() && sink.spare(0)?.len() >= n_bytes {
+        sink.window(n_bytes)?.put_json_utf8(rest);
+        return Ok(is_utf8(u));
+    }
     let mut any_high = high;
     while let Some((&c, after)) = rest.split_first() {
         put_escape(c, sink)?;
