@@ -19,7 +19,7 @@
 
 pub mod quoting;
 
-use onecopy_text::{ByteSink, Carry, Policy, Put, Units, Window, convert};
+use onecopy_text::{ByteSink, Carry, Policy, Put, Units, Window, convert, is_utf8};
 
 use crate::decimal::{self, Decimal};
 use crate::error::{NonFinite, WriteError, non_finite};
@@ -130,9 +130,23 @@ pub fn write_text<S: ByteSink>(
         return Ok(());
     }
     sink.put_byte(b'"')?;
-    let mut carry = Carry::new();
-    write_quoted_part(units, policy, &mut carry, sink)?;
-    carry.finish_utf8(policy, sink)?;
+    match units {
+        // The parts between the quotes of a well-formed text are copied.
+        Units::Utf8(text) if is_utf8(text) => {
+            let mut rest = text;
+            while let Some((upto_quote, after)) = quoting::split_in(rest) {
+                sink.put(upto_quote)?;
+                sink.put_byte(b'"')?;
+                rest = after;
+            }
+            sink.put(rest)?;
+        }
+        _ => {
+            let mut carry = Carry::new();
+            write_quoted_part(units, policy, &mut carry, sink)?;
+            carry.finish_utf8(policy, sink)?;
+        }
+    }
     sink.put_byte(b'"')?;
     Ok(())
 }

@@ -85,8 +85,9 @@ pub fn split_after_quote(units: Units<'_>) -> Option<(Units<'_>, Units<'_>)> {
     })
 }
 
+/// Splits units after their first `"`, as [`split_after_quote`] does.
 #[inline]
-fn split_in<T: Copy + PartialEq + From<u8>>(u: &[T]) -> Option<(&[T], &[T])> {
+pub(super) fn split_in<T: Copy + PartialEq + From<u8>>(u: &[T]) -> Option<(&[T], &[T])> {
     let quote = T::from(b'"');
     let mut at = 0;
     for step in u.chunks(STEP) {
