@@ -361,20 +361,15 @@ pub(crate) fn has_no_form(object: &Bound<'_, PyAny>, options: u32) -> bool {
 /// instances of the class.
 pub(crate) fn note_no_form(object: &Bound<'_, PyAny>, options: u32) {
     // SAFETY: alive.
-    let (known, flags) = unsafe {
-        let flags = ffi::PyType_GetFlags(ffi::Py_TYPE(object.as_ptr()));
-        (of(object.as_ptr()), flags)
+    let Some(class) = (unsafe { of(object.as_ptr()) }) else {
+        return;
     };
-    let Some(class) = known else { return };
     let is_uniform = match class.form {
         ClassForm::Uniform => true,
         ClassForm::Enum(_) => !object.is_instance_of::<PyInt>(),
         _ => false,
     };
-    // The flags of a class that cannot be changed remain the same.
-    let is_mutable = flags & (ffi::Py_TPFLAGS_HEAPTYPE | ffi::Py_TPFLAGS_IMMUTABLETYPE)
-        == ffi::Py_TPFLAGS_HEAPTYPE;
-    if is_uniform && is_mutable {
+    if is_uniform {
         class.no_form_by.set(options);
     }
 }
