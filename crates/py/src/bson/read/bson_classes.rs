@@ -22,8 +22,8 @@ pub(super) struct BsonClasses {
     object_id: Py<PyType>,
     decimal128: Py<PyType>,
     datetime_ms: Py<PyType>,
-    timestamp: Py<PyAny>,
-    regex: Py<PyAny>,
+    timestamp: Py<PyType>,
+    regex: Py<PyType>,
     code: Py<PyAny>,
     db_ref: Option<Py<PyAny>>,
     /// The class for BSON's deprecated type "symbol"; `None` for pymongo, which represents a symbol
@@ -83,8 +83,8 @@ impl BsonClasses {
             object_id: kind("bson.objectid", "ObjectId")?,
             decimal128: kind("bson.decimal128", "Decimal128")?,
             datetime_ms: kind("bson.datetime_ms", "DatetimeMS")?,
-            timestamp: class("bson.timestamp", "Timestamp")?,
-            regex: class("bson.regex", "Regex")?,
+            timestamp: kind("bson.timestamp", "Timestamp")?,
+            regex: kind("bson.regex", "Regex")?,
             code: class("bson.code", "Code")?,
             db_ref: match is_own {
                 true => None,
@@ -130,7 +130,7 @@ impl BsonClasses {
             return Ok(Bound::new(py, ObjectId::of(*id))?.into_any());
         }
         let bytes = PyBytes::new(py, id).into_any();
-        with_attribute(&self.object_id, intern!(py, "_ObjectId__id"), &bytes)
+        with_attributes(&self.object_id, [(intern!(py, "_ObjectId__id"), &bytes)])
     }
 
     /// Creates a `Binary`: a `bytes` with a subtype.
@@ -158,7 +158,7 @@ impl BsonClasses {
             let class = self.decimal128.bind(py);
             return class.call_method1(intern!(py, "from_bid"), (bid,));
         }
-        with_attribute(&self.decimal128, intern!(py, "bid"), &bid)
+        with_attributes(&self.decimal128, [(intern!(py, "bid"), &bid)])
     }
 
     pub(super) fn datetime_ms<'py>(
@@ -167,7 +167,7 @@ impl BsonClasses {
         milliseconds: i64,
     ) -> PyResult<Bound<'py, PyAny>> {
         let value = PyInt::new(py, milliseconds).into_any();
-        with_attribute(&self.datetime_ms, intern!(py, "_value"), &value)
+        with_attributes(&self.datetime_ms, [(intern!(py, "_value"), &value)])
     }
 
     pub(super) fn timestamp<'py>(
@@ -176,7 +176,15 @@ impl BsonClasses {
         seconds: u32,
         increment: u32,
     ) -> PyResult<Bound<'py, PyAny>> {
-        self.timestamp.bind(py).call1((seconds, increment))
+        if self.types == Types::Pymongo {
+            return self.timestamp.bind(py).call1((seconds, increment));
+        }
+        let (time, inc) = (seconds.into_pyobject(py)?, increment.into_pyobject(py)?);
+        let values = [
+            (intern!(py, "time"), time.as_any()),
+            (intern!(py, "inc"), inc.as_any()),
+        ];
+        with_attributes(&self.timestamp, values)
     }
 
     /// Creates a regular expression. For pymongo, the option letters are converted to flags of
@@ -188,6 +196,15 @@ impl BsonClasses {
         letters: &[u8],
     ) -> PyResult<Bound<'py, PyAny>> {
         let class = self.regex.bind(pattern.py());
+        // onecopy's class has the letters in alphabetical order, in which BSON requires them.
+        if self.types == Types::Onecopy && letters.is_sorted() {
+            let py = pattern.py();
+            let values = [
+                (intern!(py, "pattern"), &pattern),
+                (intern!(py, "options"), &options),
+            ];
+            return with_attributes(&self.regex, values);
+        }
         if self.types == Types::Onecopy {
             return class.call1((pattern, options));
         }
@@ -267,15 +284,16 @@ impl BsonClasses {
     }
 }
 
-/// Creates an instance of a class and sets one of its attributes.
+/// Creates an instance of a class and sets some of its attributes.
 #[inline]
-fn with_attribute<'py>(
+fn with_attributes<'py, const N: usize>(
     class: &Py<PyType>,
-    name: &Bound<'py, PyString>,
-    value: &Bound<'py, PyAny>,
+    attributes: [(&Bound<'py, PyString>, &Bound<'py, PyAny>); N],
 ) -> PyResult<Bound<'py, PyAny>> {
-    let made = instance::new(class.bind(value.py()))?;
-    instance::set(&made, name, value)?;
+    let made = instance::new(class.bind(attributes[0].0.py()))?;
+    for (name, value) in attributes {
+        instance::set(&made, name, value)?;
+    }
     Ok(made)
 }
 
