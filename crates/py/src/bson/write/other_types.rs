@@ -201,6 +201,9 @@ impl BsonWriteOptions {
         out: &mut dyn ByteSink,
     ) -> Result<Option<ObjectForm<'py>>, BsonStop> {
         let py = object.py();
+        if let Some(other) = bson_classes::write(object, out)? {
+            return Ok(Some(other));
+        }
         if let Ok(at) = object.cast::<PyDateTime>()
             && temporal::is_nat(at)?
         {
@@ -219,9 +222,6 @@ impl BsonWriteOptions {
         if !self.passes(Passed::Decimal) && object.is_instance(number::decimal_class(py)?)? {
             out.put(&decimal(object)?)?;
             return Ok(Some(ObjectForm::Put(Tag::Decimal128)));
-        }
-        if let Some(other) = bson_classes::write(object, out)? {
-            return Ok(Some(other));
         }
         if !self.passes(Passed::Enum) && object.is_instance(encode::enumeration(py)?)? {
             return Ok(Some(ObjectForm::Instead(
