@@ -154,6 +154,9 @@ impl ScalarClass {
         let dtype = known.dtype.bind(py).call1((class,))?;
         let kind: char = dtype.getattr("kind")?.extract()?;
         let n_bytes: usize = dtype.getattr("itemsize")?.extract()?;
+        if n_bytes == 0 {
+            return Ok(None); // Text or bytes, whose length depends on the instance.
+        }
         let of = item_type(kind as u8, n_bytes, None);
         let Some(found) = of.map(ScalarClass) else {
             return Ok(None);
