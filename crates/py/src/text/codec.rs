@@ -92,6 +92,8 @@ impl Codec {
             // The usual spellings, which are compared without normalizing the name.
             b"utf-8" => Codec::Utf8,
             b"utf-16-le" | b"utf-16le" => Codec::Utf16(Order::Little),
+            b"utf-16" => Codec::Utf16(Order::Marked),
+            b"utf-32" => Codec::Utf32(Order::Marked),
             b"latin-1" => Codec::Latin1,
             b"ascii" => Codec::Ascii,
             _ => return Codec::by_any_spelling(name),
