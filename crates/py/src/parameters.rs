@@ -274,7 +274,8 @@ pub(crate) fn plain_value(
         return decimal(item, position, dialect);
     }
     if item.is_instance(uuid::class(py)?)? {
-        return item.getattr("bytes")?.extract().map(Value::Uuid);
+        let value: u128 = item.getattr(pyo3::intern!(py, "int"))?.extract()?;
+        return Ok(Value::Uuid(value.to_be_bytes()));
     }
     if let Ok(v) = item.cast::<PyDelta>() {
         return delta(v, position, dialect);

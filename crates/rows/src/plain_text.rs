@@ -87,15 +87,15 @@ pub(crate) fn timestamp_text(t: Timestamp, digits: u8) -> String {
 
 /// Returns a UUID in lower-case hexadecimal with hyphens.
 pub(crate) fn uuid_text(uuid: &[u8; 16]) -> String {
-    let hex = |bytes: &[u8]| -> String { bytes.iter().map(|b| format!("{b:02x}")).collect() };
-    let parts = [
-        &uuid[..4],
-        &uuid[4..6],
-        &uuid[6..8],
-        &uuid[8..10],
-        &uuid[10..],
-    ];
-    parts.map(hex).join("-")
+    let n = u128::from_be_bytes(*uuid);
+    format!(
+        "{:08x}-{:04x}-{:04x}-{:04x}-{:012x}",
+        n >> 96,
+        n >> 80 & 0xFFFF,
+        n >> 64 & 0xFFFF,
+        n >> 48 & 0xFFFF,
+        n & 0xFFFF_FFFF_FFFF
+    )
 }
 
 /// Parses a UUID from 32 hexadecimal digits, with or without hyphens; `None` for text in another
