@@ -14,6 +14,12 @@ use crate::raw::text::{MakeError, Small, make, make_cell};
 /// For a larger number of digits, CPython raises an exception if it exceeds the limit that was set
 /// with `sys.set_int_max_str_digits`.
 pub(crate) fn big_int<'py>(py: Python<'py>, digits: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+    // Most of these integers have 20 digits and fit into 64 bits.
+    if digits.len() == 20
+        && let Some(Ok(value)) = str::from_utf8(digits).ok().map(str::parse::<u64>)
+    {
+        return Ok(value.into_pyobject(py)?.into_any());
+    }
     let digits = std::ffi::CString::new(digits).expect("digits have no zero byte");
     // SAFETY: attached; a C string.
     unsafe {
