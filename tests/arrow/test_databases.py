@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import datetime
 import uuid
 from decimal import Decimal
@@ -178,3 +179,20 @@ def test_utf_16_is_converted_once_and_utf_8_copied_once(tds_msodbc: Database, ma
             pa.table(con.execute(f"select {prefix}'abcd' as a, {prefix}'東京' as b, null as c"))
         assert ledger.stages == {"encode": stage}
         con.close()
+
+
+def test_rows_without_columns_are_counted(postgres_native: Database) -> None:
+    sql = "select from generate_series(1, 5000)"
+    with onecopy.connect(postgres_native.odbc) as con:
+        table = pa.table(con.execute(sql).arrow())
+        assert (table.num_rows, table.num_columns) == (5000, 0)
+        assert pl.DataFrame(con.execute(sql).arrow()).shape == (5000, 0)
+
+    async def read() -> int:
+        async with await onecopy.aio.connect(postgres_native.odbc) as con:
+            rows = await (await con.execute(sql)).fetchall()
+            assert rows == [()] * 5000
+            read_table = await asyncio.to_thread(pa.table, await (await con.execute(sql)).arrow())
+            return int(read_table.num_rows)
+
+    assert asyncio.run(read()) == 5000

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
-from typing import Literal
+from typing import Any, Literal
 
+import bson
+import psycopg
 import pytest
 
 import onecopy
@@ -14,6 +17,13 @@ from tests.conftest import Database
 @pytest.fixture
 def con(postgres_native: Database) -> Iterator[onecopy.Connection]:
     with onecopy.connect(postgres_native.odbc, autocommit=True) as connection:
+        yield connection
+
+
+@pytest.fixture
+def oracle(postgres_native: Database) -> Iterator[psycopg.Connection[Any]]:
+    parts = {"dbname" if k == "database" else k: v for k, v in postgres_native.native.items()}
+    with psycopg.connect(**parts, autocommit=True) as connection:
         yield connection
 
 
@@ -129,3 +139,39 @@ def test_an_error_that_names_another_session_leaves_the_connection_usable(con: o
         con.execute(f"do $$ begin raise sqlstate '{state}'; end $$")
     assert (caught.value.sqlstate, con.usable) == (state, True)
     assert con.execute("select 1").fetchall() == [(1,)]
+
+
+@pytest.mark.parametrize("n", [0, 1, 3, 100_000])
+def test_rows_without_columns_are_counted(con: onecopy.Connection, oracle: psycopg.Connection[Any], n: int) -> None:
+    sql = f"select from generate_series(1, {n})"
+    rows = oracle.execute(sql).fetchall()
+    assert rows == [()] * n
+    for _ in range(3):
+        assert con.execute(sql).fetchall() == rows
+    cur = con.execute(sql)
+    assert (cur.description, cur.rowcount) == ((), -1)
+    assert list(cur) == rows
+    cur = con.execute(sql)
+    assert cur.fetchmany(2) == rows[:2]
+    assert cur.fetchone() == (() if n > 2 else None)
+    assert (cur.fetchall(), cur.rownumber, cur.nextset()) == (rows[3:], n, None)
+    assert con.execute(sql).fetch_columns() == []
+    assert json.loads(con.execute(sql).json().read()) == [{}] * n
+    assert con.execute(sql).ndjson().read() == b"{}\n" * n
+    assert con.execute(sql).csv().read() == b"\n" * (n + 1)
+    assert bson.decode_all(con.execute(sql).bson().read()) == [{}] * n
+    with con.cursor() as cur:
+        cur.row_factory = onecopy.rows.dict_row
+        assert cur.execute(sql).fetchall() == [{}] * n
+
+
+def test_a_result_without_columns_is_a_result(con: onecopy.Connection) -> None:
+    cur = con.execute("create temp table made (); select; select from made; select 7")
+    assert (cur.description, cur.fetchall(), cur.nextset()) == ((), [()], True)
+    assert (cur.description, cur.fetchall(), cur.nextset()) == ((), [], True)
+    assert (cur.fetchall(), cur.nextset()) == ([(7,)], None)
+    assert con.execute("insert into made default values").description is None
+    assert con.execute("table made").fetchall() == [()]
+    assert con.executemany("select where ? = 1", [(1,), (2,), (1,)]).rowcount == -1
+
+

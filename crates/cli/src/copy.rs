@@ -45,7 +45,7 @@ fn copy(args: &Copy, interrupt: &Interrupt) -> Result<(), Failure> {
     };
     let statement = source.execute(&from, interrupt)?;
     let schema = statement.schema().clone();
-    if schema.n_columns() == 0 {
+    if !schema.has_rows() {
         let message = "the statement returns no rows\ncopy a SELECT";
         return Err(Failure::Usage(message.to_owned()));
     }

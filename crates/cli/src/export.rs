@@ -77,7 +77,7 @@ fn export(args: &Export, interrupt: &Interrupt) -> Result<(), Failure> {
         false => None,
     };
     let statement = source.execute(&connection, interrupt)?;
-    if statement.schema().n_columns() == 0 {
+    if !statement.schema().has_rows() {
         let message = "the statement returns no rows\nexport a SELECT";
         return Err(Failure::Usage(message.to_owned()));
     }

@@ -54,7 +54,7 @@ fn query(args: &Query, interrupt: &Interrupt) -> Result<(), Failure> {
         false => Ledger::off(),
     };
     let statement = source.execute(&connection, interrupt)?;
-    if statement.schema().n_columns() == 0 {
+    if !statement.schema().has_rows() {
         let n = statement.row_count();
         drop(statement);
         connection.commit()?;

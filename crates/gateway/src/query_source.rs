@@ -230,7 +230,7 @@ impl QuerySource {
         let connection = live.connection.insert(connection);
         self.run.sql.check(connection)?;
         let statement = connection.execute(&self.run.sql.text, &self.values)?;
-        if statement.schema().n_columns() == 0 {
+        if !statement.schema().has_rows() {
             return Err(run_error(RunError::NoRows));
         }
         let chunks = statement.into_chunks(self.format, &self.ledger)?;

@@ -59,7 +59,7 @@ pub(crate) fn description<'py>(
     py: Python<'py>,
     schema: &Schema,
 ) -> PyResult<Option<Bound<'py, PyTuple>>> {
-    if schema.n_columns() == 0 {
+    if !schema.has_rows() {
         return Ok(None);
     }
     let columns: Vec<_> = schema

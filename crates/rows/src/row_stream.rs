@@ -121,7 +121,7 @@ pub fn chunks_with<S: Source + 'static>(
     ledger: &Ledger,
 ) -> Result<Box<dyn ChunkSource>, Error> {
     let schema = source.schema().clone();
-    if schema.n_columns() == 0 {
+    if !schema.has_rows() {
         return Err(Error::new(
             ErrorKind::Programming,
             "the statement returns no rows\nstream a SELECT, or add RETURNING",

@@ -139,18 +139,30 @@ impl Column {
 pub struct Schema {
     /// The columns, in the order of the result.
     pub columns: Arc<[Column]>,
+    /// `true` if the statement returns rows, which may have no columns.
+    has_rows: bool,
     /// The name and version of the ODBC driver that describes the columns; `None` for a database
     /// without an ODBC driver.
     driver: Option<Arc<str>>,
 }
 
 impl Schema {
-    /// Creates the schema of a result with these columns.
+    /// Creates the schema of a result with these columns, or of a statement without rows if there
+    /// are no columns.
     #[must_use]
     pub fn new(columns: Vec<Column>) -> Schema {
         Schema {
+            has_rows: !columns.is_empty(),
             columns: columns.into(),
             driver: None,
+        }
+    }
+
+    /// Creates the schema of a result whose rows have these columns, or no columns.
+    pub(crate) fn of_rows(columns: Vec<Column>) -> Schema {
+        Schema {
+            has_rows: true,
+            ..Schema::new(columns)
         }
     }
 
@@ -179,7 +191,14 @@ impl Schema {
             .of_driver(self.driver.as_ref())
     }
 
-    /// Returns the number of columns; 0 for a statement without rows.
+    /// Returns `true` if the statement returns rows. The rows may have no columns: PostgreSQL's
+    /// `SELECT` does not require a select list.
+    #[must_use]
+    pub fn has_rows(&self) -> bool {
+        self.has_rows
+    }
+
+    /// Returns the number of columns; 0 also for a statement without rows.
     #[must_use]
     pub fn n_columns(&self) -> usize {
         self.columns.len()

@@ -268,7 +268,7 @@ impl Planner<'_> {
             Some(schema) => schema,
             None => self.connection.execute(sql, values)?.schema().clone(),
         };
-        if schema.n_columns() == 0 {
+        if !schema.has_rows() {
             return Err(Error::Usage("the statement returns no rows".to_owned()));
         }
         Ok(schema)

@@ -96,7 +96,7 @@ impl Cursor {
             let message = errors::message(py, &message)?.into_pyobject(py)?;
             state.messages.push(message.into_any().unbind());
         }
-        if state.n_columns == 0 {
+        if !schema.has_rows() {
             drop(crate::active_statement::Detached::new(statement));
             return Ok(());
         }

@@ -59,7 +59,7 @@ impl ArrowStream {
         options: &ArrowOptions,
         ledger: &Ledger,
     ) -> Result<ArrowStream, Error> {
-        if statement.schema().n_columns() == 0 {
+        if !statement.schema().has_rows() {
             return Err(Error::new(
                 ErrorKind::Programming,
                 "the statement returns no rows\nstream a SELECT, or add RETURNING",

@@ -38,12 +38,14 @@ pub(super) fn describe(prepared: &PreparedStatement, wire: &Wire) -> (Arc<[Kind]
         .server
         .parameter("TimeZone")
         .is_some_and(|zone| UTC.contains(&zone));
-    let fields = prepared.fields.as_deref().unwrap_or_default();
+    let Some(fields) = &prepared.fields else {
+        return (Arc::default(), Schema::default());
+    };
     let (kinds, columns): (Vec<Kind>, Vec<Column>) = fields
         .iter()
         .map(|field| types::describe(field, is_utc))
         .unzip();
-    (kinds.into(), Schema::new(columns))
+    (kinds.into(), Schema::of_rows(columns))
 }
 
 /// Writes BEGIN to the output buffer if a transaction must be started before `sql`. BEGIN is sent
@@ -198,7 +200,7 @@ pub(super) fn execute(
             Some(first) => first?,
             None => return Err(violation("a text has no statement")),
         };
-        if first.schema().n_columns() == 0 {
+        if !first.schema().has_rows() {
             first.go_on(&further, wire)?;
         }
         // The next statements are executed now, as long as no result has rows that would have to be

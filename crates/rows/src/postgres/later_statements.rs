@@ -147,7 +147,7 @@ impl Statement {
         while let Some(next) = further.run_next(&shared, wire) {
             let mut next = next?;
             self.append_messages(&mut next);
-            if next.schema().n_columns() > 0 {
+            if next.schema().has_rows() {
                 self.replace_result(next);
                 return Ok(true);
             }

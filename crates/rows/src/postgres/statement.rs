@@ -96,7 +96,7 @@ impl Statement {
         shared.with(|wire| {
             wire.settle()?;
             while let Some(next) = further.run_next(&shared, wire) {
-                if next?.schema.n_columns() > 0 {
+                if next?.schema.has_rows() {
                     further.waiting().clear();
                     let message = "a further statement of the same text returns rows too, \
                                    and only those of the first can be read here\n\

@@ -56,6 +56,10 @@ impl<L: Layout> RowFormat for ObjectRows<L> {
         if !is_first && !L::BETWEEN.is_empty() {
             out.put(L::BETWEEN)?;
         }
+        // The key of the first column includes the brace.
+        if self.objects.is_empty {
+            out.put_byte(b'{')?;
+        }
         Ok(())
     }
 
@@ -109,6 +113,8 @@ impl<L: Layout> RowFormat for ObjectRows<L> {
 #[derive(Debug)]
 struct Objects {
     keys: KeySegments,
+    /// `true` if a row has no columns.
+    is_empty: bool,
     options: ValueOptions,
     tally: Tally,
     long: OpenLongValue,
@@ -125,6 +131,7 @@ impl Objects {
         }
         Ok(Objects {
             keys: KeySegments::new(schema.columns.iter().map(|c| c.name.as_str())),
+            is_empty: schema.columns.is_empty(),
             options,
             tally: Tally::default(),
             long: OpenLongValue::default(),
