@@ -175,3 +175,35 @@ def test_a_result_without_columns_is_a_result(con: onecopy.Connection) -> None:
     assert con.executemany("select where ? = 1", [(1,), (2,), (1,)]).rowcount == -1
 
 
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "create table {} as select g from generate_series(1, 5) g",
+        "create table {} as select 1 where false",
+        "create temporary table {} as values (1), (2)",
+        "create table {} as select 1 with no data",
+        "select g into {} from generate_series(1, 3) g",
+        "create materialized view {} as select 1",
+        "create view {} as select 1",
+    ],
+)
+def test_rowcount_of_a_query_that_fills_a_table_is_that_of_psycopg(
+    con: onecopy.Connection, oracle: psycopg.Connection[Any], sql: str
+) -> None:
+    with oracle.transaction(force_rollback=True):
+        expected = oracle.execute(sql.format("counted_rows")).rowcount
+    for prefix in ("", "/* again */ "):
+        con.execute("begin")
+        cur = con.execute(prefix + sql.format("counted_rows"))
+        assert (cur.rowcount, cur.description) == (expected, None)
+        con.execute("rollback")
+
+
+def test_rowcount_of_move_is_that_of_psycopg(con: onecopy.Connection, oracle: psycopg.Connection[Any]) -> None:
+    counts = []
+    for connection in (con, oracle):
+        connection.execute("begin")
+        connection.execute("declare c cursor for select generate_series(1, 5)")
+        counts.append([connection.execute(f"move {n} in c").rowcount for n in (3, 4, 4)])
+        connection.execute("rollback")
+    assert counts == [[3, 2, 0]] * 2

@@ -13,14 +13,27 @@ use crate::error::Error;
 pub(super) struct Completion {
     /// The number of inserted, changed or deleted rows; `None` if the command does not count rows.
     pub(super) n_changed: Option<u64>,
+    /// The number of rows that a query returned or stored in a table, or by which a cursor was
+    /// moved; `None` for other commands.
+    n_selected: Option<u64>,
 }
 
 impl Completion {
     pub(super) fn of_tag(tag: &str) -> Completion {
-        let changes = ["INSERT ", "UPDATE ", "DELETE ", "MERGE ", "COPY "];
         let number = tag.rsplit(' ').next().and_then(|n| n.parse().ok());
+        let of = |commands: &[&str]| number.filter(|_| commands.iter().any(|c| tag.starts_with(c)));
         Completion {
-            n_changed: number.filter(|_| changes.iter().any(|c| tag.starts_with(c))),
+            n_changed: of(&["INSERT ", "UPDATE ", "DELETE ", "MERGE ", "COPY "]),
+            n_selected: of(&["SELECT ", "MOVE "]),
+        }
+    }
+
+    /// Returns the completion of a command that returns no rows: the rows of its query were stored
+    /// in a table (`CREATE TABLE AS`), so they are counted as changed rows.
+    pub(super) fn without_rows(self) -> Completion {
+        Completion {
+            n_changed: self.n_changed.or(self.n_selected),
+            ..self
         }
     }
 }
@@ -55,5 +68,26 @@ impl Delivery {
 
     pub(super) fn state(&self) -> MutexGuard<'_, Delivered> {
         lock(&self.state)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tags_count_changed_and_stored_rows() {
+        for (tag, changed, of_command) in [
+            ("INSERT 0 5", Some(5), Some(5)),
+            ("MERGE 2", Some(2), Some(2)),
+            ("SELECT 7", None, Some(7)),
+            ("MOVE 3", None, Some(3)),
+            ("CREATE TABLE", None, None),
+            ("FETCH 4", None, None),
+        ] {
+            let completion = Completion::of_tag(tag);
+            assert_eq!(completion.n_changed, changed, "{tag}");
+            assert_eq!(completion.without_rows().n_changed, of_command, "{tag}");
+        }
     }
 }

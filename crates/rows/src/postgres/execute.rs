@@ -326,7 +326,10 @@ impl Execution<'_> {
                 Event::Completed(completed) => completion = Some(completed),
                 Event::Ready => {
                     self.shared.activity.finish();
-                    let completion = wire.completed(completion)?;
+                    let mut completion = wire.completed(completion)?;
+                    if !schema.has_rows() {
+                        completion = completion.without_rows();
+                    }
                     let ended = Statement::ended(
                         Arc::clone(self.shared),
                         self.id,
