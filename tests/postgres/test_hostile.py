@@ -9,7 +9,7 @@ import random
 import socket
 import struct
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -404,4 +404,65 @@ def test_an_ignored_cancel_request_is_repeated(n_ignored: int) -> None:
                 call.result()
         assert raised.value.sqlstate == "57014" and con.usable
         assert con.execute("select 2").fetchall() == RIGHT
+        con.close()
+
+
+def by_execute(con: onecopy.Connection) -> object:
+    return con.execute("select 1")
+
+
+def by_executemany(con: onecopy.Connection) -> object:
+    return con.executemany("select ?", [(1,), (2,)])
+
+
+def by_copy_in(con: onecopy.Connection) -> object:
+    return con.cursor().copy_in("copy t from stdin", [b"x"])
+
+
+@pytest.mark.parametrize("call", [by_execute, by_executemany, by_copy_in])
+def test_the_error_of_a_server_that_has_closed_the_connection_is_raised(
+    call: Callable[[onecopy.Connection], object],
+) -> None:
+    is_closed = threading.Event()
+
+    def script(peer: Peer) -> None:
+        peer.startup()
+        peer.send(GREETING + scripted.error("57P05", "idle for too long", "FATAL"))
+        peer.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        peer.sock.close()
+        is_closed.set()
+
+    with Server(script) as server:
+        con = onecopy.connect(server.url(), autocommit=True)
+        assert is_closed.wait(100)
+        with pytest.raises(onecopy.OperationalError, match="idle for too long") as raised:
+            call(con)
+        assert raised.value.sqlstate == "57P05" and not con.usable
+        con.close()
+
+
+def test_the_error_of_a_server_that_has_closed_a_copy_is_raised() -> None:
+    is_closed = threading.Event()
+
+    def script(peer: Peer) -> None:
+        peer.startup()
+        peer.send(GREETING)
+        peer.until(b"Q")
+        peer.send(message(b"G", b"\0\0\0"))
+        peer.until(b"d")
+        peer.send(scripted.error("57P01", "terminating", "FATAL"))
+        peer.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        peer.sock.close()
+        is_closed.set()
+
+    def chunks() -> Iterator[bytes]:
+        yield bytes(1 << 17)
+        assert is_closed.wait(100)
+        yield from [bytes(1 << 17)] * 10
+
+    with Server(script) as server:
+        con = onecopy.connect(server.url(), autocommit=True)
+        with pytest.raises(onecopy.OperationalError, match="terminating") as raised:
+            con.cursor().copy_in("copy t from stdin", chunks())
+        assert raised.value.sqlstate == "57P01"
         con.close()

@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -285,6 +285,25 @@ def test_a_terminated_session_is_an_error_with_the_servers_message(secured: Secu
     until(secured, EXISTS, pid, 0)
     with pytest.raises(onecopy.OperationalError, match="terminating connection") as raised:
         con.execute("select 1").fetchall()
+    assert raised.value.sqlstate == "57P01" and not con.usable
+    con.close()
+
+
+def test_a_copy_of_a_terminated_session_is_an_error_with_the_servers_message(secured: Secured, target: str) -> None:
+    con = onecopy.connect(target)
+    pid = pid_of(con)
+    con.execute("create temporary table t (x text)")
+
+    def chunks() -> Iterator[str]:
+        for i in range(1000):
+            if i == 100:
+                with secured.admin() as admin:
+                    admin.execute("select pg_terminate_backend(%s)", [pid])
+                until(secured, EXISTS, pid, 0)
+            yield "x" * 1000 + "\n"
+
+    with pytest.raises(onecopy.OperationalError, match="terminating connection") as raised:
+        con.cursor().copy_in("copy t from stdin", chunks())
     assert raised.value.sqlstate == "57P01" and not con.usable
     con.close()
 

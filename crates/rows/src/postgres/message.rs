@@ -96,6 +96,21 @@ pub(super) fn frame(bytes: &[u8]) -> Result<Framed, Error> {
     })
 }
 
+/// Returns the first error in `bytes`, which begin with a message, with which the server ends the
+/// session; `None` if there is none.
+pub(super) fn fatal_error(mut bytes: &[u8]) -> Option<Error> {
+    while let Ok(Framed::Complete(frame)) = frame(bytes) {
+        if frame.tag == b'E'
+            && let Ok(BackendMessage::ErrorResponse(fields)) = BackendMessage::read(frame, bytes)
+            && fields.is_fatal()
+        {
+            return Some(fields.to_error(""));
+        }
+        bytes = &bytes[frame.len..];
+    }
+    None
+}
+
 /// A reader of the fields of a message's body, in order.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FieldReader<'a>(&'a [u8]);

@@ -193,3 +193,16 @@ proptest! {
         let _ = read(&message(tag, &bytes));
     }
 }
+
+#[test]
+fn the_error_that_ends_the_session_is_found_after_other_messages() {
+    let error = |severity: &str| {
+        let body = format!("S{severity}\0V{severity}\0C57P01\0Mbye\0\0");
+        message(b'E', body.as_bytes())
+    };
+    let before = [message(b'N', b"SNOTICE\0Mx\0\0"), error("ERROR")].concat();
+    assert!(fatal_error(&before).is_none());
+    let all = [&before[..], &error("FATAL"), b"E\0\0"].concat();
+    assert_eq!(fatal_error(&all).unwrap().sqlstate, "57P01");
+    assert!(fatal_error(&all[..all.len() - 4]).is_none());
+}

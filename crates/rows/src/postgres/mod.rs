@@ -59,6 +59,7 @@ mod rows;
 mod server;
 mod settings;
 mod shared;
+mod simple_query;
 mod socket;
 mod split_row;
 mod startup;

@@ -11,7 +11,8 @@ use super::cancel::Activity;
 use super::delivery::{Completion, Delivery, ResultEnd};
 use super::fields::Fields;
 use super::message::{
-    BackendMessage, FieldDescription, Frame, Framed, HEADER_BYTES, frame, no_copy, violation,
+    BackendMessage, FieldDescription, Frame, Framed, HEADER_BYTES, fatal_error, frame, no_copy,
+    violation,
 };
 use super::server::ServerState;
 use super::socket::{Socket, lost};
@@ -101,7 +102,23 @@ impl Wire {
         if self.out.capacity() > 1 << 20 {
             self.out = BytesMut::with_capacity(4096);
         }
-        sent.map_err(|e| self.lost(&e))
+        sent.map_err(|e| {
+            let lost = self.lost(&e);
+            self.last_error().unwrap_or(lost)
+        })
+    }
+
+    /// Returns the error with which the server has ended the session; `None` if none has arrived.
+    /// After a failed write, the error may be unread in the socket.
+    fn last_error(&mut self) -> Option<Error> {
+        if self.split.is_some() {
+            return None;
+        }
+        self.socket.set_deadline(Some(Instant::now()));
+        while let Ok(n @ 1..) = self.socket.read(self.inbox.free().ok()?) {
+            self.inbox.received(n);
+        }
+        fatal_error(self.inbox.bytes())
     }
 
     /// Reads once from the socket into the inbox; waits for at least one byte.
@@ -125,7 +142,7 @@ impl Wire {
         Ok(true)
     }
 
-    fn next_frame(&mut self) -> Result<Frame, Error> {
+    pub(super) fn next_frame(&mut self) -> Result<Frame, Error> {
         loop {
             match self.inbox.frame() {
                 Ok(Some(frame)) => return Ok(frame),
@@ -206,7 +223,7 @@ impl Wire {
 
     /// Reads the response as [`Wire::read_to_ready`] does; returns `None` if the response contains
     /// no CommandComplete.
-    fn read_answer(&mut self, sql: &str) -> Result<Option<Completion>, Error> {
+    pub(super) fn read_answer(&mut self, sql: &str) -> Result<Option<Completion>, Error> {
         let (mut completion, mut failure) = (None, None);
         loop {
             match self.event()? {
@@ -299,45 +316,6 @@ impl Wire {
     fn lost(&mut self, error: &std::io::Error) -> Error {
         self.is_lost = true;
         lost(error)
-    }
-
-    /// Executes a command that has no parameters and returns no rows.
-    pub(super) fn command(&mut self, sql: &str) -> Result<Completion, Error> {
-        frontend::query(sql, &mut self.out).map_err(|e| violation(e.to_string()))?;
-        self.send()?;
-        let completion = self.read_answer(sql)?;
-        self.completed(completion)
-    }
-
-    /// Executes a query in the simple query protocol; returns the first value of its result as
-    /// text.
-    pub(super) fn value(&mut self, sql: &str) -> Result<Option<String>, Error> {
-        frontend::query(sql, &mut self.out).map_err(|e| violation(e.to_string()))?;
-        self.send()?;
-        self.read_value(sql)
-    }
-
-    /// Reads the response to the query of [`Wire::value`].
-    pub(super) fn read_value(&mut self, sql: &str) -> Result<Option<String>, Error> {
-        let mut value = None;
-        loop {
-            match self.event()? {
-                Event::Row => {
-                    let frame = self.next_frame()?;
-                    // The value follows two bytes for the number of columns and four for its
-                    // length.
-                    let body = frame.body(self.inbox.bytes()).get(6..);
-                    value = body.map(|text| String::from_utf8_lossy(text).into_owned());
-                    self.inbox.consume(frame.len);
-                }
-                Event::Failed(fields) => {
-                    let error = fields.to_error(sql);
-                    return self.read_to_ready(sql).and(Err(error));
-                }
-                Event::Ready => return Ok(value),
-                _ => {}
-            }
-        }
     }
 
     /// Makes `delivery` the receiver of the rows that arrive from now on.
