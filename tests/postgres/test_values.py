@@ -50,6 +50,7 @@ ARRAYS = [
     "array[1.5::real, 'NaN', 'Infinity', 0.1]",
     "array[1e300, '-Infinity', 0.1]::float8[]",
     "array[1.50, -0.001, 123456789012345678901234567890]",
+    "array['NaN', 'Infinity', '-Infinity', 1.5, null]::numeric[]",
     "array['\\x00ff'::bytea, '', null]",
     "array[date '2024-02-29', null, '0001-01-01']",
     "array[time '23:59:59.5', '00:00']",
@@ -272,3 +273,44 @@ def test_far_dates_are_an_error_or_text(
         con.execute("set timezone = 'UTC'")
         assert con.execute(f"select {sql} as x, date '2024-02-29'").fetchall() == [(text, datetime.date(2024, 2, 29))]
         assert json.loads(con.execute(f"select {sql} as x").json().read()) == [{"x": text}]
+
+
+NOT_FINITE = ["NaN", "Infinity", "-Infinity"]
+
+
+@pytest.mark.parametrize("value", NOT_FINITE)
+def test_a_numeric_that_is_not_finite_is_a_decimal(
+    con: onecopy.Connection, oracle: psycopg.Connection[Any], value: str
+) -> None:
+    sql = f"select '{value}'::numeric as x, array['{value}']::numeric[] as y, 1.5::numeric as z"
+    expected = oracle.execute(sql).fetchall()
+    assert repr(expected) == repr([(Decimal(value), [Decimal(value)], Decimal("1.5"))])
+    assert repr(con.execute(sql).fetchall()) == repr(expected)
+    assert repr([repr(row) for row in con.execute(sql)]) == repr([repr(row) for row in expected])
+    assert repr(con.execute(sql).fetch_columns()[0]) == repr([Decimal(value)])
+    assert repr(con.execute("select ?", [Decimal(value)]).fetchall()) == repr([(Decimal(value),)])
+    con.execute("create temporary table finite (k int, x numeric)")
+    con.executemany("insert into finite values (?, ?)", [(k, Decimal(t)) for k, t in enumerate(["1.50", value, "-2"])])
+    rows = con.execute("select x from finite order by k").fetchall()
+    assert repr(rows) == repr([(Decimal("1.50"),), (Decimal(value),), (Decimal("-2"),)])
+
+
+@pytest.mark.parametrize("value", NOT_FINITE)
+def test_a_numeric_that_is_not_finite_in_each_format(con: onecopy.Connection, value: str) -> None:
+    sql = f"select '{value}'::numeric as x, array['{value}']::numeric[] as y"
+    for read in ("json", "ndjson", "csv"):
+        with pytest.raises(onecopy.DataError, match=r"not finite|NaN|Infinity") as raised:
+            getattr(con.execute(f"select 1.5 as w, '{value}'::numeric as x"), read)().read()
+        assert raised.value.column == (1, "x")
+    document = bson.decode(con.execute(sql).bson().read())
+    assert [str(document["x"]), str(document["y"][0])] == [value, value]
+    assert type(document["x"]) is type(document["y"][0]) is bson.Decimal128
+    assert bson.decode(con.execute(sql).bson(decimals="text").read()) == {"x": value, "y": [value]}
+
+
+def test_bounds_of_ranges_may_not_be_finite(con: onecopy.Connection) -> None:
+    sql = "select numrange('-Infinity', 'Infinity'), numrange(1, 'NaN')"
+    ((one, two),) = con.execute(sql).fetchall()
+    assert repr([one.lower, one.upper, two.upper]) == repr([Decimal("-Infinity"), Decimal("Infinity"), Decimal("NaN")])
+
+

@@ -177,12 +177,7 @@ pub(crate) fn cell(element: ElementType, text: &[u8]) -> Option<Cell<'_>> {
         ElementType::Integer { .. } => Cell::I64(as_str()?.parse().ok()?),
         ElementType::Real => Cell::F32(as_str()?.parse().ok()?),
         ElementType::Double => Cell::F64(as_str()?.parse().ok()?),
-        ElementType::Decimal { .. } => match text {
-            b"NaN" => Cell::F64(f64::NAN),
-            b"Infinity" => Cell::F64(f64::INFINITY),
-            b"-Infinity" => Cell::F64(f64::NEG_INFINITY),
-            digits => Cell::Decimal(digits),
-        },
+        ElementType::Decimal { .. } => Cell::Decimal(text),
         ElementType::Date => {
             Cell::Date(date(text).unwrap_or_else(|| named.unwrap_or(Date::OTHER_STYLE)))
         }

@@ -276,7 +276,7 @@ impl Builder {
                 v.push(digits.parse().map_err(|_| ValueError::Invalid)?);
             }
             (Values::Digits(v), Cell::Decimal(digits)) => {
-                decimal::size(digits).ok_or(ValueError::Invalid)?;
+                decimal::size(digits).ok_or_else(|| decimal::without_digits(digits))?;
                 tally.converted(digits.len());
                 return v.put_bytes(digits);
             }

@@ -43,6 +43,21 @@ pub(crate) fn size(text: &[u8]) -> Option<(usize, usize)> {
     Some((parts.whole.len() - n_leading, parts.fraction.len()))
 }
 
+/// Returns the reason for which a text is not stored as digits: it is the NaN or an infinity of
+/// PostgreSQL's `numeric`, or not a decimal.
+#[cold]
+pub(crate) fn without_digits(text: &[u8]) -> ValueError {
+    match is_not_finite(text) {
+        true => ValueError::Kind,
+        false => ValueError::Invalid,
+    }
+}
+
+/// Returns `true` if the text is NaN or an infinity, as PostgreSQL writes them.
+pub(crate) fn is_not_finite(text: &[u8]) -> bool {
+    matches!(text, b"NaN" | b"Infinity" | b"-Infinity")
+}
+
 /// Calls `take` with each digit of the number: the digits before the point, then `scale` digits
 /// after the point. If `scale` is negative, the last `-scale` digits before the point are omitted.
 ///
@@ -78,7 +93,7 @@ fn each_digit(
 /// `precision` digits in all.
 #[inline]
 pub(crate) fn to_i128(text: &[u8], precision: u8, scale: i8) -> Result<i128, ValueError> {
-    let parts = parts(text).ok_or(ValueError::Invalid)?;
+    let parts = parts(text).ok_or_else(|| without_digits(text))?;
     let most = parts.whole.len() + usize::try_from(scale.max(0)).unwrap_or(0);
     let value = if most <= 18 {
         // In the usual case the digits fit into one 64-bit word.
@@ -111,7 +126,7 @@ pub(crate) fn to_i128(text: &[u8], precision: u8, scale: i8) -> Result<i128, Val
 /// # Errors
 /// The errors of [`to_i128`].
 pub(crate) fn to_wide(text: &[u8], precision: u8, scale: i8) -> Result<Int256, ValueError> {
-    let parts = parts(text).ok_or(ValueError::Invalid)?;
+    let parts = parts(text).ok_or_else(|| without_digits(text))?;
     let (mut value, mut n_digits) = ([0_u64; 4], 0_usize);
     each_digit(&parts, scale, |digit| {
         if n_digits > 0 || digit != 0 {
@@ -214,7 +229,11 @@ mod tests {
         assert_eq!(to_i128(b"100.00", 4, 2), Err(ValueError::Range));
         assert_eq!(to_i128(&[b'9'; 60], 38, 0), Err(ValueError::Range));
         assert_eq!(to_wide(&[b'9'; 77], 76, 0), Err(ValueError::Range));
-        for text in ["", "-", ".", "1e5", "NaN", "1.2.3", "1 "] {
+        for text in [&b"NaN"[..], b"Infinity", b"-Infinity"] {
+            assert_eq!(to_i128(text, 38, 2), Err(ValueError::Kind));
+            assert_eq!(to_wide(text, 76, 2), Err(ValueError::Kind));
+        }
+        for text in ["", "-", ".", "1e5", "nan", "1.2.3", "1 "] {
             assert_eq!(
                 to_i128(text.as_bytes(), 38, 2),
                 Err(ValueError::Invalid),

@@ -6,6 +6,7 @@ use onecopy_wire::WriteError;
 
 use super::array::Batch;
 use super::builder::Builder;
+use super::decimal::is_not_finite;
 use super::error::ValueError;
 use super::plan::{ArrowOptions, plans};
 use super::types::{DataType, Field};
@@ -283,6 +284,7 @@ fn misfit(row: usize, column: usize, cell: &Cell<'_>, why: ValueError) -> Misfit
         Cell::F32(n) if !n.is_finite() => "a float that is not finite",
         Cell::F64(n) if !n.is_finite() => "a float that is not finite",
         Cell::F32(_) | Cell::F64(_) => "a float",
+        Cell::Decimal(digits) if is_not_finite(digits) => "a decimal that is not finite",
         Cell::Decimal(_) => "a decimal",
         Cell::Text(_) | Cell::Json(_) | Cell::Range(_) => "text",
         Cell::Array(_) => "an array",

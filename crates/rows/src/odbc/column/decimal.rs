@@ -30,23 +30,7 @@ impl AsciiDecimal {
 
     #[inline]
     pub(crate) fn cell<'b>(&self, raw: Raw<'b>) -> Cell<'b> {
-        let bytes = raw.bytes();
-        match bytes.last() {
-            Some(b'0'..=b'9') => Cell::Decimal(bytes),
-            _ => not_finite(bytes),
-        }
-    }
-}
-
-/// Converts the NaN and infinities of PostgreSQL's `numeric`, which have no digits, to floats, so
-/// that the sink treats them as non-finite floats.
-#[cold]
-fn not_finite(bytes: &[u8]) -> Cell<'_> {
-    match bytes {
-        b"NaN" => Cell::F64(f64::NAN),
-        b"Infinity" => Cell::F64(f64::INFINITY),
-        b"-Infinity" => Cell::F64(f64::NEG_INFINITY),
-        other => Cell::Decimal(other),
+        Cell::Decimal(raw.bytes())
     }
 }
 
