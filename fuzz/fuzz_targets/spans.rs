@@ -21,8 +21,7 @@ fuzz_target!(|text: &str| {
 });
 
 fn check(text: &str) {
-    // The least value cannot be negated.
-    let Some(microseconds) = span(text).filter(|n| *n != i64::MIN) else {
+    let Some(microseconds) = span(text) else {
         return;
     };
     // Additional characters could exceed the length limit of a span.
@@ -33,12 +32,14 @@ fn check(text: &str) {
     if text.contains(':') && !text.contains('.') {
         assert_eq!(span(&format!("{text}.000000")), Some(microseconds), "{text:?}");
     }
-    if text.starts_with(|c: char| c.is_ascii_digit()) && !text.contains(' ') {
+    // The largest spans cannot be negated, because the smallest one has no time of day.
+    let is_small = microseconds < 999_999_999 * 86_400_000_000;
+    if is_small && text.starts_with(|c: char| c.is_ascii_digit()) && !text.contains(' ') {
         assert_eq!(span(&format!("-{text}")), Some(-microseconds), "{text:?}");
     }
 }
 
-fn written(microseconds: i64) -> String {
+fn written(microseconds: i128) -> String {
     let sign = if microseconds < 0 { "-" } else { "" };
     let n = microseconds.unsigned_abs();
     let (seconds, fraction) = (n / 1_000_000, n % 1_000_000);

@@ -59,6 +59,7 @@ ARRAYS = [
     "array[timestamptz '2024-02-29 01:02:03+05:30']",
     "array['a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'::uuid]",
     "array[interval '1 day 02:03:04', '-1 s']",
+    "array[interval '200000000 days', '999999999 days 23:59:59.999999', '-999999999 days']",
 ]
 
 
@@ -314,3 +315,28 @@ def test_bounds_of_ranges_may_not_be_finite(con: onecopy.Connection) -> None:
     assert repr([one.lower, one.upper, two.upper]) == repr([Decimal("-Infinity"), Decimal("Infinity"), Decimal("NaN")])
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "106751992 days",
+        "-106751992 days",
+        "999999999 days 23:59:59.999999",
+        "-999999999 days",
+        "200000000 days -00:00:00.000001",
+        "2562047788:00:54.775807",
+    ],
+)
+def test_an_interval_that_a_timedelta_can_hold_is_one(
+    con: onecopy.Connection, oracle: psycopg.Connection[Any], text: str
+) -> None:
+    expected = _value(oracle, f"select interval '{text}'")
+    assert type(expected) is datetime.timedelta
+    for _ in range(2):
+        assert con.execute(f"select interval '{text}' as x").fetchall() == [(expected,)]
+    assert con.execute("select ?, ?::text", [expected, expected]).fetchall()[0][0] == expected
+    assert json.loads(con.execute(f"select interval '{text}' as x").json().read()) == [{"x": text}]
+
+
+@pytest.mark.parametrize("text", ["1000000000 days", "-999999999 days -00:00:00.000001", "1 mon 200000000 days"])
+def test_an_interval_that_a_timedelta_cannot_hold_is_text(con: onecopy.Connection, text: str) -> None:
+    assert con.execute(f"select interval '{text}'").fetchall() == [(text,)]

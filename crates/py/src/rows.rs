@@ -245,9 +245,9 @@ impl<'py> PyRows<'py> {
                     .and_then(|zone| temporal::time(py, time, Some(&zone)));
                 made.map_err(Why::Python)
             }
-            Cell::Interval { microseconds, .. } => {
-                temporal::delta(py, microseconds).map_err(Why::Python)
-            }
+            Cell::Interval {
+                days, microseconds, ..
+            } => temporal::delta(py, days, microseconds).map_err(Why::Python),
             Cell::Uuid(v) => uuid::make(py, v).map_err(Why::Python),
             Cell::Json(units) => {
                 let made = text::make_of_cell(py, units, self.policy, &mut self.tally);

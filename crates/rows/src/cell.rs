@@ -164,9 +164,12 @@ pub enum Cell<'a> {
     Time(Time, u8),
     /// A timestamp, and the number of digits (0 to 9) of the fraction that the column stores.
     Timestamp(Timestamp, u8),
-    /// A duration without months, exact in microseconds.
+    /// A duration without months, exact in microseconds: the sum of `days` and `microseconds`.
     Interval {
-        /// The duration, with its sign.
+        /// The whole days, rounded down: from -999,999,999 to 999,999,999, as in Python's
+        /// `timedelta`.
+        days: i32,
+        /// The remaining microseconds: 0 or more, and less than a day.
         microseconds: i64,
         /// The text that the database sent, in ASCII; text formats write it unchanged.
         text: &'a [u8],

@@ -5,23 +5,33 @@ use onecopy_text::Units;
 use crate::cell::Cell;
 
 /// Converts the text of a duration to a cell. The cell is an exact interval if the duration has
-/// only days and a time. The cell is the unchanged text if the duration has months or years, if its
-/// microseconds exceed 64 bits, or if the server's `IntervalStyle` is not `postgres`.
+/// only days and a time. The cell is the unchanged text if the duration has months or years, if it
+/// has more than [`MOST_DAYS`] days, or if the server's `IntervalStyle` is not `postgres`.
 pub(crate) fn cell(text: &[u8]) -> Cell<'_> {
-    match parse(text) {
-        Some(microseconds) => Cell::Interval { microseconds, text },
-        None => Cell::Text(Units::Utf8(text)),
+    let exact = parse(text).map(|span| (span.div_euclid(DAY), span.rem_euclid(DAY)));
+    match exact {
+        Some((days, rest)) if days.abs() <= MOST_DAYS => Cell::Interval {
+            // Neither number is truncated: a day is less than 2^37 microseconds.
+            days: days as i32,
+            microseconds: rest as i64,
+            text,
+        },
+        _ => Cell::Text(Units::Utf8(text)),
     }
 }
 
-const SECOND: i64 = 1_000_000;
+const SECOND: i128 = 1_000_000;
+const DAY: i128 = 86_400 * SECOND;
+
+/// The largest number of days of Python's `timedelta`.
+const MOST_DAYS: i128 = 999_999_999;
 
 /// The largest length in bytes of text that is parsed as an exact duration (days and a time).
 const MOST_BYTES: usize = 64;
 
 /// Parses a duration `[n day[s]] [[+-]h:mm:ss[.ffffff]]`. Returns it in microseconds; `None` for
 /// any other text.
-fn parse(text: &[u8]) -> Option<i64> {
+fn parse(text: &[u8]) -> Option<i128> {
     // The text is copied, because a driver may write to it. A text longer than the copy is not an
     // exact interval.
     let mut copy = [0; MOST_BYTES];
@@ -36,12 +46,12 @@ fn parse(text: &[u8]) -> Option<i64> {
         _ => return None,
     };
     let time = time.map_or(Some(0), time_of_day)?;
-    days.checked_mul(86_400 * SECOND)?.checked_add(time)
+    Some(i128::from(days) * DAY + time)
 }
 
 /// Parses a time `[+-]h…:mm:ss[.f…]`, whose hours may exceed 23. Returns it in microseconds; `None`
 /// for any other text.
-fn time_of_day(text: &str) -> Option<i64> {
+fn time_of_day(text: &str) -> Option<i128> {
     let (sign, text) = match text.as_bytes().first()? {
         b'-' => (-1, &text[1..]),
         b'+' => (1, &text[1..]),
@@ -61,13 +71,11 @@ fn time_of_day(text: &str) -> Option<i64> {
     if !is_fit {
         return None;
     }
-    let micros = number(fraction)? * 10i64.pow(6 - u32::try_from(fraction.len()).ok()?);
-    let minutes = number(hours)?
-        .checked_mul(60)?
-        .checked_add(number(minutes)?)?;
-    let seconds = minutes.checked_mul(60)?.checked_add(number(seconds)?)?;
-    let span = seconds.checked_mul(SECOND)?.checked_add(micros)?;
-    Some(sign * span)
+    // Products of numbers of 64 bits with these factors do not exceed 128 bits.
+    let wide = |text| number(text).map(i128::from);
+    let micros = wide(fraction)? * 10i128.pow(6 - u32::try_from(fraction.len()).ok()?);
+    let seconds = (wide(hours)? * 60 + wide(minutes)?) * 60 + wide(seconds)?;
+    Some(sign * (seconds * SECOND + micros))
 }
 
 fn number(text: &str) -> Option<i64> {
@@ -90,6 +98,11 @@ mod tests {
             ("-3 days", -259_200_000_000),
             ("838:59:59", 3_020_399_000_000),
             ("100000000:00:00", 360_000_000_000_000_000),
+            ("200000000 days", 200_000_000 * DAY),
+            (
+                "2147483647 days 2562047788:00:54.775807",
+                2_147_483_647 * DAY + i128::from(i64::MAX),
+            ),
         ] {
             assert_eq!(parse(text.as_bytes()), Some(expected), "{text}");
         }
@@ -105,8 +118,8 @@ mod tests {
             "3 4:05:06",
             "1:2:3",
             "00:00:00.1234567",
-            "9999999999 days",
-            "99999999999999999:00:00",
+            "9999999999999999999 days",
+            "9999999999999999999:00:00",
             "",
             "1 day ago",
         ] {
@@ -114,12 +127,36 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_span_has_at_most_the_days_of_a_timedelta() {
+        let of = |text| match cell(text) {
+            Cell::Interval {
+                days, microseconds, ..
+            } => Some((days, microseconds)),
+            _ => None,
+        };
+        let last = i64::try_from(DAY - 1).unwrap();
+        for (text, expected) in [
+            (&b"-00:00:00.000001"[..], Some((-1, last))),
+            (
+                b"200000000 days 01:00:00",
+                Some((200_000_000, 3_600_000_000)),
+            ),
+            (b"999999999 days 23:59:59.999999", Some((999_999_999, last))),
+            (b"-999999999 days", Some((-999_999_999, 0))),
+            (b"1000000000 days", None),
+            (b"-999999999 days -00:00:00.000001", None),
+        ] {
+            assert_eq!(of(text), expected, "{}", text.escape_ascii());
+        }
+    }
+
     proptest! {
         #[test]
         fn a_span_is_what_its_parts_sum_up_to(
-            days in proptest::option::of(-100_000_i64..100_000),
+            days in proptest::option::of(-1_000_000_000_i128..1_000_000_000),
             sign in prop_oneof![Just(""), Just("-"), Just("+")],
-            (hours, minutes, seconds) in (0_i64..10_000, 0_i64..60, 0_i64..60),
+            (hours, minutes, seconds) in (0_i128..10_000, 0_i128..60, 0_i128..60),
             fraction in "[0-9]{0,6}",
         ) {
             let days_text = days.map_or(String::new(), |n| {
@@ -127,10 +164,10 @@ mod tests {
             });
             let point = if fraction.is_empty() { "" } else { "." };
             let text = format!("{days_text}{sign}{hours:02}:{minutes:02}:{seconds:02}{point}{fraction}");
-            let micros: i64 = format!("{fraction:0<6}").parse().unwrap();
+            let micros: i128 = format!("{fraction:0<6}").parse().unwrap();
             let time = ((hours * 60 + minutes) * 60 + seconds) * SECOND + micros;
             let time = if sign == "-" { -time } else { time };
-            let expected = days.unwrap_or(0) * 86_400 * SECOND + time;
+            let expected = days.unwrap_or(0) * DAY + time;
             prop_assert_eq!(parse(text.as_bytes()), Some(expected), "{}", text);
         }
 

@@ -177,7 +177,7 @@ enum StoredCell {
     Range(Range<usize>, BoundType, bool),
     Utf16(Range<usize>),
     Bytes(Range<usize>),
-    Interval(i64, Range<usize>),
+    Interval(i32, i64, Range<usize>),
     TimeTz(Time, i32, Range<usize>),
 }
 
@@ -219,7 +219,8 @@ impl StoredRows {
             }),
             StoredCell::Utf16(at) => Cell::Text(Units::Utf16(&self.units[at.clone()])),
             StoredCell::Bytes(at) => Cell::Bytes(&self.bytes[at.clone()]),
-            StoredCell::Interval(microseconds, at) => Cell::Interval {
+            StoredCell::Interval(days, microseconds, at) => Cell::Interval {
+                days: *days,
                 microseconds: *microseconds,
                 text: &self.bytes[at.clone()],
             },
@@ -272,9 +273,11 @@ impl RowSink for StoredRows {
             Cell::Text(_) | Cell::Json(_) => return Err(unexpected()),
             Cell::Decimal(digits) => StoredCell::Decimal(self.keep(digits)?),
             Cell::Bytes(bytes) => StoredCell::Bytes(self.keep(bytes)?),
-            Cell::Interval { microseconds, text } => {
-                StoredCell::Interval(microseconds, self.keep(text)?)
-            }
+            Cell::Interval {
+                days,
+                microseconds,
+                text,
+            } => StoredCell::Interval(days, microseconds, self.keep(text)?),
             Cell::TimeTz {
                 time,
                 offset_seconds,

@@ -235,14 +235,12 @@ pub(crate) fn of_unix_ms<'py>(
     Some(datetime(py, &stamp, zone))
 }
 
-/// Creates a `timedelta` of `microseconds`. This cannot overflow, because every 64-bit number of
-/// microseconds is in the range of `timedelta`.
-pub(crate) fn delta(py: Python<'_>, microseconds: i64) -> PyResult<Bound<'_, PyAny>> {
-    const DAY: i64 = 86_400_000_000;
-    let (days, rest) = (microseconds.div_euclid(DAY), microseconds.rem_euclid(DAY));
-    // 2^63 microseconds are a number of days with at most 9 digits, and a day has 86,400 seconds.
-    let (days, seconds) = (days as i32, (rest / 1_000_000) as i32);
-    let delta = PyDelta::new(py, days, seconds, (rest % 1_000_000) as i32, false)?;
+/// Creates a `timedelta` of `days` and `microseconds`, which are less than a day. Fails if the
+/// number of days exceeds 999,999,999.
+pub(crate) fn delta(py: Python<'_>, days: i32, microseconds: i64) -> PyResult<Bound<'_, PyAny>> {
+    // A day has 86,400 seconds, which fit into 32 bits.
+    let seconds = (microseconds / 1_000_000) as i32;
+    let delta = PyDelta::new(py, days, seconds, (microseconds % 1_000_000) as i32, false)?;
     Ok(delta.into_any())
 }
 

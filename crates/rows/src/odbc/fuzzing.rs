@@ -70,9 +70,11 @@ pub fn has_second(sql: &str, dialect: Dialect) -> bool {
 /// Returns the microseconds of a duration; `None` if the text is not a duration of only days and a
 /// time.
 #[must_use]
-pub fn span(text: &str) -> Option<i64> {
+pub fn span(text: &str) -> Option<i128> {
     match interval::cell(text.as_bytes()) {
-        Cell::Interval { microseconds, .. } => Some(microseconds),
+        Cell::Interval {
+            days, microseconds, ..
+        } => Some(i128::from(days) * 86_400_000_000 + i128::from(microseconds)),
         _ => None,
     }
 }

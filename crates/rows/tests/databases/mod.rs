@@ -103,7 +103,7 @@ pub(crate) enum Kept {
     /// minutes.
     Timestamp(String),
     /// The interval in microseconds, and its text from the database.
-    Interval(i64, String),
+    Interval(i32, i64, String),
     Uuid(String),
 }
 
@@ -148,8 +148,13 @@ fn keep(cell: Cell<'_>) -> Kept {
                 time(t.time)
             ))
         }
-        Cell::Interval { microseconds, text } => {
-            Kept::Interval(microseconds, String::from_utf8(text.to_vec()).unwrap())
+        Cell::Interval {
+            days,
+            microseconds,
+            text,
+        } => {
+            let text = String::from_utf8(text.to_vec()).unwrap();
+            Kept::Interval(days, microseconds, text)
         }
         Cell::Uuid(u) => Kept::Uuid(u.iter().map(|b| format!("{b:02x}")).collect()),
         other => panic!("a cell that these tests do not know: {other:?}"),
