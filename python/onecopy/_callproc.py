@@ -10,7 +10,7 @@ database's catalog.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from onecopy import _tsql
@@ -33,6 +33,7 @@ class _Routine(NamedTuple):
     names: tuple[str, ...]
     n_optional: int = 0
     gives_rows: bool = False
+    is_variadic: bool = False
 
     def places(self) -> list[int]:
         """Return the indexes of the output parameters, from 0."""
@@ -44,7 +45,7 @@ class _Routine(NamedTuple):
     def takes(self, n: int) -> bool:
         """Return true if the routine can be called with ``n`` values."""
         least = (len(self.modes) if self.is_procedure else self.n_inputs()) - self.n_optional
-        return least <= n <= len(self.modes)
+        return least <= n and (self.is_variadic or n <= len(self.modes))
 
 
 def _parts(name: str) -> list[str]:
@@ -90,37 +91,27 @@ order by r.routine_type, p.ordinal_position
 """
 
 
-def _of_postgresql(rows: list[Any], name: str, n: int) -> _Routine | None:
+def _of_postgresql(rows: list[Any]) -> list[_Routine]:
     found = []
     for kind, modes, names, n_optional, gives_rows in rows:
         # The columns that a table function returns are not parameters. A variadic parameter is an
         # input.
         arguments = [mode for mode in modes if mode != "t"]
         listed = tuple(names.split("\n"))[: len(arguments)] if names else ("",) * len(arguments)
-        modes = "".join(arguments).replace("v", "i")
-        found.append(_Routine(kind == "p", modes, listed, n_optional, gives_rows))
-    fit = {routine for routine in found if routine.takes(n)}
-    if len(fit) > 1:
-        raise ProgrammingError(
-            f"`{name}` has several overloads with {n} parameters, and their modes differ\n"
-            "execute `call …` or `select …` with casts instead"
-        )
-    if found and not fit:
-        counts = ", ".join(sorted({str(len(routine.modes)) for routine in found}))
-        raise ProgrammingError(f"`{name}` has {counts} parameters, {n} were given", sqlstate="07002")
-    return next(iter(fit), None)
+        modes = "".join(arguments)
+        is_variadic = "v" in modes
+        found.append(_Routine(kind == "p", modes.replace("v", "i"), listed, n_optional, gives_rows, is_variadic))
+    return found
 
 
-def _of_mariadb(rows: list[Any], name: str, n: int) -> _Routine | None:
+def _of_mariadb(rows: list[Any]) -> list[_Routine]:
     # If a procedure and a function have this name, `callproc` calls the procedure.
     kind = "PROCEDURE" if any(row[0] == "PROCEDURE" for row in rows) else "FUNCTION"
     listed = [(mode, parameter) for of, mode, parameter in rows if of == kind and parameter is not None]
     if not rows:
-        return None
+        return []
     modes = "".join({"OUT": "o", "INOUT": "b"}.get(mode, "i") for mode, _ in listed)
-    if len(modes) != n:
-        raise ProgrammingError(f"`{name}` has {len(modes)} parameters, {n} were given", sqlstate="07002")
-    return _Routine(kind == "PROCEDURE", modes, tuple(parameter for _, parameter in listed))
+    return [_Routine(kind == "PROCEDURE", modes, tuple(parameter for _, parameter in listed))]
 
 
 class Call(NamedTuple):
@@ -152,52 +143,106 @@ def catalog_query(dialect: str, name: str) -> tuple[str, list[str]]:
     return (_OF_POSTGRESQL, [plain, schema, schema]) if dialect == "postgresql" else (_OF_MARIADB, [schema, plain])
 
 
-def plan(dialect: str, name: str, rows: list[Any], parameters: Iterable[Any]) -> Call:
+def given(dialect: str, parameters: Iterable[Any]) -> list[Any] | dict[str, Any]:
+    """Return the values for the parameters of a routine: a list, or a dict by name.
+
+    Raises:
+        TypeError: parameters by name, and a database other than PostgreSQL.
+    """
+    if not isinstance(parameters, Mapping):
+        return list(parameters)
+    if dialect != "postgresql":
+        raise TypeError("parameters by name are supported only with PostgreSQL\npass a list or tuple")
+    return dict(parameters)
+
+
+def plan(dialect: str, name: str, rows: list[Any], parameters: list[Any] | dict[str, Any]) -> Call:
     """Return the statement that calls a routine in PostgreSQL or MariaDB. ``rows`` is the result of
     the query that `catalog_query` returned.
 
     Raises:
-        ProgrammingError: the routine has a different number of parameters.
+        ProgrammingError: the routine has other parameters.
     """
-    result = list(parameters)
     find = _of_postgresql if dialect == "postgresql" else _of_mariadb
-    routine = find(rows, _plain(_parts(name)[-1], fold=dialect == "postgresql"), len(result))
-    marks = ", ".join("?" * len(result))
-    places = routine.places() if routine else []
-    names = [routine.names[i] for i in places] if routine else []
-    if routine is None or routine.is_procedure:
-        return Call(f"call {name}({marks})", result, result, places, names)
+    routines, n = find(rows), len(parameters)
+    plain = _plain(_parts(name)[-1], fold=dialect == "postgresql")
+    if isinstance(parameters, dict):
+        fit = [routine for routine in routines if parameters.keys() <= set(routine.names)]
+        calls = [_by_name(name, routine, parameters) for routine in fit]
+        if not calls:
+            raise ProgrammingError(f"`{plain}` has no parameters with the names {', '.join(parameters)}")
+    elif not routines:
+        return Call(f"call {name}({_marks(n)})", parameters, parameters, [], [])
+    else:
+        calls = [_by_place(dialect, name, routine, parameters) for routine in routines if routine.takes(n)]
+        if not calls:
+            counts = ", ".join(sorted({str(len(routine.modes)) for routine in routines}))
+            raise ProgrammingError(f"`{plain}` has {counts} parameters, {n} were given", sqlstate="07002")
+    if any(other != calls[0] for other in calls[1:]):
+        raise ProgrammingError(
+            f"`{plain}` has several overloads with {n} parameters, and their modes differ\n"
+            "execute `call …` or `select …` with casts instead"
+        )
+    return calls[0]
+
+
+def _marks(n: int) -> str:
+    return ", ".join("?" * n)
+
+
+def _by_place(dialect: str, name: str, routine: _Routine, given: list[Any]) -> Call:
+    """Return the call of a routine whose parameters have the values ``given``."""
+    places = routine.places()
+    names = [routine.names[i] for i in places]
+    marks = _marks(len(given))
+    if routine.is_procedure:
+        # Output parameters that were omitted because they have defaults get items too.
+        missing = [None] * (max(places, default=-1) + 1 - len(given))
+        return Call(f"call {name}({marks})", given, given + missing, places, names)
     if dialect == "mysql":
-        return Call(f"select {name}({marks})", result, result, [], [])
-    if len(result) > routine.n_inputs() and not routine.gives_rows:
-        # The sequence also has items for output parameters, which are not passed to the function.
-        inputs = [value for value, mode in zip(result, routine.modes, strict=False) if mode != "o"]
-        marks = ", ".join("?" * len(inputs))
-        return Call(f"select * from {name}({marks})", inputs, result, places, names)
-    return Call(f"select * from {name}({marks})", result, result, [], [])
+        return Call(f"select {name}({marks})", given, given, [], [])
+    if len(given) > routine.n_inputs() and not (routine.gives_rows or routine.is_variadic):
+        # The list also has items for output parameters, which are not passed to the function.
+        inputs = [value for value, mode in zip(given, routine.modes, strict=False) if mode != "o"]
+        return Call(f"select * from {name}({_marks(len(inputs))})", inputs, given, places, names)
+    return Call(f"select * from {name}({marks})", given, given, [], [])
 
 
-def call(cur: Cursor, name: str, parameters: Sequence[Any]) -> list[Any]:
+def _by_name(name: str, routine: _Routine, given: dict[str, Any]) -> Call:
+    """Return the call of a routine of PostgreSQL whose parameters have the values ``given``. The
+    result has the values in the order of ``given``."""
+    order = list(given)
+    modes = dict(zip(routine.names, routine.modes, strict=False))
+    outputs = [routine.names[i] for i in routine.places() if routine.names[i] in given]
+    passed = [key for key in order if routine.is_procedure or modes[key] != "o"]
+    arguments = ", ".join('"{}" => ?'.format(key.replace('"', '""')) for key in passed)
+    verb = "call" if routine.is_procedure else "select * from"
+    inputs = [given[key] for key in passed]
+    return Call(f"{verb} {name}({arguments})", inputs, list(given.values()), [order.index(k) for k in outputs], outputs)
+
+
+def call(cur: Cursor, name: str, parameters: Iterable[Any]) -> list[Any]:
     """Call a procedure or function on ``cur``; see `Cursor.callproc`.
 
     Returns:
         A copy of ``parameters`` with the values of the output parameters filled in.
 
     Raises:
-        ProgrammingError: the procedure does not exist, or has a different number of parameters.
+        ProgrammingError: the procedure does not exist, or has other parameters.
         NotSupportedError: the database has no stored procedures, or a parameter's type is not
             supported.
     """
     con = cur.connection
-    if con.dialect == "mssql":
-        result = list(parameters)
+    values = given(con.dialect, parameters)
+    if isinstance(values, list) and con.dialect == "mssql":
+        result = values
         batch = _tsql.batch(con, name, result)
         planned = Call(batch.sql, batch.inputs, result, batch.places, batch.names)
     else:
         query = catalog_query(con.dialect, name)
         catalog = con.cursor()
         catalog.row_factory = None
-        planned = plan(con.dialect, name, catalog.execute(*query).fetchall(), parameters)
+        planned = plan(con.dialect, name, catalog.execute(*query).fetchall(), values)
     cur.execute(planned.sql, planned.inputs)
     cur._expect_outputs(planned.result, planned.places, planned.names)
     cur._settle()

@@ -19,9 +19,9 @@ from tests.conftest import Database
 pytestmark = pytest.mark.filterwarnings("ignore::onecopy.DriverWarning")
 
 
-@pytest.fixture
-def of_postgres(postgres: Database) -> Iterator[onecopy.Connection]:
-    con = onecopy.connect(postgres.odbc)
+@pytest.fixture(params=["postgres", "postgres_native"])
+def of_postgres(request: pytest.FixtureRequest) -> Iterator[onecopy.Connection]:
+    con = onecopy.connect(request.getfixturevalue(request.param).odbc)
     con.execute("create schema if not exists calls")
     con.execute("set local search_path = calls, public")
     con.execute(
@@ -33,6 +33,16 @@ def of_postgres(postgres: Database) -> Iterator[onecopy.Connection]:
     con.execute("create function add(a int, b int default 1) returns int language sql as $$ select a + b $$")
     con.execute("create function parts(a int, out b int, out c text) language sql as $$ select a + 1, 'x' || a $$")
     con.execute("create function many(n int) returns setof int language sql as $$ select generate_series(1, n) $$")
+    con.execute(
+        "create function total(a text, variadic b int[]) returns text language sql as "
+        "$$ select a || (select sum(i) from unnest(b) i) $$"
+    )
+    con.execute("create function total(a text) returns text language sql as $$ select a $$")
+    con.execute(
+        "create function span(variadic b int[], out low int, out high int) language sql as "
+        "$$ select min(i), max(i) from unnest(b) i $$"
+    )
+    con.execute("create procedure later(a int, inout b int default 5) language plpgsql as $$ begin b := a + b; end $$")
     con.execute('create procedure "Odd ""name"(inout a int) language plpgsql as $$ begin a := a + 1; end $$')
     yield con
     con.rollback()
@@ -79,6 +89,39 @@ def test_functions_of_postgresql_return_rows(of_postgres: onecopy.Connection) ->
     assert cur.callproc("parts", [1, None, None]) == [1, 2, "x1"]
     assert cur.callproc("many", [3]) == [3]
     assert cur.fetchall() == [(1,), (2,), (3,)]
+
+
+def test_variadic_functions_of_postgresql(of_postgres: onecopy.Connection) -> None:
+    cur = of_postgres.cursor()
+    for given in (["x", 1], ["x", 1, 2, 3], ["x", *range(50)]):
+        assert cur.callproc("total", given) == given
+        assert cur.fetchall() == [(f"x{sum(given[1:])}",)]  # type: ignore[arg-type]
+    assert cur.callproc("total", ["x"]) == ["x"]
+    assert cur.fetchall() == [("x",)]
+    assert cur.callproc("span", [4, 9, 2]) == [4, 9, 2]
+    assert cur.fetchall() == [(2, 9)]
+
+
+def test_parameters_of_postgresql_with_defaults_may_be_omitted(of_postgres: onecopy.Connection) -> None:
+    cur = of_postgres.cursor()
+    assert cur.callproc("later", [1]) == [1, 6]
+    assert cur.callproc("later", [1, 2]) == [1, 3]
+    assert cur.callproc("later", {"a": 1}) == [1]
+    assert cur.fetchall() == [(6,)]
+
+
+def test_parameters_of_postgresql_by_name(of_postgres: onecopy.Connection) -> None:
+    cur = of_postgres.cursor()
+    assert cur.callproc("add", {"b": 3, "a": 2}) == [3, 2]
+    assert cur.fetchall() == [(5,)]
+    assert cur.callproc("add", {"a": 2}) == [2]
+    assert cur.fetchall() == [(3,)]
+    assert cur.callproc("mixed", {"d": None, "c": 21, "a": 5, "b": None}) == [Decimal("1.25"), 42, 5, "é 5"]
+    assert cur.callproc("parts", {"c": None, "a": 1, "b": None}) == ["x1", 1, 2]
+    with pytest.raises(onecopy.ProgrammingError, match="names a, x"):
+        cur.callproc("add", {"a": 1, "x": 2})
+    with onecopy.connect("sqlite::memory:") as con, pytest.raises(TypeError, match="by name"):
+        con.cursor().callproc("add", {"a": 1})
 
 
 @pytest.mark.parametrize(

@@ -236,7 +236,7 @@ class Cursor:
         self._forget()
         if not self._connection._suspends:
             return await self._run(self._cur.callproc, name, parameters)
-        given = () if parameters is None else tuple(parameters)
+        given = _callproc.given(self._connection.sync.dialect, () if parameters is None else parameters)
         query = _callproc.catalog_query(self._connection.sync.dialect, name)
         catalog = self._connection.cursor()
         catalog.row_factory = None

@@ -119,7 +119,8 @@ impl Cursor {
     /// Args:
     ///     name: the procedure's name, with a schema if needed; quoted as in SQL if necessary.
     ///     parameters: a value for each parameter; for parameters that are output only, any value,
-    ///         such as ``None``.
+    ///         such as ``None``. With PostgreSQL also a mapping of names to values; the result then
+    ///         has the values in the order of the mapping.
     ///
     /// Returns:
     ///     A ``list``. Result sets of the procedure are read with ``fetchall`` and `nextset`. If
