@@ -208,6 +208,27 @@ def test_triggers_see_each_row_and_it_is_a_copy(con: onecopy.Connection) -> None
     assert found == [("COPY", N_ROWS, sum(range(N_ROWS)))]
 
 
+@pytest.mark.parametrize("where", ["plain", "partitioned", "partition"])
+@pytest.mark.parametrize("level", ["row", "statement"])
+def test_a_trigger_after_a_row_sees_the_rows_before_it(con: onecopy.Connection, level: str, where: str) -> None:
+    con.execute("create temporary table seen (n integer, counted integer)")
+    con.execute(f"create temporary table watched (n integer) {'' if where == 'plain' else 'partition by range (n)'}")
+    if where != "plain":
+        con.execute("create temporary table part partition of watched default")
+    con.execute(
+        "create function pg_temp.note() returns trigger language plpgsql as "
+        f"$$ begin insert into seen values ({'new.n' if level == 'row' else 'null'}, (select count(*) from watched)); "
+        "return new; end $$"
+    )
+    on = "part" if where == "partition" else "watched"
+    con.execute(f"create trigger t after insert on {on} for each {level} execute function pg_temp.note()")
+    con.cursor().insert_arrow("watched", pyarrow.table({"n": pyarrow.array(range(N_ROWS), pyarrow.int32())}))
+    counted = [n for (n,) in con.execute("select counted from seen order by counted")]
+    # A trigger for each statement is not executed by an INSERT into the parent of its partition.
+    is_executed = (level, where) != ("statement", "partition")
+    assert counted == (list(range(1, N_ROWS + 1)) if is_executed else [])
+
+
 def test_nanoseconds_are_truncated(con: onecopy.Connection) -> None:
     last = 86_399_999_999_999
     table = pyarrow.table(
