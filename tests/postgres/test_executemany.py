@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -171,3 +172,42 @@ def test_a_foreign_key_of_the_table_itself_is_checked_for_each_row(con: onecopy.
         con.executemany("insert into tree values (?, ?)", rows)
     assert raised.value.row == 150
     con.rollback()
+
+
+FLOATS: list[Any] = [0, 1, -7, 2.5, None, -0.0, 2**31, 2**53, -(2**53), 2**53 + 1, 2**62 + 1, 0.1, 16_777_217, 1e300]
+DECIMALS: list[Any] = [0, -1, Decimal("0.125"), None, 2**62 + 1, Decimal("-1e20"), Decimal("NaN"), 12345]
+
+
+@pytest.mark.parametrize(
+    ("declared", "values", "is_combined"),
+    [
+        ("double precision", FLOATS, False),
+        ("double precision", [v for v in FLOATS if not isinstance(v, int) or abs(v) <= 2**53], True),
+        ("real", [0, 0.1, 2.5, None, 16_777_217, 16_777_217.0], True),
+        ("numeric", [*DECIMALS, Decimal("1e-30")], True),
+        ("numeric", [0.1, 1 / 3, 5, Decimal("0.1")], False),
+        ("numeric(30, 2)", DECIMALS, True),
+        ("text", [0, 0.5, 10**6, 1e20, 2**53], False),
+        ("bigint", [0, 0.5, 1.5, 2.5, 2**53 + 1], False),
+    ],
+)
+def test_numbers_of_several_types_are_stored_as_by_execute(
+    con: onecopy.Connection, declared: str, values: list[Any], is_combined: bool
+) -> None:
+    con.execute(f"create temporary table mixed (k int, x {declared})")
+    con.execute(f"create temporary table single (k int, x {declared})")
+    rows = [(k, values[k % len(values)]) for k in range(1500)]
+    assert con.executemany("insert into mixed values (?, ?)", rows).rowcount == 1500
+    assert repeats(con) == is_combined
+    for row in rows[: len(values)]:
+        con.execute("insert into single values (?, ?)", row)
+    one = [x for (x,) in con.execute("select x::text from single order by k")]
+    many = [x for (x,) in con.execute("select x::text from mixed order by k")]
+    assert many == [one[k % len(values)] for k in range(1500)]
+
+
+def test_a_number_that_fails_among_others_is_named(con: onecopy.Connection) -> None:
+    con.execute("create temporary table checked (x double precision check (x <> 1001))")
+    with pytest.raises(onecopy.IntegrityError) as raised:
+        con.executemany("insert into checked values (?)", [[k if k % 2 else k + 0.5] for k in range(1500)])
+    assert raised.value.row == 1001

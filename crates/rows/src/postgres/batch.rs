@@ -45,7 +45,7 @@ pub(super) fn run_batch(
         changed: Some(0),
     };
     while !rows.is_empty() {
-        let part = UniformRows::first(rows, |_, _| None);
+        let part = UniformRows::first(rows, |_, _, _| None);
         rows = &rows[part.rows.len()..];
         let kept = wire.cache.prepared(sql, &part.types);
         let prepared = match kept.filter(|_| pending.n > 0) {

@@ -1,13 +1,15 @@
 //! Executes an INSERT for many rows of parameters as an INSERT of several rows (`VALUES (…), (…)`),
 //! which costs the server less than a statement for each row.
 
+use std::cell::OnceCell;
 use std::sync::Arc;
 
 use postgres_protocol::message::frontend;
 
 use super::batch::{prepare_many, read_completions, run_batch};
-use super::execute::{begin, write_execution};
-use super::parameters::{UniformRows, check, translate};
+use super::execute::{begin, prepare, write_execution};
+use super::parameters::{UniformRows, check, own, translate};
+use super::preamble::Preamble;
 use super::server::TransactionStatus;
 use super::shared::Shared;
 use super::type_table::oid;
@@ -26,6 +28,9 @@ const MOST_PARAMETERS: usize = 512;
 /// INSERTs of one row, although it requires an extra query that examines the table.
 const LEAST_ROWS: usize = 128;
 
+/// The largest absolute value up to which each integer is exact as a 64-bit float.
+const EXACT_FLOAT: u64 = 1 << 53;
+
 /// An INSERT of several rows that was derived from the caller's INSERT of one row.
 #[derive(Debug)]
 pub(super) struct RepeatedInsert {
@@ -33,6 +38,10 @@ pub(super) struct RepeatedInsert {
     /// The number of parameters of one row.
     n_parameters: usize,
     n_rows: usize,
+    /// For each parameter, the type (object identifier) to which numbers of several types are
+    /// converted without a change of the stored values; 0 if there is none. Empty if the types of
+    /// the columns are unknown. It is read before the first rows with values of several types.
+    common_types: OnceCell<Vec<u32>>,
 }
 
 /// Returns a query that checks whether an INSERT of several rows into the table has the same effect
@@ -81,6 +90,7 @@ impl RepeatedInsert {
             sql: insert.of_rows(n_rows),
             n_parameters,
             n_rows,
+            common_types: OnceCell::new(),
         }))
     }
 
@@ -100,14 +110,21 @@ impl RepeatedInsert {
     ) -> Result<Option<u64>, Error> {
         let n_whole = rows.len() - rows.len() % self.n_rows;
         let (whole, rest) = rows.split_at(n_whole);
-        let types = self.types_of(rows).filter(|_| !whole.is_empty());
+        let mut types = self.types_of(rows, &[]).filter(|_| !whole.is_empty());
+        if types.is_none() && !whole.is_empty() {
+            let common_types = match self.common_types.get() {
+                Some(common_types) => common_types,
+                None => {
+                    let found = common_types(shared, wire, single)?;
+                    self.common_types.get_or_init(|| found)
+                }
+            };
+            types = self.types_of(rows, common_types);
+        }
         let Some(types) = types else {
             return run_batch(shared, wire, single, rows, first_row);
         };
-        let preamble = begin(shared, wire, single)?;
-        wire.send()?;
-        wire.read_preamble(preamble)?;
-        wire.command("SAVEPOINT onecopy_rows")?;
+        set_savepoint(shared, wire, single)?;
         match self.run_whole(shared, wire, whole, &types) {
             Ok(changed) => {
                 wire.command("RELEASE SAVEPOINT onecopy_rows")?;
@@ -127,8 +144,9 @@ impl RepeatedInsert {
     }
 
     /// Returns the type of each parameter (object identifier) if it has one type in all rows, and
-    /// the values of every row can be sent; otherwise `None`.
-    fn types_of(&self, rows: &[Vec<Value>]) -> Option<Vec<u32>> {
+    /// the values of every row can be sent; otherwise `None`. If `common_types` has a type for a
+    /// parameter, numbers of several types have this type.
+    fn types_of(&self, rows: &[Vec<Value>], common_types: &[u32]) -> Option<Vec<u32>> {
         if rows
             .iter()
             .any(|row| check(self.n_parameters, row).is_err())
@@ -137,12 +155,29 @@ impl RepeatedInsert {
         }
         // Integers of both types are cast to the type of the column with the same result, because
         // each value of the INSERT is a parameter or a constant.
-        let merge = |a, b| {
+        let merge = |i: usize, a, b| {
             let is_integer = |of| matches!(of, oid::INT4 | oid::INT8);
-            (is_integer(a) && is_integer(b)).then_some(oid::INT8)
+            if is_integer(a) && is_integer(b) {
+                return Some(oid::INT8);
+            }
+            let common = common_types.get(i).copied().filter(|common| *common != 0)?;
+            let is_number = |of| is_integer(of) || of == common;
+            (is_number(a) && is_number(b)).then_some(common)
         };
         let uniform = UniformRows::first(rows, merge);
-        (uniform.rows.len() == rows.len()).then_some(uniform.types)
+        // The server would convert an integer to the nearest float. An integer that a float
+        // represents exactly is converted before it is sent.
+        let is_same = |value: &Value, of: u32| match own(value) {
+            Value::I64(n) => of != oid::FLOAT8 || n.unsigned_abs() <= EXACT_FLOAT,
+            _ => true,
+        };
+        let is_same = |row: &Vec<Value>| {
+            let mut values = row.iter().zip(&uniform.types);
+            values.all(|(value, of)| is_same(value, *of))
+        };
+        let is_sent = uniform.rows.len() == rows.len()
+            && (common_types.is_empty() || rows.iter().all(is_same));
+        is_sent.then_some(uniform.types)
     }
 
     /// Inserts `rows`, whose number must be a multiple of the number of rows that this statement
@@ -168,6 +203,39 @@ impl RepeatedInsert {
             error
         })
     }
+}
+
+/// Returns, for each parameter of the INSERT `sql`, the common type of integers and of the other
+/// numbers that its column stores: `float8` for a column of floats, `numeric` for a column of
+/// decimals, otherwise 0. The server infers the types of the parameters from the columns; if it
+/// cannot, the result is empty.
+fn common_types(shared: &Shared, wire: &mut Wire, sql: &str) -> Result<Vec<u32>, Error> {
+    set_savepoint(shared, wire, sql)?;
+    let translated = translate(sql).sql;
+    let prepared = prepare(wire, &translated, String::new(), &[], Preamble::default());
+    if prepared.is_ok() {
+        frontend::sync(&mut wire.out);
+        wire.send()?;
+        wire.read_to_ready(sql)?;
+        wire.command("RELEASE SAVEPOINT onecopy_rows")?;
+    } else {
+        wire.command("ROLLBACK TO SAVEPOINT onecopy_rows")?;
+    }
+    let of_columns = prepared.map_or(Vec::new(), |prepared| prepared.parameters);
+    let common = |of: u32| match of {
+        oid::FLOAT4 | oid::FLOAT8 => oid::FLOAT8,
+        oid::NUMERIC => oid::NUMERIC,
+        _ => 0,
+    };
+    Ok(of_columns.into_iter().map(common).collect())
+}
+
+/// Sets a savepoint; before it, begins a transaction if one must be started for the statement `sql`.
+fn set_savepoint(shared: &Shared, wire: &mut Wire, sql: &str) -> Result<(), Error> {
+    let preamble = begin(shared, wire, sql)?;
+    wire.send()?;
+    wire.read_preamble(preamble)?;
+    wire.command("SAVEPOINT onecopy_rows").map(drop)
 }
 
 /// Returns `true` if the values of one row may have caused an error, for example by a constraint, a

@@ -174,31 +174,31 @@ pub(super) struct UniformRows<'r> {
 impl UniformRows<'_> {
     /// Returns the longest sequence of rows from the beginning of `rows` whose values have the same
     /// types. `merge` returns the common type of two different types that may be mixed in one
-    /// parameter, and `None` for types that may not be mixed.
+    /// parameter, which is given by its index (from 0), and `None` for types that may not be mixed.
     pub(super) fn first(
         rows: &[Vec<Value>],
-        merge: impl Fn(u32, u32) -> Option<u32>,
+        merge: impl Fn(usize, u32, u32) -> Option<u32>,
     ) -> UniformRows<'_> {
         let first = rows.first().map(Vec::as_slice).unwrap_or_default();
         let mut types: Vec<Option<u32>> = vec![None; first.len()];
-        let merged = |known: Option<u32>, value: &Value| match (known, type_of(value)) {
+        let merged = |i, known: Option<u32>, value: &Value| match (known, type_of(value)) {
             _ if is_untyped_null(value) => Some(known),
             (None, of_value) => Some(Some(of_value)),
             (Some(known), of_value) if known == of_value => Some(Some(known)),
-            (Some(known), of_value) => merge(known, of_value).map(Some),
+            (Some(known), of_value) => merge(i, known, of_value).map(Some),
         };
         let mut n_rows = 0;
         'rows: for row in rows {
             let mut is_changed = false;
-            for (known, value) in types.iter().zip(row) {
-                match merged(*known, value) {
+            for (i, (known, value)) in types.iter().zip(row).enumerate() {
+                match merged(i, *known, value) {
                     Some(now) => is_changed |= now != *known,
                     None => break 'rows,
                 }
             }
             if is_changed {
-                for (known, value) in types.iter_mut().zip(row) {
-                    *known = merged(*known, value).unwrap_or(*known);
+                for (i, (known, value)) in types.iter_mut().zip(row).enumerate() {
+                    *known = merged(i, *known, value).unwrap_or(*known);
                 }
             }
             n_rows += 1;
@@ -221,7 +221,7 @@ pub(super) fn is_binary(value: &Value, as_oid: u32) -> bool {
         | (Value::F64(_), oid::FLOAT8)
         | (Value::Bytes(_), oid::BYTEA)
         | (Value::Uuid(_), oid::UUID)
-        | (Value::I64(_), oid::INT8)
+        | (Value::I64(_), oid::INT8 | oid::FLOAT8)
         | (Value::Time(_), oid::TIME) => true,
         (Value::I64(n), oid::INT4) => i32::try_from(*n).is_ok(),
         (Value::Date(date), oid::DATE) => date_time::days_of_date(*date).is_some(),
@@ -248,6 +248,7 @@ pub(super) fn encode(value: &Value, as_oid: u32, out: &mut BytesMut) -> IsNull {
     }
     match value {
         Value::Bool(b) => out.put_u8(u8::from(*b)),
+        Value::I64(n) if as_oid == oid::FLOAT8 => out.put_f64(*n as f64),
         Value::I64(n) if as_oid == oid::INT4 => out.put_i32(i32::try_from(*n).unwrap_or_default()),
         Value::I64(n) => out.put_i64(*n),
         Value::F64(f) => out.put_f64(*f),
@@ -393,8 +394,8 @@ mod tests {
             vec![Value::Null, text("b"), int(2)],
             vec![int(2), int(3), int(2)],
         ];
-        let exact = |_, _| None;
-        let lengths_and_types = |rows, merge: fn(u32, u32) -> Option<u32>| {
+        let exact = |_, _, _| None;
+        let lengths_and_types = |rows, merge: fn(usize, u32, u32) -> Option<u32>| {
             let first = UniformRows::first(rows, merge);
             (first.rows.len(), first.types)
         };
@@ -407,7 +408,7 @@ mod tests {
             (2, vec![oid::INT8, 0, oid::INT4])
         );
         assert_eq!(
-            lengths_and_types(&rows, |_, _| Some(oid::INT8)),
+            lengths_and_types(&rows, |_, _, _| Some(oid::INT8)),
             (5, vec![oid::INT8, oid::INT8, oid::INT4])
         );
         let declared = |kind| {
