@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -272,5 +272,87 @@ def test_a_copy_on_the_event_loop_that_ends_early_leaves_the_connection_usable(p
         await con.rollback()
         assert await (await con.execute("select 1")).fetchall() == [(1,)]
         await con.close()
+
+    asyncio.run(main())
+
+
+ENDLESS = "copy (select generate_series(1, 100000000)) to stdout"
+
+
+def test_a_rollback_ends_a_copy(con: onecopy.Connection) -> None:
+    con.execute("insert into copied values (1)")
+    chunks = con.cursor().copy_out(ENDLESS)
+    assert next(chunks).startswith(b"1\n2\n")
+    con.rollback()
+    cur = con.execute("select 1 from generate_series(1, 100000)")
+    # Neither call disturbs the statement.
+    with pytest.raises(onecopy.InterfaceError, match="ended by a rollback"):
+        next(chunks)
+    chunks.close()
+    assert len(cur.fetchall()) == 100_000
+
+
+def test_an_exception_during_a_copy_rolls_back(postgres_native: Database) -> None:
+    def read(con: onecopy.Connection) -> None:
+        chunks = con.cursor().copy_out(ENDLESS)
+        with con:
+            for _ in chunks:
+                raise LookupError
+
+    with onecopy.connect(postgres_native.odbc) as con:
+        with pytest.raises(LookupError):
+            read(con)
+        assert con.execute("select 1").fetchall() == [(1,)]
+
+
+def test_a_pool_ends_the_copy_of_a_connection_that_is_returned(postgres_native: Database) -> None:
+    with onecopy.Pool(postgres_native.odbc, max_size=1) as pool:
+        con = pool.acquire()
+        chunks = con.cursor().copy_out(ENDLESS)
+        assert next(chunks)
+        with pytest.raises(onecopy.InterfaceError, match="COPY is under way"):
+            con.commit()
+        pool.release(con)
+        with pool.connection() as con:
+            assert con.execute("select 1").fetchall() == [(1,)]
+        chunks.close()
+        assert pool.stats().opened == 1
+
+
+@pytest.mark.parametrize("call", [onecopy.Connection.rollback, onecopy.Connection.commit, lambda con: con.execute("")])
+def test_a_call_during_copy_in_is_an_error_and_changes_nothing(
+    con: onecopy.Connection, call: Callable[[onecopy.Connection], object]
+) -> None:
+    def chunks() -> Iterator[str]:
+        for line in ("1\tx\n", "2\ty\n"):
+            yield line
+            with pytest.raises(onecopy.InterfaceError, match="COPY is under way"):
+                call(con)
+
+    assert con.cursor().copy_in("copy copied from stdin", chunks()).rowcount == 2
+    assert con.execute("select i, t from copied").fetchall() == [(1, "x"), (2, "y")]
+
+
+def test_a_copy_on_the_event_loop_that_is_left_is_ended_by_the_pool(postgres_native: Database) -> None:
+    left = []
+
+    async def leave(pool: aio.Pool) -> None:
+        async with pool.connection() as con:
+            chunks = con.cursor().copy_out(ENDLESS)
+            left.append(chunks)
+            async for _chunk in chunks:
+                raise LookupError
+
+    async def main() -> None:
+        async with aio.Pool(postgres_native.odbc, max_size=1) as pool:
+            for _ in range(3):
+                with pytest.raises(LookupError):
+                    await leave(pool)
+            async with pool.connection() as con:
+                await left.pop().aclose()
+                assert await (await con.execute("select 1")).fetchall() == [(1,)]
+            assert pool.stats().opened == 1
+            for chunks in left:
+                await chunks.aclose()
 
     asyncio.run(main())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from onecopy import _callproc, _core
 from onecopy.aio._stream import RowStream
-from onecopy.errors import Error, ProgrammingError, Warning
+from onecopy.errors import Error, InterfaceError, ProgrammingError, Warning
 
 if TYPE_CHECKING:
     from onecopy.aio._connection import Connection
@@ -271,7 +272,9 @@ class Cursor:
             while (chunk := await connection._drive(copy._begin_next, lambda: next(copy, None))) is not None:
                 yield chunk
         finally:
-            await connection._drive(copy._begin_close, copy.close)
+            # A rollback of the connection, or its pool, has ended the COPY before.
+            with contextlib.suppress(InterfaceError):
+                await connection._drive(copy._begin_close, copy.close)
 
     async def nextset(self) -> bool | None:
         """Advance to the next result that has rows; return ``True``, or ``None`` after the last

@@ -113,6 +113,11 @@ impl Activity {
         }
     }
 
+    /// Returns `true` if the response to statement `id` is being received.
+    pub(super) fn is_running(&self, id: u64) -> bool {
+        self.state().running == id
+    }
+
     /// Returns `true` if statement `id` was cancelled while it ran.
     pub(super) fn was_cancelled(&self, id: u64) -> bool {
         self.state()

@@ -7,10 +7,12 @@ use onecopy_wire::CancelHandle;
 use postgres_protocol::message::frontend;
 
 use super::connect_defaults::OfProcess;
+use super::copy::end_copy_out;
 use super::copy_rows::insert_rows;
 use super::dial::Breaker;
 use super::execute::{describe, execute, prepare};
 use super::execute_many::execute_many;
+use super::message::is_copying;
 use super::parameters::translate;
 use super::preamble::Preamble;
 use super::server::TransactionStatus;
@@ -21,6 +23,7 @@ use super::statement_cache::StatementCache;
 use super::wire::Wire;
 use crate::database::{ConnectCancel, ConnectOptions, DatabaseConnection, Names, Prepared};
 use crate::error::{Error, ErrorKind};
+use crate::sql::copy_statement::CopyDirection;
 use crate::sql::dialect::Dialect;
 use crate::sql::insert::TableInsert;
 use crate::value::Value;
@@ -186,6 +189,14 @@ impl DatabaseConnection for Connection {
         self.shared.with(|wire| {
             if let Some(waiting) = wire.further.take() {
                 waiting.clear();
+            }
+            match wire.copying {
+                Some((CopyDirection::FromClient, _)) => return Err(is_copying()),
+                Some((CopyDirection::ToClient, _)) => {
+                    let _ = self.shared.activity.request();
+                    end_copy_out(&self.shared, wire)?;
+                }
+                None => {}
             }
             stop_reader(&self.shared, wire)?;
             match wire.server.status() {

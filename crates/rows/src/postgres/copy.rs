@@ -123,12 +123,13 @@ impl Response {
 }
 
 /// Sends the COPY statement `sql`, and waits until the server begins the COPY. Before the statement,
-/// sends BEGIN if a transaction must be started.
+/// sends BEGIN if a transaction must be started. `id` is the number of the COPY.
 fn start(
     shared: &Shared,
     wire: &mut Wire,
     sql: &str,
     direction: CopyDirection,
+    id: u64,
 ) -> Result<(), Error> {
     let preamble = begin(shared, wire, sql)?;
     frontend::query(sql, &mut wire.out).map_err(|_| {
@@ -145,7 +146,7 @@ fn start(
     }
     match (wire.event()?, direction) {
         (Event::CopyOut, CopyDirection::ToClient) | (Event::CopyIn, CopyDirection::FromClient) => {
-            wire.is_copying = true;
+            wire.copying = Some((direction, id));
             Ok(())
         }
         (Event::Failed(fields), _) => {
@@ -159,6 +160,21 @@ fn start(
             }
             Err(not_a_copy("the statement is not a COPY", direction))
         }
+    }
+}
+
+/// Discards the data of the COPY TO STDOUT that is in progress, after it was cancelled on the
+/// server.
+///
+/// # Errors
+/// The connection was lost.
+pub(super) fn end_copy_out(shared: &Shared, wire: &mut Wire) -> Result<(), Error> {
+    wire.copying = None;
+    let ended = Response::new(CopyDirection::ToClient).read_to_end(wire);
+    shared.activity.finish();
+    match ended {
+        Err(error) if wire.is_lost => Err(error),
+        _ => Ok(()),
     }
 }
 
@@ -202,6 +218,11 @@ impl CopyOut {
     }
 
     fn read(&mut self, wire: &mut Wire) -> Result<Option<Vec<u8>>, Error> {
+        if !self.is_under_way(wire) {
+            let message = "the COPY was ended by a rollback of its connection\n\
+                           Read it to its end before.";
+            return Err(Error::new(ErrorKind::Interface, message));
+        }
         let mut chunk = Vec::new();
         let mut response = Response::new(CopyDirection::ToClient);
         loop {
@@ -218,12 +239,17 @@ impl CopyOut {
             let event = wire.event()?;
             if response.handle(event, wire)? {
                 self.is_at_end = true;
-                wire.is_copying = false;
+                wire.copying = None;
                 self.shared.activity.finish();
                 self.row_count = response.finish()?.n_changed;
                 return Ok((!chunk.is_empty()).then_some(chunk));
             }
         }
+    }
+
+    /// Returns `true` if the connection transfers the data of this COPY.
+    fn is_under_way(&self, wire: &Wire) -> bool {
+        wire.copying == Some((CopyDirection::ToClient, self.id))
     }
 
     /// Returns the number of copied rows; `None` until all data was read.
@@ -242,14 +268,16 @@ impl CopyOut {
     /// Ends the COPY if it is not at its end: cancels it on the server, and discards the data that
     /// still arrives.
     pub fn close(&mut self) {
-        if !std::mem::replace(&mut self.is_at_end, true) && self.shared.is_ours() {
-            let _ = self.shared.activity.request();
-            let shared = Arc::clone(&self.shared);
-            let _ = shared.with(|wire| {
-                wire.is_copying = false;
-                let ended = Response::new(CopyDirection::ToClient).read_to_end(wire);
-                shared.activity.finish();
-                ended
+        let shared = &self.shared;
+        if !std::mem::replace(&mut self.is_at_end, true)
+            && shared.is_ours()
+            && shared.activity.is_running(self.id)
+        {
+            // A thread that waits for the next chunk holds the lock of the session.
+            let _ = shared.activity.request();
+            let _ = shared.with(|wire| match self.is_under_way(wire) {
+                true => end_copy_out(shared, wire),
+                false => Ok(()),
             });
         }
     }
@@ -272,7 +300,7 @@ impl Connection {
         let shared = self.shared();
         shared.call(|wire| {
             let id = shared.activity.begin();
-            let started = start(shared, wire, sql, CopyDirection::ToClient);
+            let started = start(shared, wire, sql, CopyDirection::ToClient, id);
             if let Err(error) = started {
                 shared.activity.finish();
                 return Err(shared.error_of(id, error));
@@ -346,7 +374,7 @@ impl CopyIn {
         check_text(sql, CopyDirection::FromClient)?;
         let id = shared.call(|wire| {
             let id = shared.activity.begin();
-            let started = start(shared, wire, sql, CopyDirection::FromClient);
+            let started = start(shared, wire, sql, CopyDirection::FromClient, id);
             if let Err(error) = started {
                 shared.activity.finish();
                 return Err(shared.error_of(id, error));
@@ -395,7 +423,7 @@ impl CopyIn {
     pub(super) fn finish(self, failure: Option<Error>) -> Result<Option<u64>, Error> {
         let shared = &self.shared;
         let ended = shared.with(|wire| {
-            wire.is_copying = false;
+            wire.copying = None;
             match &failure {
                 // The server discards further data, and may have closed the connection.
                 _ if has_failed(wire)? => {}

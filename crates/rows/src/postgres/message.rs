@@ -44,6 +44,12 @@ pub(super) fn no_copy() -> Error {
     )
 }
 
+/// Creates the error for a call during a COPY.
+pub(super) fn is_copying() -> Error {
+    let message = "a COPY is under way on this connection\nRead it to its end, or close it.";
+    Error::new(ErrorKind::Interface, message)
+}
+
 /// The tag and the length of a complete message at the start of received bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Frame {

@@ -11,7 +11,7 @@ use postgres_protocol::message::frontend;
 
 use super::buffer::Buffer;
 use super::cancel::{Activity, cancelled};
-use super::message::is_violation;
+use super::message::{is_copying, is_violation};
 use super::wire::Wire;
 use crate::codes;
 use crate::database::{ConnectOptions, Names};
@@ -133,10 +133,8 @@ impl Shared {
         f: impl FnOnce(&mut Wire) -> Result<T, Error>,
     ) -> Result<T, Error> {
         self.with(|wire| {
-            if wire.is_copying {
-                let message =
-                    "a COPY is under way on this connection\nRead it to its end, or close it.";
-                return Err(Error::new(ErrorKind::Interface, message));
+            if wire.copying.is_some() {
+                return Err(is_copying());
             }
             wire.settle()?;
             if let Some(waiting) = wire.further.take() {
@@ -170,8 +168,9 @@ impl Shared {
         if is_task {
             self.task_thread.store(0, SeqCst);
         }
-        if done.is_err() {
+        if done.is_err() && wire.copying.is_none() {
             // If `f` failed while it encoded a message, the incomplete message must not be sent.
+            // During a COPY, `out` may contain data that is sent later.
             wire.out.clear();
         }
         self.noted(&wire, done)

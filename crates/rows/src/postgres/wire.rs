@@ -21,6 +21,7 @@ use super::statement_cache::{StatementCache, makes_stale};
 use super::waiting::Waiting;
 use crate::database::PrepareMode;
 use crate::error::Error;
+use crate::sql::copy_statement::CopyDirection;
 
 /// A message of the server that belongs to a response. Messages of kinds that may arrive at any
 /// time are not returned as events.
@@ -63,8 +64,9 @@ pub(super) struct Wire {
     split: Option<SplitRow>,
     /// The number of bytes of incomplete rows that were moved, but not yet counted by a statement.
     pub(super) moved_bytes: usize,
-    /// `true` while the data of a COPY is transferred, so that nothing else can run.
-    pub(super) is_copying: bool,
+    /// The direction and the number (`Activity::begin`) of the COPY whose data is being transferred,
+    /// so that nothing else can run; `None` if there is none.
+    pub(super) copying: Option<(CopyDirection, u64)>,
     /// `true` if the session cannot be used any more: it has ended, or the protocol was violated.
     pub(super) is_lost: bool,
 }
@@ -89,7 +91,7 @@ impl Wire {
             further: None,
             split: None,
             moved_bytes: 0,
-            is_copying: false,
+            copying: None,
             is_lost: false,
         }
     }
@@ -169,7 +171,7 @@ impl Wire {
                 return Ok(Event::Row);
             }
             // `CopyOut` reads the data messages of a COPY directly from the inbox.
-            if frame.tag == b'd' && self.is_copying {
+            if frame.tag == b'd' && self.copying.is_some() {
                 return Ok(Event::CopyData);
             }
             let event = self.read(frame).inspect_err(|_| self.is_lost = true)?;
