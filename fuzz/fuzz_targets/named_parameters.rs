@@ -3,7 +3,8 @@
 //! The translated text differs from the original only in its parameters. Two concatenated texts are
 //! translated like each of them. No name is found inside a literal. SQLite finds the same
 //! parameters and statements. The second parser of statements in this project finds each second
-//! statement that this one finds.
+//! statement that this one finds. A COPY of PostgreSQL is recognised after any comment, and only if
+//! the text has no second statement.
 #![no_main]
 
 use std::collections::HashSet;
@@ -15,6 +16,7 @@ use onecopy_rows::ConnectOptions;
 use onecopy_rows::Dialect;
 use onecopy_rows::named::{Named, by_name, count_marks, positional};
 use onecopy_rows::odbc::fuzzing::has_second;
+use onecopy_rows::postgres::fuzzing::{begins_with_copy, is_copy};
 
 const DIALECTS: [Dialect; 5] = [
     Dialect::Generic,
@@ -54,8 +56,34 @@ fuzz_target!(|text: &str| {
             one_after_the_other(first, &named, second, &other, dialect);
         }
     }
+    copies(first, second);
     sqlite(first);
 });
+
+/// Checks the parser that decides if a SQL text of PostgreSQL is exactly one COPY between a table
+/// and the client.
+fn copies(text: &str, other: &str) {
+    let is_one = is_copy(text);
+    if !text.contains(';') {
+        assert_eq!(is_one, Some(begins_with_copy(text)), "{text:?}");
+    }
+    // Without a literal, comment or block of which the end may be missing.
+    let opens = text.contains(['\'', '"', '$', '(']) || text.contains("/*");
+    if is_one == Some(true) && !opens && !text.to_ascii_lowercase().contains("atomic") {
+        let comment = comment(other);
+        let commented = format!("/* {comment} */ ;\n{text}\n; -- {comment}");
+        assert_eq!(is_copy(&commented), Some(true), "{commented:?}");
+        assert_eq!(is_copy(&format!("{text}\n; select 1")), None, "{text:?}");
+        assert_eq!(is_copy(&format!("select 1;\n{text}")), None, "{text:?}");
+    }
+    let copy = format!("copy (select '{}') to stdout", other.replace('\'', "''"));
+    assert_eq!(is_copy(&copy), Some(true), "{copy:?}");
+}
+
+/// Returns a text without characters that would end a comment.
+fn comment(text: &str) -> String {
+    text.replace(['*', '/', '\n', '\r'], " ")
+}
 
 /// Asserts that the texts differ only where the original has a name and the translated text a `?`.
 fn only_parameters_differ(sql: &str, named: &Named) {

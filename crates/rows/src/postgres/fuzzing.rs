@@ -1,5 +1,5 @@
-//! Entry points of the fuzz target `postgres_messages`. They parse arbitrary bytes as a server's
-//! messages and rows, without a socket.
+//! Entry points of fuzz targets. They parse arbitrary bytes as a server's messages and rows, without
+//! a socket (`postgres_messages`), and SQL text (`named_parameters`).
 
 use onecopy_wire::CancelHandle;
 
@@ -14,6 +14,7 @@ use super::types::{Kind, describe};
 use crate::error::Error;
 use crate::schema::{Column, Schema};
 use crate::source::{Budget, Fetched, Source};
+use crate::sql::copy_statement::{CopyText, classify, copies_through_client};
 
 /// Parses messages up to the first one that is incomplete or malformed. Returns a description of
 /// each message, and the error, if any.
@@ -38,6 +39,23 @@ pub fn messages(mut bytes: &[u8]) -> (Vec<String>, Option<String>) {
         described.push(format!("{message:?} {:?}", state.status()));
         bytes = &bytes[frame.len..];
     }
+}
+
+/// Returns `true` if a SQL text is one COPY between a table and the client, and `None` if it has
+/// several statements.
+#[must_use]
+pub fn is_copy(sql: &str) -> Option<bool> {
+    match classify(sql) {
+        CopyText::One(_) => Some(true),
+        CopyText::Other => Some(false),
+        CopyText::Several => None,
+    }
+}
+
+/// Returns `true` if a SQL text begins with a COPY between a table and the client.
+#[must_use]
+pub fn begins_with_copy(sql: &str) -> bool {
+    copies_through_client(sql)
 }
 
 /// Parses a connection string; returns its keywords and values.
