@@ -182,13 +182,18 @@ class PoolCore:
     def abandon(self, waiter: Waiter) -> None:
         """Remove a caller from the queue. If a connection, or the permission to open one, was
         granted to the caller, grant it to the next caller instead."""
+        dropped = None
         with self._lock:
             if waiter.granted:
                 waiter.granted = False
+                if self.closed:
+                    dropped, waiter.entry = waiter.entry, None
                 self._grant(waiter.entry)
             else:
                 with contextlib.suppress(ValueError):
                     self._waiters.remove(waiter)
+        if dropped is not None:
+            self._drop(dropped)
 
     def timed_out(self, waiter: Waiter, waited_s: float) -> PoolTimeout | None:
         """Remove a caller whose time limit has expired from the queue, and return the error to

@@ -310,3 +310,20 @@ def test_a_pool_that_is_closed_meanwhile_closes_the_new_connection(target: str) 
         assert pool.stats()[:4] == (0, 0, 0, 0)
 
     run(main)
+
+
+@pytest.mark.parametrize("n_turns", range(1, 6))
+def test_a_pool_that_is_closed_while_a_probe_is_cancelled_closes_the_connection(target: str, n_turns: int) -> None:
+    async def main() -> None:
+        pool = aio.Pool(target, min_size=1, max_size=1)
+        await pool.open()
+        task = asyncio.ensure_future(pool.acquire())
+        for _ in range(n_turns):
+            await asyncio.sleep(0)
+        await pool.close()
+        task.cancel()
+        with pytest.raises((asyncio.CancelledError, onecopy.InterfaceError)):
+            await task
+        assert pool.stats()[:3] == (0, 0, 0)
+
+    asyncio.run(main())
