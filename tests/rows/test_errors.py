@@ -10,6 +10,7 @@ import pytest
 
 import onecopy
 from onecopy import _core
+from tests.conftest import Database
 
 PASSWORD = "s3cr3t-Passw0rd"
 
@@ -84,3 +85,24 @@ def test_a_file_that_is_not_a_database_is_reported(tmp_path: pathlib.Path) -> No
     file.write_bytes(b"this is no database" * 100)
     with pytest.raises(onecopy.DatabaseError, match="not a database"):
         onecopy.connect(f"sqlite:{file}").execute("select * from t")
+
+
+@pytest.mark.filterwarnings("ignore::onecopy.DriverWarning")
+def test_mariadbs_error_with_the_sqlstate_of_a_warning_is_an_error(mariadb: Database) -> None:
+    con = onecopy.connect(mariadb.odbc, autocommit=True)
+    con.execute("create temporary table t (v integer)")
+    con.execute("insert into t values (?)", ["7"])
+    for sql in ("insert into t values (?)", "update t set v = ?"):
+        with pytest.raises(onecopy.DataError, match="truncated") as failed:
+            con.execute(sql, ["1abc"])
+        assert (failed.value.sqlstate, failed.value.native_code) == ("01000", 1265)
+    with pytest.raises(onecopy.DataError, match="truncated") as failed:
+        con.executemany("insert into t values (?)", [("8",), ("2abc",), ("9",)])
+    assert failed.value.row == 1
+    assert con.execute("select v from t order by v").fetchall() == [(7,), (8,)]
+    con.execute("delete from t where v = 8")
+    # Without the strict mode, the server stores the number and reports a warning, not an error.
+    con.execute("set sql_mode = ''")
+    assert con.execute("update t set v = ?", ["5x"]).rowcount == 1
+    assert con.execute("select v from t").fetchall() == [(5,)]
+    con.close()

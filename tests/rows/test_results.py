@@ -419,3 +419,14 @@ def test_description_has_the_affinity_of_declared_sqlite_columns(con: onecopy.Co
     codes = [column[1] for column in cur.description]
     assert codes == ["integer", "text", "binary", "double", "any", "any", "any"]
     assert codes[1] == onecopy.STRING and codes[0] == onecopy.NUMBER
+
+
+@pytest.mark.filterwarnings("ignore::onecopy.DriverWarning")
+def test_a_repeated_query_has_the_names_of_a_changed_table(mariadb: Database) -> None:
+    con = onecopy.connect(mariadb.odbc)
+    for columns in ("a int, b int", "b int, a int"):
+        con.execute(f"create or replace temporary table names ({columns})")
+        con.execute("insert into names values (1, 2)")
+        rows = con.execute("select * from names where a <> ?", [99]).json().read()
+        assert rows == (b'[{"a":1,"b":2}]' if columns.startswith("a") else b'[{"b":1,"a":2}]')
+    con.close()

@@ -233,6 +233,8 @@ const MARIADB: &[(&[i32], Meaning)] = &[
     // locked.
     (&[1129, 1130, 1820, 1862, 3118, 4151], permanent(Connect)),
     (&[1836], permanent(ReadOnly)),
+    // A value that the column cannot hold. Their SQLSTATEs, 01000 and HY000, have other meanings.
+    (&[1265, 1366], permanent(Data)),
     // The statement exceeded its time limit: `max_statement_time`, or MySQL's `max_execution_time`.
     (&[1969, 3024], permanent(Timeout)),
 ];
@@ -352,6 +354,7 @@ mod tests {
             (Dialect::SqlServer, 1222, "42000", transient(Operational)),
             (Dialect::SqlServer, 156, "42000", permanent(Programming)),
             (Dialect::MySql, 1205, "HY000", transient(Operational)),
+            (Dialect::MySql, 1265, "01000", permanent(Data)),
             (Dialect::MySql, 1203, "42000", transient(Operational)),
             (Dialect::MySql, 1038, "HY001", permanent(Operational)),
             (Dialect::MySql, 1969, "70100", permanent(Timeout)),

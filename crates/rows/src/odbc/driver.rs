@@ -54,10 +54,15 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Stores the messages of a call that returned `SQL_SUCCESS_WITH_INFO`.
-    fn listen(&self) {
+    /// Stores the messages of a call that returned `SQL_SUCCESS_WITH_INFO`. If one of them is an
+    /// error of the server ([`Quirks`](super::quirks::Quirks)`::errors_as_warnings`), none is stored, and the function
+    /// returns `false`.
+    fn listen(&self) -> bool {
         let shared = self.shared;
         let records = diag::records(shared.manager, ffi::HANDLE_STMT, self.raw, shared.width);
+        if shared.quirks.errors_as_warnings && records.iter().any(|record| record.native != 0) {
+            return false;
+        }
         let mut messages = self.messages.borrow_mut();
         for record in records {
             if messages.len() < MOST_MESSAGES {
@@ -68,6 +73,13 @@ impl<'a> Driver<'a> {
                 });
             }
         }
+        true
+    }
+
+    /// Returns `true` if the status of a row of parameters means that the row was refused.
+    pub(super) fn is_refused(&self, status: u16) -> bool {
+        let is_warning = status == ffi::PARAM_SUCCESS_WITH_INFO;
+        status == ffi::PARAM_ERROR || (is_warning && self.shared.quirks.errors_as_warnings)
     }
 
     /// Creates the error of a failed `call` from the driver's diagnostics. Its kind is `Cancelled`
@@ -124,8 +136,8 @@ impl<'a> Driver<'a> {
     fn check(&self, rc: ffi::Return, call: &str) -> Result<ffi::Return, Error> {
         match rc {
             ffi::SUCCESS | ffi::SUCCESS_WITH_INFO | ffi::NO_DATA => {
-                if rc == ffi::SUCCESS_WITH_INFO {
-                    self.listen();
+                if rc == ffi::SUCCESS_WITH_INFO && !self.listen() {
+                    return Err(self.error(call));
                 }
                 self.check_cancelled()?;
                 Ok(rc)
@@ -290,7 +302,9 @@ impl<'a> Driver<'a> {
             ffi::SUCCESS => Ok(true),
             // As in a fetch, the diagnostic record may be an error.
             ffi::SUCCESS_WITH_INFO => {
-                self.listen();
+                if !self.listen() {
+                    return Err(self.error("SQLMoreResults"));
+                }
                 self.check_information("SQLMoreResults").map(|()| true)
             }
             _ => match self.error("SQLMoreResults") {

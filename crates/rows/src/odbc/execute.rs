@@ -7,6 +7,7 @@ use super::call::Call;
 use super::driver::Driver;
 use super::handle::StatementHandle;
 use super::parameter_casts;
+use super::quirks::CacheSupport;
 use super::shared::SharedConnection;
 use super::statement_cache::{CachePolicy, CachedStatement, Columns, Key, SizeObservation};
 use crate::database::Prepared;
@@ -248,6 +249,10 @@ fn execute(
 /// `false` for a procedure call, because each call may return other columns.
 fn may_be_kept(shared: &SharedConnection, sql: &str) -> bool {
     let dialect = shared.quirks.dialect;
+    let needs_names = matches!(shared.quirks.keeps_prepared, CacheSupport::NamedColumns);
+    if needs_names && statements::selects_star(sql, dialect) {
+        return false;
+    }
     let word = statements::first_word(sql, dialect);
     matches!(
         word.as_str(),

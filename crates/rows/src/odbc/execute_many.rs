@@ -452,7 +452,7 @@ impl RowBatch<'_, '_, '_> {
         let ran = ran.and_then(|_| driver.changed());
         let failed = statuses.bytes()[8..]
             .chunks_exact(2)
-            .any(|s| u16::from_ne_bytes([s[0], s[1]]) == ffi::PARAM_ERROR);
+            .any(|s| driver.is_refused(u16::from_ne_bytes([s[0], s[1]])));
         let ran = match ran {
             Ok(_) if failed => Err(driver.error("SQLExecute")),
             ran => ran,

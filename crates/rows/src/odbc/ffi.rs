@@ -94,6 +94,7 @@ pub(crate) const DRIVER_NOPROMPT: u16 = 0;
 pub(crate) const PARAM_INPUT: i16 = 1;
 /// The status (`SQL_PARAM_ERROR`) of a row of parameters whose execution failed.
 pub(crate) const PARAM_ERROR: u16 = 5;
+pub(crate) const PARAM_SUCCESS_WITH_INFO: u16 = 6;
 pub(crate) const NO_NULLS: i16 = 0;
 pub(crate) const NULLABLE: i16 = 1;
 

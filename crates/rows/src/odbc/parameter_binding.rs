@@ -283,10 +283,12 @@ fn ascii(len: usize) -> ParameterBinding {
 }
 
 fn of_text(text: &str, width: Width, quirks: &Quirks) -> ParameterBinding {
-    let long = text.len() > quirks.long_parameter_bytes;
     let max = quirks.long_parameter_bytes == 0;
+    let long = |n_bytes: usize| !max && n_bytes > quirks.long_parameter_bytes;
     match width {
-        Width::Narrow if long && !max => form(c::CHAR, sql::LONGVARCHAR, text.len(), 0, text.len()),
+        Width::Narrow if long(text.len()) => {
+            form(c::CHAR, sql::LONGVARCHAR, text.len(), 0, text.len())
+        }
         Width::Narrow => ascii(text.len()),
         Width::Wide => {
             let n_units = if text.is_ascii() {
@@ -298,7 +300,7 @@ fn of_text(text: &str, width: Width, quirks: &Quirks) -> ParameterBinding {
                 // The type is nvarchar(max). SQL_WLONGVARCHAR would be the older type ntext, which
                 // cannot be compared.
                 (sql::WVARCHAR, 0)
-            } else if long && !max {
+            } else if long(2 * n_units) {
                 (sql::WLONGVARCHAR, n_units)
             } else {
                 (sql::WVARCHAR, n_units.max(1))

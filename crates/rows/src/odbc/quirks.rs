@@ -38,8 +38,9 @@ pub(crate) const FIRST_FETCH: usize = 32;
 pub(crate) enum CacheSupport {
     /// No prepared handle may be executed again.
     Nothing,
-    /// Every prepared handle may be executed again.
-    All,
+    /// Each prepared handle may be executed again, except that of a query with `*`: after its table
+    /// was changed, the driver (MariaDB) returns the new columns with the names of the preparation.
+    NamedColumns,
     /// A handle that reads without a server-side cursor may be executed again. The connection
     /// attribute `attribute` switches cursors off. Preparing fixes parameter types.
     WithoutCursor { attribute: i32 },
@@ -168,6 +169,9 @@ pub(crate) struct Quirks {
     pub(crate) knows_loss: bool,
     /// `true` if the driver reports success for a commit or rollback on a lost connection.
     pub(crate) hides_loss: bool,
+    /// `true` if the driver reports a server's error whose SQLSTATE is a warning (class 01) as
+    /// success with information. MariaDB refuses a value with 01000 and the native code 1265.
+    pub(crate) errors_as_warnings: bool,
     /// `true` if the driver counts the rows of a query's result, `false` if it reports 0 instead.
     pub(crate) counts_queries: bool,
     /// The prepared handles that may be executed again; they are cached by SQL text.
@@ -188,7 +192,7 @@ pub(crate) struct Quirks {
 
 /// The entry for unknown drivers. By the ODBC reference, 16-bit text is UTF-16, and 8-bit text is
 /// in the encoding that the driver assumes for the locale. The first connection probes it.
-pub(crate) static UNKNOWN: Quirks = Quirks {
+pub(crate) const UNKNOWN: Quirks = Quirks {
     name: "unknown driver",
     files: &[],
     registered: &[],
@@ -221,6 +225,7 @@ pub(crate) static UNKNOWN: Quirks = Quirks {
     ends_cursors: false,
     knows_loss: true,
     hides_loss: false,
+    errors_as_warnings: false,
     counts_queries: true,
     keeps_prepared: CacheSupport::Nothing,
     miscounts: None,
@@ -240,8 +245,6 @@ pub(crate) static UNKNOWN: Quirks = Quirks {
 /// * `LFConversion=0`: line ends are not converted.
 const PSQLODBC: Quirks = Quirks {
     name: "psqlodbc",
-    files: &[],
-    registered: &[],
     schemes: &["postgresql", "postgres"],
     dialect: Dialect::Postgres,
     width: Width::Narrow,
@@ -254,17 +257,10 @@ const PSQLODBC: Quirks = Quirks {
         ("ConnSettings", "SET CLIENT_ENCODING TO 'UTF8'"),
     ],
     read_only: &["SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY"],
-    block_tails_broken: false,
-    any_column_broken: false,
     ss_as_binary: true,
-    bind_offset: false,
-    sizes_hold: false,
     describe_null: false,
     guid_parameters: true,
-    first_right_year: i32::MIN,
-    statement_by_terminator: false,
     cuts_at_nul: true,
-    long_parameter_bytes: 8000,
     hides_offset: true,
     fills_dates: true,
     float_text: true,
@@ -274,17 +270,13 @@ const PSQLODBC: Quirks = Quirks {
         keyword: "Fetch",
         first: FIRST_FETCH,
     }),
-    cancel_after: Duration::ZERO,
     arrays: true,
     off_for_arrays: Some(Switch {
         attribute: 65540, // SQL_ATTR_PGOPT_SERVER_SIDE_PREPARE
         keyword: "UseServerSidePrepare",
     }),
-    describes_prepared: true,
     ends_cursors: true,
-    knows_loss: true,
     hides_loss: true,
-    counts_queries: true,
     keeps_prepared: CacheSupport::WithoutCursor {
         attribute: 65539, // SQL_ATTR_PGOPT_USE_DECLAREFETCH
     },
@@ -294,8 +286,8 @@ const PSQLODBC: Quirks = Quirks {
         keyword: "UseDeclareFetch",
         off: "0",
     },
-    notices: &[],
     faults: faults::PSQLODBC,
+    ..UNKNOWN
 };
 
 /// The known drivers, in the order in which a URL selects one.
@@ -339,12 +331,13 @@ pub(crate) static DRIVERS: &[Quirks] = &[
         describe_null: false,
         guid_parameters: false,
         long_parameter_bytes: 65535,
-        keeps_prepared: CacheSupport::All,
+        keeps_prepared: CacheSupport::NamedColumns,
         miscounts: None,
         streams: Streams::Never,
         notices: &[
             "the MariaDB ODBC driver reads whole results into memory before the first row, and has no option to stream",
         ],
+        errors_as_warnings: true,
         faults: faults::MARIADB,
         ..UNKNOWN
     },

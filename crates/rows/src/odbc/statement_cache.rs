@@ -67,7 +67,7 @@ impl CachePolicy {
     ) -> CachePolicy {
         match quirks.keeps_prepared {
             CacheSupport::Nothing => return CachePolicy::Nothing,
-            CacheSupport::All => return CachePolicy::All,
+            CacheSupport::NamedColumns => return CachePolicy::All,
             CacheSupport::WithoutCursor { .. } => {}
         }
         let Streams::By { keyword, off } = quirks.streams else {

@@ -19,6 +19,22 @@ pub(crate) fn has_second(sql: &str, dialect: Dialect) -> bool {
         .any(|token| token.kind != TokenKind::Semicolon)
 }
 
+/// Returns `true` if a SQL string contains `*` or `table.*` as a list of columns.
+pub(crate) fn selects_star(sql: &str, dialect: Dialect) -> bool {
+    let mut before = None;
+    tokens(sql, dialect).any(|token| {
+        let starts_item = before.as_ref().is_some_and(|token: &Token<'_>| {
+            let is_keyword = ["SELECT", "DISTINCT", "ALL", "RETURNING"]
+                .iter()
+                .any(|k| token.is(k));
+            is_keyword || matches!(token.text, "," | ".") || token.text.ends_with('.')
+        });
+        let is_star = token.text == "*" && starts_item;
+        before = Some(token);
+        is_star
+    })
+}
+
 /// Returns `true` if a SQL string is one query that changes no rows, so that a cursor can be
 /// declared for it.
 ///
@@ -233,6 +249,18 @@ pub(crate) fn binds_values_list(sql: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_star_is_a_list_of_columns_or_an_operator() {
+        for (sql, is_list) in [
+            ("select * from t", true),
+            ("select distinct t . * from t", true),
+            ("select a, t.* from t", true),
+            ("select count(*), a * 2, '*' /* * */ from t", false),
+        ] {
+            assert_eq!(selects_star(sql, Dialect::MySql), is_list, "{sql}");
+        }
+    }
 
     #[test]
     fn parameters_of_values_are_found_outside_of_inserts() {
