@@ -155,7 +155,7 @@ def numbers(con: onecopy.Connection) -> onecopy.Connection:
         (np.array([1, 2, 255], np.uint8), [1, 2, 255]),
         (np.array([-1, 2, 3], np.int16), [-1, 2, 3]),
         (np.array([0.1, math.inf, -0.0]), [0.1, math.inf, -0.0]),
-        (np.array([0.1, 2, 3], np.float32), [0.1, 2.0, 3.0]),
+        (np.array([0.1, 2, 2**27], np.float32), [0.1, 2.0, 134217728.0]),
         (np.array([True, False, True]), [1, 0, 1]),
         (array.array("d", [1, 2, 3]), [1.0, 2.0, 3.0]),
         (array.array("l", [1, 2, 3]), [1, 2, 3]),

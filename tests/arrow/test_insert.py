@@ -45,7 +45,7 @@ TYPES: list[tuple[Any, Any]] = [
     (pa.array([1, None, -3], pa.int8()), [1, None, -3]),
     (pa.array([1, None, 2**32 - 1], pa.uint32()), [1, None, 2**32 - 1]),
     (pa.array([1, None, 2**63 - 1], pa.uint64()), [1, None, 2**63 - 1]),
-    (pa.array([0.1, None, -2], pa.float32()), [0.1, None, -2.0]),
+    (pa.array([0.1, None, -2, 134217728.0], pa.float32()), [0.1, None, -2.0, 134217728.0]),
     (pa.array([0.1, None, -2.5]), [0.1, None, -2.5]),
     (pa.array(["a", None, "東京"]), ["a", None, "東京"]),
     (pa.array(["a", None, "東京"], pa.large_string()), ["a", None, "東京"]),

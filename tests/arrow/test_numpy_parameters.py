@@ -35,6 +35,8 @@ SCALARS: list[tuple[Any, Any]] = [
     (np.uint64(2**63), 2**63),
     (np.float16(0.5), 0.5),
     (np.float32(0.1), 0.1),
+    (np.float32(134217728), 134217728.0),
+    (np.float16(65504), 65504.0),
     (np.float64(0.1), 0.1),
     (np.bool_(True), True),
     (np.str_("text"), "text"),

@@ -48,3 +48,14 @@ def test_infinity_is_its_name_in_a_text_column(con: onecopy.Connection) -> None:
     query = "select timestamptz 'infinity' as x, array[date '-infinity'] as y"
     types = {"x": "string", "y": "list<string>"}
     assert pa.table(con.execute(query).arrow(types=types)).to_pylist() == [{"x": "infinity", "y": ["-infinity"]}]
+
+
+@pytest.mark.parametrize("of", ["timestamp(0)", "timestamptz(0)", "date", "timestamp"])
+@pytest.mark.parametrize("types", [None, {"x": "timestamp[s]"}], ids=str)
+def test_an_infinity_in_any_unit_is_an_error(con: onecopy.Connection, of: str, types: dict[str, str] | None) -> None:
+    for name in ("infinity", "-infinity"):
+        with pytest.raises(pa.ArrowInvalid, match=r"outside|does not go"):
+            pa.table(con.execute(f"select '{name}'::{of} as x").arrow(types=types))
+    if "timestamp" in of:
+        with pytest.raises(onecopy.DataError, match="outside"):
+            con.execute(f"select '-infinity'::{of} as x").fetch_columns()

@@ -208,3 +208,12 @@ def test_arrow_equals_fetchall(values: list[tuple[Any, ...]], batch_bytes: int) 
         if a is not None
     )
     con.close()
+
+
+def test_a_deferred_column_has_its_values_in_arrow_and_is_refused_as_a_column(con: onecopy.Connection) -> None:
+    sql = "select 1 as a, 'long' as b"
+    assert rows(table(con.execute(sql, defer=["b"]))) == [(1, "long")]
+    cur = con.execute(sql, defer=["b"])
+    with pytest.raises(onecopy.ProgrammingError, match="without `defer`"):
+        cur.fetch_columns()
+    assert cur.fetchall() == [(1, ...)]

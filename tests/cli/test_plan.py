@@ -443,3 +443,19 @@ def test_a_plan_is_a_table_for_people_or_json_and_holds_no_secret(postgres_nativ
         made = command("plan", target, "select * from part_t", "--parts", 2)
         assert json.loads(made.out)["parts"][0]["snapshot"] is None
         assert postgres_native.password not in made.out + shown.out
+
+
+@pytest.mark.parametrize("of", ["date", "timestamp", "timestamptz", "money"])
+def test_infinite_dates_and_amounts_of_money_are_keys(postgres_native: Database, tmp_path: Path, of: str) -> None:
+    value = "n" if of == "money" else "case n % 9 when 0 then '-infinity' when 1 then 'infinity' else '2024-01-01' end"
+    with contextlib.closing(onecopy.connect(postgres_native.odbc, autocommit=True)) as con:
+        con.execute("drop table if exists part_key")
+        con.execute(f"create table part_key as select n, ({value})::{of} as k from generate_series(1, 90) as n")
+        sql = "select n from part_key"
+        done = command(
+            "export", postgres_native.odbc, sql, "-o", tmp_path, "--format", "csv", "--parts", 3, "--key", "k"
+        )
+        con.execute("drop table part_key")
+    assert done.code == 0, done.err
+    lines = [line for file in tmp_path.glob("*.csv*") for line in file.read_text().splitlines()]
+    assert sorted(int(line) for line in lines if line.isdigit()) == list(range(1, 91))

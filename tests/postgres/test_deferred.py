@@ -102,11 +102,6 @@ def test_values_are_those_of_whole_rows(con: onecopy.Connection, case: int, seed
     assert con.execute("select 7").fetchall() == [(7,)]
 
 
-def values_of(column: Any) -> tuple[Any, ...]:
-    """The values of one column of `fetch_columns`, which is a list or a buffer of numbers."""
-    return tuple(column if isinstance(column, list) else memoryview(column).tolist())
-
-
 @pytest.mark.parametrize("case", range(len(CASES)))
 def test_rows_without_their_deferred_values(con: onecopy.Connection, case: int) -> None:
     n_whole, columns = CASES[case]
@@ -117,9 +112,8 @@ def test_rows_without_their_deferred_values(con: onecopy.Connection, case: int) 
     cur = con.execute(sql_of(columns, 3)).defer(*deferred)
     assert [*cur.fetchmany(2), *cur] == expected
     assert cur.fetchall() == []
-    found = con.execute(sql_of(columns, 3)).defer(*deferred).fetch_columns()
-    columns_of_rows = list(zip(*expected, strict=True))
-    assert [values_of(column) for column in found[:n_whole]] == columns_of_rows[:n_whole]
+    with pytest.raises(onecopy.ProgrammingError, match="complete columns"):
+        con.execute(sql_of(columns, 3)).defer(*deferred).fetch_columns()
 
 
 def test_a_stream_after_defer_has_all_values(con: onecopy.Connection) -> None:

@@ -2,7 +2,7 @@
 
 use onecopy_rows::Value;
 use onecopy_wire::float16::Half;
-use onecopy_wire::number::widen;
+use onecopy_wire::number::widen_parameter;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyDelta;
@@ -32,8 +32,8 @@ pub(crate) fn convert<'py>(item: &Bound<'py, PyAny>) -> PyResult<Option<Converte
             Ok(n) => Value::I64(n),
             Err(_) => Value::Decimal(n.to_string()),
         },
-        Some(Scalar::Half(bits)) => Value::F64(Half(bits).widen()),
-        Some(Scalar::Float(f)) => Value::F64(widen(f)),
+        Some(Scalar::Half(bits)) => Value::F64(Half(bits).widen_parameter()),
+        Some(Scalar::Float(f)) => Value::F64(widen_parameter(f)),
         Some(Scalar::Double(f)) => Value::F64(f),
         Some(Scalar::Moment(NOT_A_TIME, _)) => Value::Null,
         Some(Scalar::Moment(count, step)) => {

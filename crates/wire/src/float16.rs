@@ -67,6 +67,18 @@ impl Half {
         }
     }
 
+    /// Returns the `f64` with which a parameter of this type is bound: an integer without a change,
+    /// any other number as [`Half::widen`] does. The shortest decimal of 65,504 is that of another
+    /// integer, 65,500.
+    #[must_use]
+    pub fn widen_parameter(self) -> f64 {
+        let exact = self.to_f64();
+        match exact.fract() == 0.0 {
+            true => exact,
+            false => self.widen(),
+        }
+    }
+
     #[inline(never)]
     fn widen_anew(self) -> f64 {
         let (exponent, significand) = self.parts();

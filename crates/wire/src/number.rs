@@ -147,6 +147,18 @@ pub fn widen(value: f32) -> f64 {
     shortest.parse().unwrap_or(wide)
 }
 
+/// Returns the `f64` with which a parameter that is an `f32` is bound: an integer without a change,
+/// because the column may have a type for integers; any other number as [`widen`] does. The
+/// shortest decimal of 134,217,728 is that of another integer, 134,217,730.
+#[must_use]
+pub fn widen_parameter(value: f32) -> f64 {
+    let wide = f64::from(value);
+    match wide.fract() == 0.0 {
+        true => wide,
+        false => widen(value),
+    }
+}
+
 /// Writes a float whose shortest decimal has at most two digits after the point, such as a price.
 /// For any other float, returns `false` and writes nothing.
 ///
@@ -332,6 +344,14 @@ mod tests {
             assert_eq!(widen(value), wide, "{value}");
         }
         assert!(widen(f32::NAN).is_nan());
+        for (value, wide) in [
+            (134_217_728.0, 134_217_728.0),
+            (0.1, 0.1),
+            (f32::MIN, f64::from(f32::MIN)),
+        ] {
+            assert_eq!(widen_parameter(value), wide, "{value}");
+        }
+        assert_eq!(widen_parameter(f32::INFINITY), f64::INFINITY);
         assert!(widen(-0.0).is_sign_negative());
     }
 }

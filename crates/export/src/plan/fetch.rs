@@ -5,8 +5,8 @@ use std::convert::Infallible;
 
 use onecopy_rows::connect::Connection;
 use onecopy_rows::{
-    BlockPosition, Budget, Cell, ColumnType, LongKind, LongValues, PumpError, Pumped, RowSink,
-    Schema, Value,
+    BlockPosition, Budget, Cell, Column, ColumnType, LongKind, LongValues, PumpError, Pumped,
+    RowSink, Schema, Value,
 };
 use onecopy_text::{Policy, Units, convert};
 
@@ -29,7 +29,7 @@ pub(crate) fn rows(
     let schema = statement.schema().clone();
     statement.set_long_values(LongValues::Whole);
     let mut sink = Values {
-        types: schema.columns.iter().map(|c| c.column_type).collect(),
+        is_money: schema.columns.iter().map(is_money).collect(),
         rows: Vec::new(),
     };
     let mut position = BlockPosition::default();
@@ -69,7 +69,7 @@ pub(crate) fn int(value: Option<&Option<Value>>) -> Option<i64> {
 
 /// Collects the rows of a result for [`rows`].
 struct Values {
-    types: Vec<ColumnType>,
+    is_money: Vec<bool>,
     rows: Vec<Row>,
 }
 
@@ -77,12 +77,12 @@ impl RowSink for Values {
     type Error = Infallible;
 
     fn begin_row(&mut self) -> Result<(), Infallible> {
-        self.rows.push(Vec::with_capacity(self.types.len()));
+        self.rows.push(Vec::with_capacity(self.is_money.len()));
         Ok(())
     }
 
     fn cell(&mut self, column: usize, cell: Cell<'_>) -> Result<(), Infallible> {
-        let value = value(cell, self.types.get(column).copied());
+        let value = value(cell, self.is_money.get(column) == Some(&true));
         if let Some(row) = self.rows.last_mut() {
             row.push(value);
         }
@@ -108,8 +108,15 @@ impl RowSink for Values {
     }
 }
 
+/// Returns `true` for a column of PostgreSQL's `money`, whose digits are bound as text because it
+/// cannot be compared with `numeric`.
+fn is_money(column: &Column) -> bool {
+    column.type_name.eq_ignore_ascii_case("money")
+        || !matches!(column.column_type, ColumnType::Decimal { .. })
+}
+
 /// Converts a cell to the parameter value that the database considers equal to the cell.
-fn value(cell: Cell<'_>, column_type: Option<ColumnType>) -> Option<Value> {
+fn value(cell: Cell<'_>, is_money: bool) -> Option<Value> {
     Some(match cell.or_text() {
         Cell::Null => Value::Null,
         Cell::Bool(b) => Value::Bool(b),
@@ -117,12 +124,11 @@ fn value(cell: Cell<'_>, column_type: Option<ColumnType>) -> Option<Value> {
         Cell::U64(n) => Value::Decimal(n.to_string()),
         Cell::F32(f) => Value::F64(f64::from(f)),
         Cell::F64(f) => Value::F64(f),
-        // PostgreSQL's `money` arrives as digits but cannot be compared with a `numeric`, so it
-        // becomes text.
         Cell::Decimal(digits) => {
-            match (std::str::from_utf8(digits).ok()?.to_owned(), column_type) {
-                (digits, Some(ColumnType::Decimal { .. }) | None) => Value::Decimal(digits),
-                (digits, _) => Value::Text(digits),
+            let digits = std::str::from_utf8(digits).ok()?.to_owned();
+            match is_money {
+                true => Value::Text(digits),
+                false => Value::Decimal(digits),
             }
         }
         Cell::Text(units) => {

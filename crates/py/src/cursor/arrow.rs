@@ -59,8 +59,8 @@ impl Cursor {
     /// columns are empty. Row factories and converters are not applied.
     ///
     /// Raises:
-    ///     ProgrammingError: there are no rows to fetch, or some were prefetched for `fetchone` or
-    ///         iteration.
+    ///     ProgrammingError: there are no rows to fetch, some were prefetched for `fetchone` or
+    ///         iteration, or columns were deferred.
     ///     DataError: as for `fetchone`; for SQLite also if a column of numbers contains a value
     ///         that is not a number.
     ///

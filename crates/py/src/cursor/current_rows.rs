@@ -77,12 +77,14 @@ pub(super) enum Receiving {
 
 impl Cursor {
     /// Makes `statement` the current result of the cursor, and creates the row factory for its
-    /// rows.
+    /// rows. `is_late` is `true` if the statement was cancelled because its time limit expired, so
+    /// that only the rows which arrived before the cancellation can be read.
     pub(super) fn begin_result(
         &self,
         slf: &Bound<'_, Cursor>,
         mut state: Locked<'_, CursorState>,
         mut statement: Statement,
+        is_late: bool,
     ) -> PyResult<()> {
         let py = slf.py();
         let schema = statement.schema().clone();
@@ -101,7 +103,7 @@ impl Cursor {
             return Ok(());
         }
         statement.set_long_values(LongValues::Whole);
-        state.active = Some(Active::new(statement, self.limit.get()));
+        state.active = Some(Active::new(statement, self.limit.get(), is_late));
         // The cursor is unlocked first, because a row factory is Python code, which may use this
         // cursor.
         drop(state);
@@ -295,6 +297,13 @@ impl Cursor {
                 py,
                 "rows of this statement were prefetched for `fetchone` or iteration\n\
                  fetch only columns, or only rows",
+            ));
+        }
+        if !state.deferred.is_empty() {
+            return Err(errors::programming(
+                py,
+                "the statement has deferred columns, and `fetch_columns` returns complete columns\n\
+                 execute the statement without `defer`",
             ));
         }
         let n_before = values.n_rows();

@@ -10,11 +10,12 @@ const DAY_SECONDS: i64 = 86_400;
 ///
 /// # Errors
 /// The calendar does not contain `date`, for example because its month is 13, or `date` is
-/// [`Date::OTHER_STYLE`].
+/// [`Date::OTHER_STYLE`], or infinite.
 #[inline]
 pub(crate) fn checked_days(date: Date) -> Result<i64, ValueError> {
     match date.is_in_calendar() {
         true if date == Date::OTHER_STYLE => Err(ValueError::DateStyle),
+        true if date.infinity().is_some() => Err(ValueError::Range),
         true => Ok(date.to_unix_days()),
         false => Err(ValueError::Invalid),
     }

@@ -117,10 +117,13 @@ impl Array {
                     Err(_) => Value::Decimal(n.to_string()),
                 }
             }
-            DataType::Float16 => Value::F64(Half(u16::from_ne_bytes(self.fixed(at)?)).widen()),
+            DataType::Float16 => {
+                let half = Half(u16::from_ne_bytes(self.fixed(at)?));
+                Value::F64(half.widen_parameter())
+            }
             DataType::Float32 => {
                 let n = f32::from_ne_bytes(self.fixed(at)?);
-                Value::F64(onecopy_wire::number::widen(n))
+                Value::F64(onecopy_wire::number::widen_parameter(n))
             }
             DataType::Float64 => Value::F64(f64::from_ne_bytes(self.fixed(at)?)),
             DataType::Decimal { bits, scale, .. } => Value::Decimal(match bits {

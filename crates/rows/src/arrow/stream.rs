@@ -66,6 +66,7 @@ impl ArrowStream {
             ));
         }
         statement.set_long_values(LongValues::Whole);
+        statement.defer(Vec::new())?;
         statement.set_takes_more(false);
         Ok(ArrowStream {
             rows: ArrowRows::new(statement.schema(), options, statement.text_policy())?,

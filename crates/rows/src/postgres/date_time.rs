@@ -78,9 +78,6 @@ pub(super) fn far_text(cell: Cell<'_>) -> Option<String> {
     if (1..=9999).contains(&date.year) {
         return None;
     }
-    if let Some(name) = date.infinity() {
-        return Some(name.to_owned());
-    }
     Some(stamp.map_or_else(|| with_era(&date, ""), |stamp| timestamp_text(&stamp)))
 }
 
@@ -111,8 +108,11 @@ pub(super) fn timestamp_text(stamp: &Timestamp) -> String {
 }
 
 /// Returns a date as `yyyy-mm-dd`, followed by `rest` (such as a time), and by ` BC` if the year is
-/// before 1.
+/// before 1. For an infinite date, returns `infinity` or `-infinity`.
 pub(super) fn with_era(date: &Date, rest: &str) -> String {
+    if let Some(name) = date.infinity() {
+        return name.to_owned();
+    }
     let (year, era) = match date.year {
         year @ 1.. => (i64::from(year), ""),
         year => (1 - i64::from(year), " BC"),

@@ -364,6 +364,7 @@ mod tests {
             (Value::I64(1 << 40), oid::INT4, "1099511627776"),
             (Value::Bytes(vec![0xab, 0]), 0, "\\xab00"),
             (Value::Date(date), 0, "0044-03-15 BC"),
+            (Value::Date(Date::INFINITY), oid::DATE, "infinity"),
             (
                 Value::Date(Date {
                     year: 2023,
