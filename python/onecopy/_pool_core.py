@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import operator
 import os
 import threading
 import time
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from onecopy._core import Connection, PendingCall
 
 __all__ = ["Entry", "PoolCore", "PoolStats", "PoolTimeout", "Waiter"]
+
+#: The formats of `Pool.stream`: methods of a cursor that return a stream.
+STREAM_FORMATS = ("json", "ndjson", "csv", "bson")
 
 now = time.monotonic
 
@@ -421,6 +425,17 @@ def _put_back(current: dict[Any, Any], before: dict[Any, Any]) -> None:
     if current != before:
         current.clear()
         current.update(before)
+
+
+def stream_method(format: str) -> Callable[[Any], Any]:
+    """Return the method of cursors that returns the rows as a stream of this format.
+
+    Raises:
+        ValueError: the format is unknown.
+    """
+    if format not in STREAM_FORMATS:
+        raise ValueError(f"`format` is {', '.join(map(repr, STREAM_FORMATS))}, not {format!r}")
+    return operator.methodcaller(format)
 
 
 def _nothing() -> None:

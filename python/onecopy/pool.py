@@ -170,6 +170,7 @@ class Pool:
 
         Raises:
             Error: as in `acquire` and `Cursor.execute`; the connection has then been returned.
+            ValueError: the format is unknown.
 
         >>> pool = Pool("sqlite::memory:")
         >>> pool.stream("select 1 as id", format="csv").read()
@@ -177,10 +178,11 @@ class Pool:
         >>> pool.stats().out
         0
         """
+        begin = _pool_core.stream_method(format)
         con = self.acquire()
         entry = self._pool.find(con)
         try:
-            rows: RowStream = getattr(con.execute(sql, parameters), format)()
+            rows: RowStream = begin(con.execute(sql, parameters))
         except BaseException:
             self._pool.give_back(entry, True)
             raise

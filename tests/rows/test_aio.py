@@ -252,6 +252,20 @@ def test_errors_are_raised_in_the_task() -> None:
     run(main)
 
 
+def test_a_stop_iteration_of_a_callback_is_a_runtime_error() -> None:
+    def stop(cursor: object) -> Any:
+        return lambda row: next(iter(()))
+
+    async def main() -> None:
+        con = await aio.connect(MEMORY, row_factory=stop)
+        cur = await con.execute("select 1")
+        with pytest.raises(RuntimeError, match="StopIteration"):
+            await cur.fetchall()
+        await con.close()
+
+    run(main)
+
+
 def test_a_ledger_counts_the_work_of_the_thread() -> None:
     async def main() -> None:
         con = await aio.connect(MEMORY)

@@ -7,6 +7,7 @@ normal end of the rows.
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import onecopy
+import onecopy.aio
 from tests.conftest import Database
 
 TDS = ["tds_freetds", "tds_msodbc", "tds_rust"]
@@ -279,3 +281,26 @@ def test_a_mariadb_session_that_is_killed_while_it_answers_is_an_operational_err
     assert mariadb.password not in str(caught.value)
     con.close()
     other.close()
+
+
+def test_a_time_limit_that_expires_in_execute_is_the_error_of_the_fetch(postgres_native: Database) -> None:
+    con = onecopy.connect(postgres_native.odbc)
+    cur = con.cursor()
+    cur.query_timeout = 0.3
+    # The server sends its first rows, which it has buffered, when it is cancelled.
+    cur.execute("select g, pg_sleep(0.01) from generate_series(1, 5000) as g")
+    with pytest.raises(onecopy.OperationalError, match="time limit") as failed:
+        cur.fetchall()
+    assert failed.value.sqlstate == "HYT00"
+    con.close()
+
+    async def main() -> None:
+        con = await onecopy.aio.connect(postgres_native.odbc)
+        cur = con.cursor()
+        cur.query_timeout = 0.3
+        await cur.execute("select g, pg_sleep(0.01) from generate_series(1, 5000) as g")
+        with pytest.raises(onecopy.OperationalError, match="time limit"):
+            await cur.fetchall()
+        await con.close()
+
+    asyncio.run(main())

@@ -3,12 +3,14 @@ ends it."""
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Callable, Iterator
 
 import pytest
 
 import onecopy
+import onecopy.aio
 from tests.conftest import Database
 
 pytestmark = pytest.mark.filterwarnings("ignore::onecopy.DriverWarning")
@@ -85,6 +87,26 @@ def test_committing_on_a_lost_connection_is_an_error(database: Database, con: on
         getattr(con, how)()
     assert caught.value.sqlstate
     is_lost(con)
+
+
+def test_the_error_of_a_rollback_does_not_replace_the_exception_of_the_block(
+    database: Database, con: onecopy.Connection
+) -> None:
+    def block() -> None:
+        with con:
+            end_session(database, con)
+            raise KeyError("of the block")
+
+    async def async_block() -> None:
+        async with await onecopy.aio.connect(database.odbc) as other:
+            end_session(database, other.sync)
+            raise KeyError("of the block")
+
+    with pytest.raises(KeyError, match="of the block"):
+        block()
+    is_lost(con)
+    with pytest.raises(KeyError, match="of the block"):
+        asyncio.run(async_block())
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@ connections."""
 
 from __future__ import annotations
 
+import asyncio
 import os
 import pathlib
 import signal
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 
 import onecopy
+import onecopy.aio
 from onecopy import _pool_core
 from tests.conftest import Database
 
@@ -368,6 +370,22 @@ def test_ctrl_c_ends_the_wait() -> None:
 def test_invalid_arguments_are_refused(keywords: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=next(iter(keywords))):
         onecopy.Pool(MEMORY, **keywords)
+
+
+@pytest.mark.parametrize("format", ["arrow", "fetchall", "close", "xml"])
+def test_a_stream_of_an_unknown_format_is_refused(format: Any) -> None:
+    with onecopy.Pool("sqlite::memory:", max_size=1) as pool:
+        with pytest.raises(ValueError, match="'json', 'ndjson', 'csv', 'bson', not '" + format):
+            pool.stream("select 1 as a", format=format)
+        assert pool.stats().out == 0
+
+    async def main() -> None:
+        async with onecopy.aio.Pool("sqlite::memory:", max_size=1) as pool:
+            with pytest.raises(ValueError, match="not '" + format):
+                await pool.stream("select 1 as a", format=format)
+            assert pool.stats().out == 0
+
+    asyncio.run(main())
 
 
 def test_options_are_passed_to_connect(file: str) -> None:

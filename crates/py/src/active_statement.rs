@@ -60,7 +60,7 @@ enum StatementRest {
 }
 
 impl Active {
-    pub(crate) fn new(statement: Statement, limit: Option<Duration>) -> Active {
+    pub(crate) fn new(statement: Statement, limit: Option<Duration>, is_late: bool) -> Active {
         Active {
             rest: StatementRest::Open(Box::new(Detached::new(statement))),
             position: BlockPosition::default(),
@@ -68,7 +68,7 @@ impl Active {
             n_given: 0,
             row_count: None,
             limit,
-            is_late: false,
+            is_late,
             seen: Vec::new(),
         }
     }

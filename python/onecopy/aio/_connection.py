@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from types import TracebackType
@@ -12,7 +13,7 @@ from onecopy import _core
 from onecopy.aio._cursor import Cursor
 from onecopy.aio._event_loop import EventLoopRunner, run_connect
 from onecopy.aio._thread import ThreadRunner
-from onecopy.errors import InterfaceError
+from onecopy.errors import Error, InterfaceError
 
 T = TypeVar("T")
 
@@ -208,7 +209,13 @@ class Connection:
         exception: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        await (self.commit() if exception_type is None else self.rollback())
+        if exception_type is None:
+            await self.commit()
+        else:
+            # An error of the rollback, for example on a lost connection, does not replace the
+            # block's exception.
+            with contextlib.suppress(Error):
+                await self.rollback()
 
     def __repr__(self) -> str:
         return repr(self._con).replace("<onecopy.", "<onecopy.aio.", 1)

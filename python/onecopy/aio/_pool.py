@@ -275,9 +275,10 @@ class Pool:
     ) -> RowStream:
         """Return the rows of one statement as a stream that returns its connection to the pool when
         it ends: see `onecopy.Pool.stream`."""
+        begin = _pool_core.stream_method(format)
         con = await self.acquire()
         try:
-            rows: RowStream = getattr(await con.execute(sql, parameters), format)()
+            rows: RowStream = begin(await con.execute(sql, parameters))
         except BaseException:
             await self._give_back(con, suspect=True)
             raise

@@ -94,6 +94,10 @@ class ThreadRunner:
             self._current = token
         try:
             return call()
+        except StopIteration as error:
+            # A future cannot contain it: the task would never end. A coroutine raises the same
+            # error instead (PEP 479).
+            raise RuntimeError("the call raised StopIteration") from error
         finally:
             with self._lock:
                 self._current = None

@@ -94,10 +94,25 @@ impl Connection {
         limit: Option<Duration>,
         call: impl FnOnce(&db::Connection) -> Result<T, onecopy_rows::Error> + Send,
     ) -> PyResult<T> {
+        self.call_watched(py, limit, call).map(|(value, _)| value)
+    }
+
+    /// Does the same as [`Connection::call_within`], and also returns `true` if the call succeeded
+    /// although it was cancelled because it had run for `limit`.
+    pub(crate) fn call_watched<T: Send>(
+        &self,
+        py: Python<'_>,
+        limit: Option<Duration>,
+        call: impl FnOnce(&db::Connection) -> Result<T, onecopy_rows::Error> + Send,
+    ) -> PyResult<(T, bool)> {
         let db = self.db(py)?;
         let watch = CallWatch::start(limit, || db.cancel_handle());
         let called = interrupt::detached(py, || db.cancel_handle(), || call(db))?;
-        called.map_err(|e| errors::to_py(py, &watch.and_then(CallWatch::ran_out).unwrap_or(e)))
+        let late = watch.and_then(CallWatch::ran_out);
+        match called {
+            Ok(value) => Ok((value, late.is_some())),
+            Err(e) => Err(errors::to_py(py, &late.unwrap_or(e))),
+        }
     }
 
     /// Returns the SQL with the parameter markers of the database, and the values of the
@@ -120,7 +135,7 @@ impl Connection {
     }
 
     /// Executes a statement. If `ended`, the cursor's earlier statement, is `Some`, ends that
-    /// statement first.
+    /// statement first. Returns the statement, and `true` if its time limit has expired.
     pub(crate) fn run(
         &self,
         py: Python<'_>,
@@ -129,9 +144,9 @@ impl Connection {
         parameters: &Bound<'_, PyAny>,
         said: Said,
         ledger: &Ledger,
-    ) -> PyResult<db::Statement> {
+    ) -> PyResult<(db::Statement, bool)> {
         let (sql, values) = self.bind(py, sql, parameters, said.declared, ledger)?;
-        self.call_within(py, said.limit, move |db| {
+        self.call_watched(py, said.limit, move |db| {
             drop(ended.map(|ended| ended.into_inner()));
             match said.row_by_row {
                 true => db.execute_row_by_row(&sql, &values),
@@ -147,14 +162,14 @@ impl Connection {
         py: Python<'_>,
         limit: Option<Duration>,
         call: impl FnOnce(&db::Connection) -> Result<T, onecopy_rows::Error> + Send + 'static,
-        make_result: impl FnOnce(Python<'_>, T) -> PyResult<Py<PyAny>> + 'static,
+        make_result: impl FnOnce(Python<'_>, T, bool) -> PyResult<Py<PyAny>> + 'static,
     ) -> PyResult<PendingCall> {
         let (cancel, db) = (self.db(py)?.cancel_handle(), self.shared_db(py)?);
         let call = move || match call(&db) {
             Ok(value) => (Ok(()), Some(value)),
             Err(error) => (Err(error), None),
         };
-        PendingCall::new(limit, cancel, call, |py, value, _| make_result(py, value))
+        PendingCall::new(limit, cancel, call, make_result)
     }
 
     /// Returns the names of the parameters in a statement, as the database itself parses them.

@@ -78,19 +78,23 @@ impl Connection {
 
     /// Starts `commit`, and returns it as a `PendingCall`, which an event loop runs.
     fn _begin_commit(&self, py: Python<'_>) -> PyResult<PendingCall> {
-        self.begin(py, None, db::Connection::commit, |py, ()| Ok(py.None()))
+        self.begin(py, None, db::Connection::commit, |py, (), _is_late| {
+            Ok(py.None())
+        })
     }
 
     /// Starts `rollback`, and returns it as a `PendingCall`, which an event loop runs.
     fn _begin_rollback(&self, py: Python<'_>) -> PyResult<PendingCall> {
-        self.begin(py, None, db::Connection::rollback, |py, ()| Ok(py.None()))
+        self.begin(py, None, db::Connection::rollback, |py, (), _is_late| {
+            Ok(py.None())
+        })
     }
 
     /// Starts the assignment of `autocommit`, and returns it as a `PendingCall`, which an event
     /// loop runs.
     fn _begin_set_autocommit(&self, py: Python<'_>, on: bool) -> PyResult<PendingCall> {
         let set = move |db: &db::Connection| db.set_autocommit(on);
-        self.begin(py, None, set, |py, ()| Ok(py.None()))
+        self.begin(py, None, set, |py, (), _is_late| Ok(py.None()))
     }
 
     /// Rolls back an open transaction, and closes the connection. Closing twice is not an error.
@@ -270,9 +274,13 @@ impl Connection {
         _traceback: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
         if exception_type.is_none() {
-            self.commit(py)
-        } else {
-            self.rollback(py)
+            return self.commit(py);
+        }
+        // The block's exception is the reason for the rollback. An error of the rollback, for
+        // example on a lost connection, does not replace it.
+        match self.rollback(py) {
+            Err(e) if e.matches(py, errors::class(py, "Error")?)? => Ok(()),
+            done => done,
         }
     }
 

@@ -66,7 +66,7 @@ impl Connection {
     fn _begin_notifications(&self, py: Python<'_>, timeout: f64) -> PyResult<PendingCall> {
         let wait = wait_of(timeout)?;
         let notifications = move |db: &db::Connection| db.postgres()?.notifications(wait);
-        self.begin(py, None, notifications, |py, found| {
+        self.begin(py, None, notifications, |py, found, _is_late| {
             let found = found.into_iter().map(Notification::new);
             Ok(PyList::new(py, found.collect::<Vec<_>>())?
                 .into_any()

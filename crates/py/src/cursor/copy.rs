@@ -72,8 +72,9 @@ impl Cursor {
         let sql = parameters::utf8(py, sql, "the statement", &mut Default::default())?;
         let connection = self.connection.clone_ref(py);
         let start = move |db: &db::Connection| db.postgres()?.copy_out(&sql);
-        let make_result =
-            move |py: Python<'_>, copy| Ok(Py::new(py, CopyOut::new(connection, copy))?.into_any());
+        let make_result = move |py: Python<'_>, copy, _is_late| {
+            Ok(Py::new(py, CopyOut::new(connection, copy))?.into_any())
+        };
         self.connection
             .get()
             .begin(py, self.limit.get(), start, make_result)

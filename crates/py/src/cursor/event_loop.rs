@@ -56,11 +56,11 @@ impl Cursor {
         let said = cursor.said(py)?;
         let (sql, values) = connection.bind(py, sql, &parameters, said.declared, &ledger)?;
         let slf = slf.clone().unbind();
-        let begin_result = move |py: Python<'_>, mut statement: Statement| {
+        let begin_result = move |py: Python<'_>, mut statement: Statement, is_late| {
             statement.set_takes_more(true);
             let slf = slf.bind(py);
             slf.get()
-                .begin_result(slf, slf.get().open(py)?, statement)?;
+                .begin_result(slf, slf.get().open(py)?, statement, is_late)?;
             Ok(py.None())
         };
         let execute = move |db: &db::Connection| {
@@ -99,13 +99,13 @@ impl Cursor {
             Err(error) => (Err(error), None),
         };
         let slf = slf.clone().unbind();
-        let begin_result = move |py: Python<'_>, statement, _is_late| {
+        let begin_result = move |py: Python<'_>, statement, is_late| {
             let Some(statement) = statement else {
                 return Ok(py.None());
             };
             let slf = slf.bind(py);
             slf.get()
-                .begin_result(slf, slf.get().open(py)?, statement)?;
+                .begin_result(slf, slf.get().open(py)?, statement, is_late)?;
             Ok(PyBool::new(py, true).to_owned().into_any().unbind())
         };
         PendingCall::new(cursor.limit.get(), cancel, call, begin_result).map(Some)

@@ -66,9 +66,10 @@ impl Cursor {
             row_by_row: !defer.is_empty(),
             ..cursor.said(py)?
         };
-        let mut statement = connection.run(py, ended, sql, &parameters, said, &ledger)?;
+        let (mut statement, is_late) =
+            connection.run(py, ended, sql, &parameters, said, &ledger)?;
         statement.set_takes_more(true);
-        cursor.begin_result(slf, state, statement)?;
+        cursor.begin_result(slf, state, statement, is_late)?;
         if defer.is_empty() {
             return Ok(());
         }
@@ -83,8 +84,8 @@ impl Cursor {
         let (py, cursor) = (slf.py(), slf.get());
         let state = cursor.open(py)?;
         let limit = cursor.limit.get();
-        let statement = cursor.connection.get().call_within(py, limit, call)?;
-        cursor.begin_result(slf, state, statement)
+        let (statement, is_late) = cursor.connection.get().call_watched(py, limit, call)?;
+        cursor.begin_result(slf, state, statement, is_late)
     }
 
     /// Removes the current result. Returns the cursor's state, which stays locked, and the
@@ -131,7 +132,7 @@ impl Cursor {
                 state.row_count = n.and_then(|n| i64::try_from(n).ok()).unwrap_or(-1);
                 Ok(())
             }
-            Changes::Rows(statement) => self.begin_result(slf, state, *statement),
+            Changes::Rows(statement) => self.begin_result(slf, state, *statement, false),
         }
     }
 

@@ -238,7 +238,7 @@ impl Cursor {
         let Some(statement) = active.map_or(Ok(None), |active| active.into_next(py))? else {
             return Ok(None);
         };
-        cursor.begin_result(slf, state, statement)?;
+        cursor.begin_result(slf, state, statement, false)?;
         let is_output = cursor.settle(py, Receiving::AsNeeded)? == Some(true);
         Ok((!is_output).then_some(true))
     }
