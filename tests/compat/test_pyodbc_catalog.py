@@ -77,8 +77,35 @@ def test_columns_have_their_types_and_positions(cur: ours.Cursor) -> None:
         ("amount", rows[2].data_type, 1, 3),
     ]
     assert rows[2].data_type in (ours.SQL_NUMERIC, ours.SQL_DECIMAL)
+    assert rows[0].num_prec_radix == 10 and rows[1].num_prec_radix is None
     rows = cur.columns(table="catalog%", column="b").fetchall()
     assert [(row.table_name, row.column_name) for row in rows] == [("catalog_child", "b")]
+
+
+def test_sizes_of_columns_are_those_of_the_odbc_reference(postgres: Database) -> None:
+    con = ours.connect(postgres.odbc)
+    con.execute(
+        "create temporary table sizes (a smallint, b integer, c bigint, d real, e double precision, f numeric(7, 2), "
+        "g varchar(9), h date, i time(0), j timestamp(3), k timestamp, l uuid)"
+    )
+    rows: list[Any] = con.cursor().columns(table="sizes").fetchall()
+    assert [(row.column_size, row.decimal_digits, row.num_prec_radix) for row in rows] == [
+        (5, 0, 10),
+        (10, 0, 10),
+        (19, 0, 10),
+        (7, None, 10),
+        (15, None, 10),
+        (7, 2, 10),
+        (9, None, None),
+        (10, None, None),
+        (8, 0, None),
+        (23, 3, None),
+        (26, 6, None),
+        (36, None, None),
+    ]
+    types = [(row.data_type, row.sql_data_type, row.sql_datetime_sub) for row in rows[6:10]]
+    assert types == [(12, 12, None), (91, 9, 1), (92, 9, 2), (93, 9, 3)]
+    con.close()
 
 
 def test_keys_and_indexes(cur: ours.Cursor) -> None:

@@ -210,6 +210,19 @@ def test_rows_stream_and_text_accepts_named_parameters(tables: sa.Engine) -> Non
         assert like == [f"name {i}" for i in range(1190, 1200)]
 
 
+@pytest.mark.parametrize("option", [{"stream_results": True}, {"yield_per": 10}], ids=str)
+def test_statements_without_rows_run_where_results_stream(tables: sa.Engine, option: dict[str, Any]) -> None:
+    with tables.connect().execution_options(**option) as con:
+        con.execute(sa.insert(Country), {"name": "a"})
+        con.execute(sa.insert(Country), [{"name": "b"}, {"name": "c"}])
+        with con.begin_nested():
+            assert con.execute(sa.update(Country).where(Country.name == "b").values(name="d")).rowcount == 1
+        con.execute(sa.text("delete from dialect_country where name = 'c'"))
+        con.exec_driver_sql("create table dialect_made (a integer)")
+        con.exec_driver_sql("drop table dialect_made")
+        assert con.scalars(sa.select(Country.name).order_by(Country.name)).all() == ["a", "d"]
+
+
 def test_a_connection_that_ended_is_replaced(postgres: Database) -> None:
     engine = sa.create_engine(url("postgresql", postgres), pool_size=1, max_overflow=0)
     admin = onecopy.connect(postgres.odbc, autocommit=True)

@@ -4,6 +4,8 @@ operators that contain `?`."""
 from __future__ import annotations
 
 import datetime as dt
+import enum
+import uuid
 from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
@@ -21,6 +23,13 @@ pytestmark = pytest.mark.filterwarnings("ignore::onecopy.DriverWarning")
 
 UTC = dt.timezone.utc
 START, END = dt.datetime(2026, 1, 2, 3, 4, 5, 600000), dt.datetime(2026, 2, 3)
+
+
+class Colour(enum.Enum):
+    RED = "r"
+    GREEN = "g"
+
+
 VALUES: list[tuple[Any, list[Any]]] = [
     (sa.Interval(), [dt.timedelta(2, 3, 4), -dt.timedelta(1), dt.timedelta(0)]),
     (
@@ -36,6 +45,13 @@ VALUES: list[tuple[Any, list[Any]]] = [
     (pg.TSTZRANGE(), [Range(START.replace(tzinfo=UTC), END.replace(tzinfo=UTC), bounds="[]")]),
     (pg.INT4MULTIRANGE(), [MultiRange([Range(1, 3), Range(5, None)]), MultiRange([])]),
     (pg.TSMULTIRANGE(), [MultiRange([Range(START, END)])]),
+    (pg.ARRAY(pg.JSONB), [[{"a": [1, "x,}"]}, "text", 2], []]),
+    (pg.ARRAY(pg.JSONB, dimensions=1), [[[1, 2], {"b": None}]]),
+    (pg.ARRAY(sa.Enum(Colour)), [[Colour.RED, None, Colour.GREEN]]),
+    (pg.ARRAY(sa.Numeric), [[Decimal("1.50"), None]]),
+    (pg.ARRAY(sa.DateTime), [[START, END]]),
+    (pg.ARRAY(sa.LargeBinary), [[b'\x00{,"\\', b""]]),
+    (pg.ARRAY(sa.Uuid, dimensions=2), [[[uuid.UUID(int=1)], [uuid.UUID(int=2)]]]),
 ]
 
 

@@ -75,6 +75,17 @@ def read(text: str, item: Callable[[str], Any]) -> list[Any]:
     return found
 
 
+def converted(value: Any, convert: Callable[[Any], Any], dimensions: int | None) -> Any:
+    """Return an array whose items are replaced by the results of ``convert``. NULL remains
+    ``None``. Without ``dimensions``, each list in the array is a dimension and not an item."""
+    if value is None:
+        return None
+    if isinstance(value, (list, tuple)) and dimensions != 0:
+        inner = None if dimensions is None else dimensions - 1
+        return [converted(item, convert, inner) for item in value]
+    return convert(value)
+
+
 def written(value: Any) -> str:
     """Return an array in PostgreSQL's text format."""
     if value is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from sqlalchemy.engine import cursor as _cursor
 from sqlalchemy.engine.default import DefaultDialect, DefaultExecutionContext
 from sqlalchemy.exc import ArgumentError
 
@@ -26,6 +27,13 @@ class OnecopyContext(DefaultExecutionContext):
     def create_server_side_cursor(self) -> Any:
         """Return a new cursor; like every cursor of onecopy, it fetches rows in blocks."""
         return self._dbapi_connection.cursor()
+
+    def post_exec(self) -> None:
+        """Fetch no rows in advance from a statement that returns none, also if the option
+        `stream_results` requests this."""
+        super().post_exec()  # type: ignore[no-untyped-call]
+        if self.cursor.description is None and self.cursor_fetch_strategy is _cursor._DEFAULT_FETCH:
+            self.cursor_fetch_strategy = _cursor._NO_CURSOR_DQL
 
 
 class OnecopyDialect(DefaultDialect):

@@ -37,16 +37,25 @@ class _Array(postgresql.ARRAY):  # type: ignore[type-arg]
     render_bind_cast = True
 
     def bind_processor(self, dialect: Any) -> Any:
+        convert = self.item_type.dialect_impl(dialect).bind_processor(dialect)
+
         def process(value: Any) -> str | None:
+            if convert is not None:
+                value = arrays.converted(value, convert, self.dimensions)
             return None if value is None else arrays.written(value)
 
         return process
 
     def result_processor(self, dialect: Any, coltype: object) -> Any:
         item = arrays.reader(self.item_type)
+        of = self.item_type.dialect_impl(dialect)
+        # Numbers have their type already. Their processors depend on the type code of the column.
+        convert = None if isinstance(of, types.Numeric) else of.result_processor(dialect, coltype)
 
         def process(value: Any) -> Any:
-            return arrays.read(value, item) if isinstance(value, str) else value
+            if isinstance(value, str):
+                value = arrays.read(value, item)
+            return value if convert is None else arrays.converted(value, convert, self.dimensions)
 
         return process
 

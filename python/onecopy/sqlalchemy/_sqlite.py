@@ -36,7 +36,7 @@ class _Context(OnecopyContext, SQLiteExecutionContext):
         """Save the id of the inserted row, because it is not available after the cursor is
         closed."""
         self._lastrowid = self.cursor.lastrowid
-        super().post_exec()  # type: ignore[no-untyped-call]
+        super().post_exec()
 
     def get_lastrowid(self) -> Any:
         """Return the row id of the last INSERT."""

@@ -158,32 +158,47 @@ def _type_number(dialect: str, column: str) -> str:
     return f"case {name} {cases} else {sql.SQL_VARCHAR} end"
 
 
+#: SQL expressions for three columns of `SQLColumns`, which depend on the number of the type,
+#: `odbc_type`. Sizes are in decimal digits or characters. Source: the ODBC reference, appendix D,
+#: "Column Size" and "Decimal Digits".
+_COLUMN_SIZE = """case odbc_type when -6 then 3 when 5 then 5 when 4 then 10 when -5 then 19 when 7 then 7
+    when 6 then 15 when 8 then 15 when -7 then 1 when -11 then 36 when 91 then 10
+    when 92 then case when datetime_precision > 0 then 9 + datetime_precision else 8 end
+    when 93 then case when datetime_precision > 0 then 20 + datetime_precision else 19 end
+    else coalesce(character_maximum_length, numeric_precision) end"""
+_DECIMAL_DIGITS = """case when odbc_type in (92, 93) then datetime_precision
+    when odbc_type in (6, 7, 8) then null else numeric_scale end"""
+_RADIX = "case when odbc_type in (-6, 5, 4, -5, 7, 6, 8, 2, 3) then 10 end"
+
+
 def columns(dialect: str, table: str | None, catalog: str | None, schema: str | None, column: str | None) -> Question:
     """Return the query whose rows are those of ODBC's `SQLColumns`."""
     _known(dialect, "columns")
     if dialect == "sqlite":
         where = _Where(dialect, "t.type in ('table', 'view')").like("t.name", table).like("c.name", column)
-        question = f"""select null as table_cat, null as table_schem, t.name as table_name, c.name as column_name,
-            {_type_number(dialect, "c.type")} as data_type, c.type as type_name, null as column_size,
-            null as buffer_length, null as decimal_digits, 10 as num_prec_radix, 1 - c."notnull" as nullable,
-            null as remarks, c.dflt_value as column_def, {_type_number(dialect, "c.type")} as sql_data_type,
-            null as sql_datetime_sub, null as char_octet_length, c.cid + 1 as ordinal_position,
-            case c."notnull" when 1 then 'NO' else 'YES' end as is_nullable
-            from sqlite_master as t, pragma_table_info(t.name) as c{where} order by 3, 17"""
+        question = f"""select null as table_cat, null as table_schem, table_name, name as column_name,
+            odbc_type as data_type, type as type_name, null as column_size, null as buffer_length,
+            null as decimal_digits, {_RADIX} as num_prec_radix, 1 - "notnull" as nullable, null as remarks,
+            dflt_value as column_def, odbc_type as sql_data_type, null as sql_datetime_sub, null as char_octet_length,
+            cid + 1 as ordinal_position, case "notnull" when 1 then 'NO' else 'YES' end as is_nullable
+            from (select t.name as table_name, c.*, {_type_number(dialect, "c.type")} as odbc_type
+            from sqlite_master as t, pragma_table_info(t.name) as c{where}) order by 3, 17"""
         return question, where.parameters
     where = _Where(dialect).like("table_name", table).like("column_name", column)
     _in_place(where, dialect, "", catalog, schema, exact=False)
     if not any((table, catalog, schema, column)) and dialect != "mysql":
         where.conditions.append(f"table_schema not in {_HIDDEN[dialect]}")
-    number = _type_number(dialect, "data_type")
     name = {"postgresql": "udt_name", "mssql": "data_type"}.get(dialect, "data_type")
-    size = "coalesce(character_maximum_length, numeric_precision, datetime_precision)"
-    question = f"""select {_place(dialect, "table_catalog", "table_schema")}, table_name, column_name,
-        {number} as data_type, {name} as type_name, {size} as column_size,
-        character_octet_length as buffer_length, numeric_scale as decimal_digits, 10 as num_prec_radix,
+    # SQL_DATETIME is 9. The codes of the three types are 90 plus their subcode.
+    question = f"""select {_place(dialect, "table_catalog", "table_schema")}, table_name as table_name,
+        column_name as column_name, odbc_type as data_type, {name} as type_name, {_COLUMN_SIZE} as column_size,
+        character_octet_length as buffer_length, {_DECIMAL_DIGITS} as decimal_digits, {_RADIX} as num_prec_radix,
         case is_nullable when 'YES' then 1 else 0 end as nullable, null as remarks, column_default as column_def,
-        {number} as sql_data_type, null as sql_datetime_sub, character_octet_length as char_octet_length,
-        ordinal_position, is_nullable from information_schema.columns{where} order by 1, 2, 3, 17"""
+        case when odbc_type between 91 and 93 then 9 else odbc_type end as sql_data_type,
+        case when odbc_type between 91 and 93 then odbc_type - 90 end as sql_datetime_sub,
+        character_octet_length as char_octet_length, ordinal_position as ordinal_position, is_nullable as is_nullable
+        from (select c.*, {_type_number(dialect, "data_type")} as odbc_type from information_schema.columns as c{where})
+        as t order by 1, 2, 3, 17"""
     return question, where.parameters
 
 
