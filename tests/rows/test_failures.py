@@ -295,10 +295,8 @@ def test_a_time_limit_that_expires_in_execute_is_the_error_of_the_fetch(postgres
     con.close()
 
     async def main() -> None:
-        con = await onecopy.aio.connect(postgres_native.odbc)
-        cur = con.cursor()
-        cur.query_timeout = 0.3
-        await cur.execute("select g, pg_sleep(0.01) from generate_series(1, 5000) as g")
+        con = await onecopy.aio.connect(postgres_native.odbc, query_timeout=0.3)
+        cur = await con.execute("select g, pg_sleep(0.01) from generate_series(1, 5000) as g")
         with pytest.raises(onecopy.OperationalError, match="time limit"):
             await cur.fetchall()
         await con.close()
