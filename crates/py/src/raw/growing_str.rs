@@ -407,26 +407,9 @@ fn resize(
     }
 }
 
-/// Truncates a `str` to `n_chars` characters, the number of characters that were written. The
-/// unused end is freed only if it is more than a sixteenth of the `str`. A smaller end remains
-/// allocated, which saves page faults of the next `str` (see `finish_at` in the module `binary`).
+/// Truncates a `str` to `n_chars` characters, the number of characters that were written.
 fn cut(string: Bound<'_, PyAny>, shape: Shape, n_chars: usize) -> PyResult<Bound<'_, PyAny>> {
-    let left = shape.n_chars - n_chars;
-    if left == 0 {
-        return Ok(string);
-    }
-    #[cfg(not(any(Py_3_14, Py_GIL_DISABLED)))]
-    if left <= shape.n_chars / 16 && shape.kind != Kind::Ucs4 {
-        let at = string.as_ptr();
-        // SAFETY: a compact `str` without another reference, never hashed, not read as `wchar_t`
-        // (that is as wide as UCS-4 here). The new end is inside of its data, where a terminator is
-        // written. Freeing it does not depend on its length.
-        unsafe {
-            let end = data_of(at, shape.kind).cast::<u8>();
-            let end = end.add(n_chars * shape.kind.unit_bytes());
-            std::ptr::write_bytes(end, 0, shape.kind.unit_bytes());
-            (*at.cast::<ffi::PyASCIIObject>()).length = n_chars as ffi::Py_ssize_t;
-        }
+    if n_chars == shape.n_chars {
         return Ok(string);
     }
     resize(string, n_chars).map_err(|(_, e)| e)

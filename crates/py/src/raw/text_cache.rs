@@ -9,7 +9,7 @@
 use onecopy_text::{Policy, Tally, Units};
 use pyo3::prelude::*;
 
-use super::objects::string_cache;
+use super::objects::text_hash;
 use super::text::{self, MakeError};
 
 /// The number of slots in the cache of one column. The hash of a string determines its slot.
@@ -111,7 +111,7 @@ impl TextCache {
         let mut copy = Copied([0; MOST_BYTES]);
         copy.0[..bytes.len()].copy_from_slice(bytes);
         let bytes = &copy.0[..bytes.len()];
-        let hash = string_cache::hash(bytes);
+        let hash = text_hash::hash(bytes);
         let slot = &mut self.slots[hash as usize % SLOTS];
         if let Some(slot) = slot
             && slot.hash == hash

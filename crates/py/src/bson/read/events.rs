@@ -10,7 +10,7 @@ use pyo3::types::PyBool;
 
 use super::build::{Build, binary};
 use super::options::{Dates, Types};
-use crate::raw::objects::string_cache;
+use crate::raw::objects::text_hash;
 use crate::raw::temporal;
 
 /// The maximum size in bytes of a key that is stored in the key cache.
@@ -20,7 +20,7 @@ impl<'py, K: Kernels> BsonEvents for Build<'_, 'py, K> {
     #[inline(always)]
     fn key(&mut self, key: &[u8]) -> EventResult {
         if key.len() <= MOST_KEY_BYTES {
-            let (kernels, hash) = (self.kernels, string_cache::hash(key));
+            let (kernels, hash) = (self.kernels, text_hash::hash(key));
             let is_it = |known: &[u8]| known.len() == key.len() && kernels.starts_with(key, known);
             let at = match self.building.find_key(hash, is_it) {
                 Ok(at) => at,
@@ -110,24 +110,7 @@ impl<'py, K: Kernels> BsonEvents for Build<'_, 'py, K> {
             let made = self.other_text(text)?;
             return self.push(Ok(made));
         };
-        let mut hash = None;
-        if self.building.is_looking(text.len()) {
-            let kernels = self.kernels;
-            let is_it =
-                |known: &[u8]| known.len() == text.len() && kernels.starts_with(text, known);
-            if let Some(found) = self.building.find_last(is_it) {
-                return self.push(Ok(found));
-            }
-            let looked_for = string_cache::hash(text);
-            if let Some(found) = self.building.find(looked_for, is_it) {
-                return self.push(Ok(found));
-            }
-            hash = Some(looked_for);
-        }
         let made = self.ascii(ascii)?;
-        if let Some(hash) = hash {
-            self.building.remember(hash, &made);
-        }
         self.push(Ok(made))
     }
 

@@ -16,7 +16,7 @@ use crate::raw::number;
 use crate::raw::objects::building::Building;
 use crate::raw::objects::fresh_number::Numbers;
 use crate::raw::objects::scalars::{self, InParts};
-use crate::raw::objects::string_cache;
+use crate::raw::objects::text_hash;
 use crate::raw::text::MakeError;
 
 /// The capacity of the buffer for unescaped strings, in bytes. A string that does not fit is
@@ -371,27 +371,7 @@ impl<K: Kernels> JsonEvents for Build<'_, '_, K> {
 
     #[inline(always)]
     fn string(&mut self, text: Text<'_>) -> Result<(), Rejection> {
-        let mut hash = None;
-        if let Text::Ascii(ascii) = text
-            && let bytes = ascii.bytes()
-            && self.building.is_looking(bytes.len())
-        {
-            let kernels = self.kernels;
-            let is_it =
-                |known: &[u8]| known.len() == bytes.len() && kernels.starts_with(bytes, known);
-            if let Some(found) = self.building.find_last(is_it) {
-                return self.push(Ok(found));
-            }
-            let looked_for = string_cache::hash(bytes);
-            if let Some(found) = self.building.find(looked_for, is_it) {
-                return self.push(Ok(found));
-            }
-            hash = Some(looked_for);
-        }
         let made = self.text(text)?;
-        if let Some(hash) = hash {
-            self.building.remember(hash, &made);
-        }
         self.push(Ok(made))
     }
 
@@ -411,7 +391,7 @@ impl<K: Kernels> JsonEvents for Build<'_, '_, K> {
         if let Some(bytes) = bytes
             && bytes.len() <= MOST_KEY_BYTES
         {
-            let (kernels, hash) = (self.kernels, string_cache::hash(bytes));
+            let (kernels, hash) = (self.kernels, text_hash::hash(bytes));
             let is_it = |key: &[u8]| key.len() == bytes.len() && kernels.starts_with(bytes, key);
             let at = match self.building.find_key(hash, is_it) {
                 Ok(at) => at,

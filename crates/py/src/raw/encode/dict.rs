@@ -194,23 +194,8 @@ impl Entries {
     /// The `dict` must not have changed since [`entries`] has returned these entries.
     #[inline(always)]
     pub(super) unsafe fn values(self, n_max: usize) -> impl Iterator<Item = *mut ffi::PyObject> {
-        // SAFETY: the caller guarantees the requirements.
-        unsafe { self.values_from(0, n_max) }
-    }
-
-    /// Returns an iterator like [`Entries::values`], but starting with the entry at index `from`.
-    ///
-    /// # Safety
-    /// The same requirements as for [`Entries::values`].
-    #[inline(always)]
-    pub(super) unsafe fn values_from(
-        self,
-        from: usize,
-        n_max: usize,
-    ) -> impl Iterator<Item = *mut ffi::PyObject> {
-        let end = self.n.min(from.saturating_add(n_max));
         // SAFETY: inside of the table; a value follows its key.
-        (from..end).map(move |i| unsafe { *self.first.add(i * self.stride + 1) })
+        (0..self.n.min(n_max)).map(move |i| unsafe { *self.first.add(i * self.stride + 1) })
     }
 
     /// Returns the key and value of the next member, starting at index `at`, and sets `at` to the

@@ -37,10 +37,6 @@ pub(super) trait MemberEncoder<'py>: Sized {
     /// The key of the next item of an array, for a format whose arrays have keys (BSON).
     type Index;
 
-    /// `true` if the encoder prefetches a `dict` into the processor's cache: its table while an
-    /// earlier member of the same container is written, and its values when the `dict` is entered.
-    const FETCHES_DICTS: bool;
-
     fn shared(&mut self) -> &mut EncoderState<'py>;
 
     /// Returns `true` if there is space for a key, a short value, and `key_bytes` more bytes.

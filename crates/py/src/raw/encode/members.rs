@@ -16,7 +16,6 @@ use super::dict;
 use super::format::MemberEncoder;
 use super::format::Step;
 use super::frames::ContainerForm;
-use super::prefetch;
 use super::python_members::{DictMembers, FieldMembers, Pairs, SequenceItems};
 
 /// The maximum number of nested containers that are entered by recursion, without pushing frames.
@@ -125,7 +124,7 @@ pub(super) trait Members: Copy {
     /// # Safety
     /// The same requirements as for [`Members::next`].
     #[inline(always)]
-    unsafe fn prefetch_contents<'py, F: MemberEncoder<'py>>(&self, _at: isize) {}
+    unsafe fn prefetch_contents(&self, _at: isize) {}
 
     /// Returns the items from index `at` on. The slice is empty if the members are not the items of
     /// a list or tuple.
@@ -189,7 +188,7 @@ pub(super) unsafe fn write<'py, 's, K: Kernels, F: MemberEncoder<'py>, M: Member
             Step::Large(kind) => {
                 // SAFETY: the value is alive, and its member begins at `tag`.
                 unsafe {
-                    members.prefetch_contents::<F>(at);
+                    members.prefetch_contents(at);
                     pen = container(kernels, encoder, value, kind, tag, at, levels, pen);
                 }
                 if encoder.shared().interruption.reason != ExitReason::Done {
@@ -341,9 +340,6 @@ pub(super) unsafe fn container<'py, 's, K: Kernels, F: MemberEncoder<'py>>(
         }
         if !encoder.enters(kind) {
             return other_container(kernels, encoder, value, kind, tag, at, levels, pen);
-        }
-        if F::FETCHES_DICTS && form == ContainerForm::Dict {
-            prefetch::fetch_values(value);
         }
         let start = encoder.begin(form, tag, &mut pen);
         pen = write_members(kernels, encoder, value, form, 0, levels - 1, pen);

@@ -6,7 +6,7 @@
 
 use pyo3::ffi;
 
-use super::builtin_types::{self, ObjectKind};
+use super::builtin_types;
 use super::dict;
 
 /// The distance at which objects are prefetched, in items: while item `i` of a list is written,
@@ -25,9 +25,6 @@ const TABLE_LINES: usize = 4;
 /// The number of values that are prefetched for a row. Further values are prefetched by the
 /// processor itself.
 const ROW_VALUES: usize = 12;
-/// When the encoder enters a nested container, it examines this number of members after it, and
-/// prefetches the tables of those that are dicts.
-const SIBLINGS: usize = 2;
 /// The size of a cache line in bytes.
 const LINE: usize = 64;
 
@@ -69,37 +66,6 @@ pub(super) unsafe fn fetch_rows(items: &[*mut ffi::PyObject], at: usize) {
             let is_list = ffi::PyList_Check(later) != 0;
             for &value in builtin_types::items(later, is_list).iter().take(ROW_VALUES) {
                 lines::<2>(value.cast());
-            }
-        }
-    }
-}
-
-/// Prefetches the first [`ROW_VALUES`] values of a `dict` that is being entered.
-///
-/// # Safety
-/// `dict` must be a live `dict`.
-#[inline(always)]
-pub(super) unsafe fn fetch_values(dict: *mut ffi::PyObject) {
-    // SAFETY: alive, as the caller guarantees.
-    unsafe {
-        for value in dict::entries(dict).values(ROW_VALUES) {
-            lines::<2>(value.cast());
-        }
-    }
-}
-
-/// Examines the next [`SIBLINGS`] members, starting at position `at`, and prefetches the tables of
-/// those that are dicts. They will be written after the member that is being entered.
-///
-/// # Safety
-/// The entries must be those of a live `dict` that has not changed since they were read.
-#[inline(always)]
-pub(super) unsafe fn fetch_tables(entries: dict::Entries, at: isize) {
-    // SAFETY: the caller guarantees the requirements; each value is alive, and read as what it is.
-    unsafe {
-        for value in entries.values_from(at.unsigned_abs(), SIBLINGS) {
-            if !value.is_null() && builtin_types::kind(value) == ObjectKind::Dict {
-                lines::<TABLE_LINES>(dict::table(value));
             }
         }
     }

@@ -43,7 +43,7 @@ impl Members for SequenceItems<'_> {
     }
 
     #[inline(always)]
-    unsafe fn prefetch_contents<'py, F: MemberEncoder<'py>>(&self, at: isize) {
+    unsafe fn prefetch_contents(&self, at: isize) {
         // SAFETY: the items are alive.
         unsafe { prefetch::fetch_rows(self.0, at.cast_unsigned()) };
     }
@@ -85,14 +85,6 @@ impl Members for DictMembers {
     }
 
     put_key_object!();
-
-    #[inline(always)]
-    unsafe fn prefetch_contents<'py, F: MemberEncoder<'py>>(&self, at: isize) {
-        if F::FETCHES_DICTS {
-            // SAFETY: the entries of this `dict`, which was not changed, as the caller guarantees.
-            unsafe { prefetch::fetch_tables(self.0, at) };
-        }
-    }
 }
 
 /// The items of a list in which keys and values alternate, as members of a container.

@@ -16,7 +16,6 @@ use pyo3::prelude::*;
 use super::containers::{self, Pending};
 use super::recent_keys::{Keys, NONE};
 use super::shapes::Shapes;
-use super::string_cache::{self, StringCache};
 use crate::raw::collector::HeldOff;
 
 /// The maximum number of pending values, including keys.
@@ -54,13 +53,12 @@ struct Guess {
 }
 
 /// The state that is reused by later calls: the memory for pending values, and the caches of recent
-/// keys, dicts and strings.
+/// keys and dicts.
 struct BuilderCache {
     waiting: Vec<*mut ffi::PyObject>,
     frames: Vec<OpenContainer>,
     keys: Keys,
     shapes: Shapes,
-    values: StringCache,
 }
 
 /// The state of the previous call, while no call is running. A call takes the state out of this
@@ -119,39 +117,6 @@ impl<'py> Building<'py> {
         }
         self.state.waiting.push(value.into_ptr());
         Ok(())
-    }
-
-    /// Returns `true` if an ASCII string of this length should be looked up in the string cache.
-    #[inline(always)]
-    pub(crate) fn is_looking(&mut self, len: usize) -> bool {
-        (2..=string_cache::MOST_BYTES).contains(&len) && self.state.values.is_worth_while()
-    }
-
-    /// Returns the cached ASCII string that has this hash and for whose characters `is_it` returns
-    /// `true`; `None` if there is no such string.
-    #[inline(always)]
-    pub(crate) fn find(
-        &mut self,
-        hash: u32,
-        is_it: impl FnOnce(&[u8]) -> bool,
-    ) -> Option<Bound<'py, PyAny>> {
-        self.state.values.find(self.py, hash, is_it)
-    }
-
-    /// Returns the same ASCII string as the last successful lookup, if `is_it` returns `true` for
-    /// its characters, otherwise `None`.
-    #[inline(always)]
-    pub(crate) fn find_last(
-        &mut self,
-        is_it: impl FnOnce(&[u8]) -> bool,
-    ) -> Option<Bound<'py, PyAny>> {
-        self.state.values.last(self.py, is_it)
-    }
-
-    /// Adds an ASCII string with the hash `hash` to the string cache.
-    #[inline(always)]
-    pub(crate) fn remember(&mut self, hash: u32, string: &Bound<'py, PyAny>) {
-        self.state.values.put(hash, string);
     }
 
     /// Returns the UTF-8 of the predicted next key; `None` without a prediction. If `is_utf8` is
@@ -395,14 +360,12 @@ fn new_state() -> Box<BuilderCache> {
         frames: Vec::with_capacity(64),
         keys: Keys::new(),
         shapes: Shapes::new(),
-        values: StringCache::new(),
     })
 }
 
 impl Drop for Building<'_> {
     fn drop(&mut self) {
         let state = &mut *self.state;
-        state.values.clear(self.py);
         // After a failure, some values remain. CPython frees deeply nested ones without recursion.
         for value in state.waiting.drain(..) {
             // SAFETY: null, or an object with a reference of ours; attached ('py).

@@ -6,7 +6,7 @@
 //! | [`fresh_number`] | creates `int` and `float` objects |
 //! | [`recent_keys`] | a cache of recent keys |
 //! | [`shapes`] | a cache of dicts, from which dicts with the same keys are copied |
-//! | [`string_cache`] | a cache of recent short strings |
+//! | [`text_hash`] | a cache of recent short strings |
 //! | [`scalars`] | creates `str` objects, and `int` objects of many digits |
 
 pub(crate) mod building;
@@ -15,4 +15,4 @@ pub(crate) mod fresh_number;
 mod recent_keys;
 pub(crate) mod scalars;
 mod shapes;
-pub(crate) mod string_cache;
+pub(crate) mod text_hash;

@@ -29,8 +29,6 @@ impl<'py> MemberEncoder<'py> for BsonEncoder<'_, 'py> {
     type Stop = BsonStop;
     type Index = Index;
 
-    const FETCHES_DICTS: bool = true;
-
     #[inline(always)]
     fn shared(&mut self) -> &mut EncoderState<'py> {
         &mut self.shared

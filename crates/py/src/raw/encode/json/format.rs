@@ -64,8 +64,6 @@ impl<'py, const STYLED: bool> MemberEncoder<'py> for JsonFormat<'_, 'py, STYLED>
     type Stop = JsonStop;
     type Index = ();
 
-    const FETCHES_DICTS: bool = false;
-
     #[inline(always)]
     fn shared(&mut self) -> &mut EncoderState<'py> {
         &mut self.0.shared
