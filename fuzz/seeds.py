@@ -75,7 +75,7 @@ WRITTEN = {
         "postgres": ["select E'it\\'s :b', e'\\\\', 'a\\', $$ :b ' $$, $x$ :c $$ $x$, $1, array[:a]", "é$a$;x$a$"],
         "mysql": ["select 5--:a, 'it\\'s', \"x\\\"\" # :b\n-- :c\n/*! :d */", ";"],
         "several": ["select 1;; /* ; */ select 2;", "select data ? 'x'"],
-        "copy": [" ; /* ; */ copy t (a, \"from\") to -- here\nstdout ; -- ;", "; ' $$"],
+        "copy": [' ; /* ; */ copy t (a, "from") to -- here\nstdout ; -- ;', "; ' $$"],
     },
     "export_documents": {
         "manifest": [
