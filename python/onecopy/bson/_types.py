@@ -54,8 +54,8 @@ _MILLISECOND = datetime.timedelta(milliseconds=1)
 
 
 def _marker(value: object) -> object:
-    """Return the `_type_marker` of an instance of a BSON type, of pymongo or of this module; `None`
-    for any other value."""
+    """Return the `_type_marker` of `value` if it is an instance of a BSON type (one of pymongo or of
+    this module), otherwise `None`."""
     return getattr(type(value), "_type_marker", None)
 
 

@@ -86,10 +86,10 @@ impl Cursor {
 
 #[pymethods]
 impl Cursor {
-    /// Announces that the last result of the executed statement will be one row of output values
-    /// with the columns ``names``. The values replace the items of ``result``, the list that
-    /// `callproc` returns, at the indices ``places``. `_settle` or `_settle_ready` replaces them if
-    /// the first result is this row; otherwise `nextset` does when it reaches the row.
+    /// Records that the last result of the executed statement will be one row of output values, with
+    /// the columns ``names``. When the row is read, each value is stored in ``result``, the list that
+    /// `callproc` returns, at its index in ``places``. If the row is the only result, `_settle` or
+    /// `_settle_ready` reads it. If other results precede it, `nextset` reads it.
     fn _expect_outputs(
         &self,
         py: Python<'_>,

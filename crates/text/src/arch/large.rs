@@ -153,7 +153,7 @@ fn try_ascii<N: NewStr, const VOLATILE: bool>(
 
 /// The number of samples of a long text that are examined to guess its kind.
 const N_SAMPLES: usize = 8;
-/// The number of units in each sample.
+/// The number of code units in each sample.
 const SAMPLE_UNITS: usize = 32;
 
 /// Returns the samples from which the kind of a text is guessed, at equal distances in the text.

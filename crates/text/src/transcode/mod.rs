@@ -167,9 +167,9 @@ impl Transcoder {
         decoded
     }
 
-    /// Decodes the part to UTF-8 and encodes it, in portions of at most `PIECE_BYTES`. The start of
-    /// every stream is converted by this function, until it is certain whether the stream has a
-    /// byte order mark.
+    /// Converts a part of the input in portions of at most `PIECE_BYTES`: decodes each portion to
+    /// UTF-8, and encodes the UTF-8 in the output encoding. This function converts the start of
+    /// every stream, until it is certain whether the stream has a byte order mark.
     fn pieces<S: ByteSink>(
         &mut self,
         part: &[u8],

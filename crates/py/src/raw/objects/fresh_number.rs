@@ -160,8 +160,8 @@ impl Integers {
     }
 }
 
-/// The field `tag` of the `int` 0. Its number of digits is 0. From 3.12 on, the field also contains
-/// separate bits for the sign, which are not 0.
+/// The value of the field `tag` in the `int` 0. The field contains the number of digits, which is 0
+/// here. From 3.12 on, it also contains the sign, which is encoded as 1 for the number zero.
 const ZERO_TAG: usize = if cfg!(Py_3_12) { 1 } else { 0 };
 
 /// Returns the bytes of an `int` object with the header `head`, in CPython's memory layout. From

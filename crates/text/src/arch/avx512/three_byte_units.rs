@@ -9,7 +9,8 @@ use super::{load, select};
 pub(super) struct Three {
     /// For each group of 8 result bytes, the indices of the four units that these bytes belong to.
     units: [u16; 32],
-    /// For each result byte, the position of its lowest bit in the 64 bits of the four units.
+    /// For each of the 64 result bytes, the position of its lowest bit in the group of four units
+    /// (64 bits) that the byte belongs to.
     shifts: [u8; 64],
     bits: [u8; 64],
     marks: [u8; 64],

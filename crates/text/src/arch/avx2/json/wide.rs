@@ -117,8 +117,8 @@ pub(in crate::arch) unsafe fn copy_ucs2(u: &[u16], out: *mut u16) -> bool {
     }
 }
 
-/// Returns the UTF-8 bytes of units below U+0800 in 16-bit lanes, the first byte lowest, and a mask
-/// of the lanes with two bytes.
+/// Encodes units below U+0800 as UTF-8, each in its 16-bit lane, with the first byte in the low
+/// half. Also returns a mask of the lanes whose unit takes two bytes.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn two(units: __m256i) -> (__m256i, __m256i) {
