@@ -7,7 +7,7 @@
 //! | `utf8` | converts UTF-8 to the units of a `str`, and to UTF-16 |
 //! | `utf8_check` | validates UTF-8 while it is decoded |
 //! | `utf16` | converts UTF-16 with surrogate pairs to 32-bit units |
-//! | `measure` | computes the length of units of any width in UTF-8 |
+//! | `utf8_len` | computes the length of units of any width in UTF-8 |
 //! | `encode` | converts units of any width to UTF-8 |
 //! | `lanes` | assembles UTF-8 in vector lanes, and removes the unused bytes |
 //! | `out` | the destinations that the kernels write to |

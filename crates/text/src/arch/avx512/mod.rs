@@ -11,7 +11,7 @@
 //! | `utf8_second_bytes` | checks the second byte of UTF-8 characters of three or four bytes |
 //! | `three_byte_runs` | decodes UTF-8 in which all characters have three bytes |
 //! | `utf16` | converts UTF-16 with surrogate pairs to 32-bit units |
-//! | `measure` | computes the length of units of any width in UTF-8 |
+//! | `utf8_len` | computes the length of units of any width in UTF-8 |
 //! | `widen` | widens bytes to units, which may be stored at any address |
 //! | `json_read` | the searches of the JSON reader |
 //! | `encode` | converts units of any width to UTF-8 |
