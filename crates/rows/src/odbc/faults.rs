@@ -66,11 +66,44 @@ pub(super) const PSQLODBC: &[Fault] = &[
 ];
 
 /// Known faults of MariaDB Connector/ODBC.
-pub(super) const MARIADB: &[Fault] = &[Fault {
-    versions: "3.1",
-    what: "drops the last characters of text that is read as UTF-16 and holds more than ASCII",
-    remedy: "onecopy reads it as UTF-8, which is right and costs a quarter",
-    is_handled: true,
+pub(super) const MARIADB: &[Fault] = &[
+    Fault {
+        versions: "3.1",
+        what: "drops the last characters of text that is read as UTF-16 and is not only ASCII",
+        remedy: "onecopy reads the text as UTF-8, which takes a quarter longer",
+        is_handled: true,
+        ..EVERYWHERE
+    },
+    Fault {
+        versions: "3.1",
+        what: "can crash the process if another thread cancels a statement while its rows are read",
+        remedy: "limit the time of a query on the server (`max_statement_time`), or serve it by \
+                 `onecopy serve`, which restarts a process that has crashed",
+        ..EVERYWHERE
+    },
+    Fault {
+        versions: "3.1",
+        what: "reports a value that the server has refused (error 1265) as a warning, if the \
+               statement has parameters",
+        remedy: "onecopy raises the error",
+        is_handled: true,
+        ..EVERYWHERE
+    },
+    Fault {
+        versions: "3.1",
+        what: "returns the columns of a changed table with their old names, if a prepared query \
+               with `*` is executed again",
+        remedy: "onecopy prepares such a query for each execution",
+        is_handled: true,
+        ..EVERYWHERE
+    },
+];
+
+/// Known faults of SQLite's ODBC driver.
+pub(super) const SQLITE: &[Fault] = &[Fault {
+    what: "returns wrong values from the first query after another connection has changed the \
+           columns of its table",
+    remedy: "open the file with `sqlite:PATH`, which needs no driver",
     ..EVERYWHERE
 }];
 
@@ -152,7 +185,7 @@ mod tests {
 
     #[test]
     fn each_fault_says_what_happens_and_what_to_do() {
-        for fault in [PSQLODBC, MARIADB, MICROSOFT, FREETDS].concat() {
+        for fault in [PSQLODBC, MARIADB, SQLITE, MICROSOFT, FREETDS].concat() {
             assert!(!fault.what.is_empty() && !fault.remedy.is_empty());
         }
     }

@@ -457,6 +457,7 @@ pub(crate) static DRIVERS: &[Quirks] = &[
             "the SQLite ODBC driver cuts doubles to 15 digits and holds the whole result in memory\n\
              open the file with `sqlite:PATH` instead: exact, streamed and faster",
         ],
+        faults: faults::SQLITE,
         ..UNKNOWN
     },
 ];
