@@ -60,7 +60,8 @@ impl<'a> Driver<'a> {
     fn listen(&self) -> bool {
         let shared = self.shared;
         let records = diag::records(shared.manager, ffi::HANDLE_STMT, self.raw, shared.width);
-        if shared.quirks.errors_as_warnings && records.iter().any(|record| record.native != 0) {
+        let is_error = |record: &diag::Record| record.sqlstate == "01000" && record.native != 0;
+        if shared.quirks.errors_as_warnings && records.iter().any(is_error) {
             return false;
         }
         let mut messages = self.messages.borrow_mut();

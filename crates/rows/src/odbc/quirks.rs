@@ -169,8 +169,8 @@ pub(crate) struct Quirks {
     pub(crate) knows_loss: bool,
     /// `true` if the driver reports success for a commit or rollback on a lost connection.
     pub(crate) hides_loss: bool,
-    /// `true` if the driver reports a server's error whose SQLSTATE is a warning (class 01) as
-    /// success with information. MariaDB refuses a value with 01000 and the native code 1265.
+    /// `true` if the driver reports a server's error with the SQLSTATE of a warning, 01000, as
+    /// success with information. MariaDB refuses a value with this SQLSTATE and the code 1265.
     pub(crate) errors_as_warnings: bool,
     /// `true` if the driver counts the rows of a query's result, `false` if it reports 0 instead.
     pub(crate) counts_queries: bool,
