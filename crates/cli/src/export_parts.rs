@@ -168,7 +168,7 @@ fn execute(
     Ok(statement)
 }
 
-/// The export of parts into a folder.
+/// The state of an export of several parts into a folder.
 struct PartsExport<'a> {
     args: &'a Export,
     interrupt: &'a Interrupt,

@@ -120,8 +120,8 @@ fn array_of(array: Array) -> Result<ArrayRef, Error> {
     Ok(make_array(data_of(array)?))
 }
 
-/// Converts an array of a stream's batch without checking it. The function is private, because an
-/// array from elsewhere would have to be checked.
+/// Converts an array from a batch of a row stream to the type of arrow-rs, without validating it.
+/// The function is private, because an array from another source would have to be validated.
 fn data_of(array: Array) -> Result<ArrayData, Error> {
     let items = array.items.map(|items| data_of(*items)).transpose()?;
     let builder = ArrayData::builder(type_of(&array.data_type)?)

@@ -14,8 +14,8 @@ use crate::raw::gil;
 
 /// The destination to which a stream is written.
 pub(crate) enum Output<'py> {
-    /// A file or socket of the operating system. It is written to with the GIL released. Copies:
-    /// none in user space.
+    /// A file or socket of the operating system. The bytes are written to its file descriptor with
+    /// the GIL released, and are not copied in user space.
     Descriptor(Descriptor),
     /// Any other object. `bytes` are passed to its method `write`, or to the method `sendall` of a
     /// socket object that transforms the bytes, such as a TLS socket.

@@ -296,8 +296,8 @@ const SQL_SERVER: &[(&[i32], Meaning)] = &[
 mod tests {
     use super::*;
 
-    /// Every class of ISO/IEC 9075, ODBC 2 and 3, PostgreSQL and MariaDB, except HY, S1, and the
-    /// classes that begin with 9.
+    /// Every SQLSTATE class of ISO/IEC 9075, ODBC 2 and 3, PostgreSQL and MariaDB, except HY, S1,
+    /// and the classes that begin with 9.
     const ALL_CLASSES: &str = "00 01 02 03 07 08 09 0A 0B 0D 0E 0F 0K 0L 0M 0N 0P 0S 0T 0U 0V 0W \
         0X 0Y 0Z 10 20 21 22 23 24 25 26 27 28 2B 2C 2D 2E 2F 2H 30 33 34 35 36 37 38 39 3B 3C 3D \
         3F 40 42 44 45 46 53 54 55 57 58 70 72 F0 HV HW HZ IM P0 S0 XA XX";

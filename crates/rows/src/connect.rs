@@ -134,7 +134,7 @@ macro_rules! databases {
 databases! {$
     /// SQLite, whose C library is linked into this library.
     Sqlite => sqlite,
-    /// PostgreSQL, through a client for its protocol in this crate, without a driver.
+    /// PostgreSQL. This crate implements the network protocol itself, and needs no driver.
     Postgres => postgres,
     /// A database in memory, which is compiled only for tests.
     #[cfg(feature = "memory-database")] Memory => memory,

@@ -68,7 +68,7 @@ pub enum BodyError {
     /// No memory is available for the body, or [`crate::Config::body_folder`] cannot store it.
     Store,
     /// The server was stopped, and the time limit [`crate::Limits::stop`] for requests in progress
-    /// has ended.
+    /// has expired.
     Stopped,
     /// The handler requested the body after it had delivered its response. The body can be
     /// requested only before the response.

@@ -38,7 +38,7 @@ pub enum Liveness {
     NoBeat,
     /// During the complete timeout, as many handlers were running as are permitted, and none of
     /// them made progress. A handler makes progress when it returns, sends a part of its response
-    /// body, or waits for its client. This is the last report.
+    /// body, or waits for its client. The watchdog makes no report after this one.
     AllBusy,
 }
 

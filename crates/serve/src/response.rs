@@ -117,7 +117,7 @@ impl Response {
         Ok(self)
     }
 
-    /// Sets `Content-Type` to a constant of the program.
+    /// Sets `Content-Type` to `value`, a string constant in the source code.
     #[must_use]
     pub fn content_type(mut self, value: &'static str) -> Response {
         self.headers

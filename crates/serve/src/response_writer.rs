@@ -29,7 +29,7 @@ pub enum WriteError {
     /// The client read no bytes for the time [`crate::Limits::write_stall`].
     Stalled,
     /// The server was stopped, and the time limit [`crate::Limits::stop`] for requests in progress
-    /// has ended.
+    /// has expired.
     Stopped,
     /// The handler has already returned, the response was not begun, or `begin` was called twice.
     /// Call `begin` once, and call `write` after it and before the handler returns.

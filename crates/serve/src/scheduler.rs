@@ -84,7 +84,7 @@ pub(crate) enum Task<T> {
     Ready(Arc<T>),
     /// The thread ends, because the server has ended.
     Finished,
-    /// The wait in epoll failed with this error.
+    /// Waiting for events with epoll failed with this error.
     Broken(io::Error),
 }
 
@@ -176,8 +176,9 @@ impl<T> Scheduler<T> {
     }
 
     /// Reserves the calling thread for a handler of `connection`. Returns `false` if the permitted
-    /// number of handlers is already running. The connection then keeps its owner, and
-    /// [`Scheduler::next`] returns it after a handler has returned.
+    /// number of handlers is already running. In this case, [`Scheduler::next`] returns the
+    /// connection again after one of these handlers has returned, and the connection keeps its
+    /// owner until then.
     pub(crate) fn enter_handler(&self, connection: &Arc<T>) -> bool {
         let mut state = lock(&self.state);
         if state.n_handling >= self.n_handlers_max {

@@ -93,7 +93,8 @@ impl Stage {
 /// The counts of one stage. All sizes are in bytes of the text in its original encoding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Entry {
-    /// The number of bytes of text that this stage was the first to handle.
+    /// The number of bytes of text that were received in this stage. Bytes that an earlier stage
+    /// has received are not counted again.
     pub taken: u64,
     /// The number of received bytes that were converted to another encoding, or searched for
     /// escapes while they were written.

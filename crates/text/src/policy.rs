@@ -133,8 +133,8 @@ impl Malformed {
         len_units: 0,
     };
 
-    /// Adds `n_units` to the position of the error. A caller uses this to correct the position if
-    /// it has passed only the text after its first `n_units` units.
+    /// Adds `n_units` to the position of the error. A caller that converted only the text from unit
+    /// `n_units` on uses this to get a position in the whole text.
     #[must_use]
     pub fn later_by(self, n_units: usize) -> Malformed {
         Malformed {

@@ -108,7 +108,7 @@ enum Expected {
     Block,
     /// The hash of the block that was just received.
     BlockHash,
-    /// No message, because the transfer is complete.
+    /// The sender may send no further message, because the transfer is complete.
     Nothing,
 }
 

@@ -133,7 +133,7 @@ class WayResult:
 
 @dataclass
 class Report:
-    """The figures of the command.
+    """The measurements and other data that `onecopy bench` reports.
 
     ``missing`` maps each engine that is not installed to the package to install. ``incomplete``
     maps each engine that is installed only in part to the reason.

@@ -256,7 +256,7 @@ class EventLoopRunner(ThreadRunner):
             run.done.set_result(None)
 
     async def close(self, con: Connection) -> None:
-        """Close the connection after all calls that were submitted before."""
+        """Wait until all earlier calls have ended, and then close the connection."""
         await self._take_turn()
         try:
             con.close()  # It does not wait for the server.

@@ -71,7 +71,7 @@ class ThreadRunner:
             raise InterfaceError("the connection is closed") from None
 
     async def close(self, con: Connection) -> None:
-        """Close the connection after all calls that were submitted before."""
+        """Wait until all earlier calls have ended, and then close the connection."""
         await self.run(None, con.close)
 
     async def drive(

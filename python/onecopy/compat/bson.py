@@ -147,9 +147,9 @@ class _Prepared:
         use in one call of `encode`.
 
         Like pymongo, the function calls the type encoder for the type of the value, or the fallback
-        encoder if there is none. The result is encoded next. If BSON cannot represent the result
-        either, the function is called with the result, and then does not call the same encoder
-        again.
+        encoder if there is none. The result is then encoded. If BSON cannot represent the
+        result either, the function is called again with this result. In this second call it does
+        not call the encoder that returned the result.
         """
         encoders, fallback = self.encoders, self.fallback
         if not encoders and fallback is None:

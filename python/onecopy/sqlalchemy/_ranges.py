@@ -70,8 +70,8 @@ class _Texts:
 
 
 class OneRange(_Texts, ranges.AbstractSingleRangeImpl):  # type: ignore[type-arg]
-    """The SQLAlchemy type of a range: converts `onecopy.Range` or psqlodbc's text to SQLAlchemy's
-    `Range`."""
+    """The SQLAlchemy type of a range column. It converts the values that are read
+    (`onecopy.Range`, or text from psqlodbc) to SQLAlchemy's `Range`."""
 
     def result_processor(self, dialect: Any, coltype: object) -> Any:
         item = _item(self)

@@ -131,8 +131,8 @@ impl Template {
     }
 }
 
-/// Returns `table` with byte positions that are valid in a changed query: `n_bytes` bytes have
-/// replaced the text before `FROM`. `from` is the byte position of `FROM` in the original query.
+/// Adapts the byte positions in `table` to a changed query, in which the text before `FROM` was
+/// replaced by `n_bytes` bytes. `from` is the byte position of `FROM` in the original query.
 fn moved(table: &TableShape, from: usize, n_bytes: usize) -> TableShape {
     TableShape {
         from: n_bytes,

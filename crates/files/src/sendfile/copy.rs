@@ -1,4 +1,4 @@
-//! [`copy_file`] and [`copy_contents`] copy a file to a file.
+//! [`copy_file`] and [`copy_contents`] copy one file to another.
 
 use std::fs::File;
 use std::io;

@@ -455,8 +455,8 @@ fn check_callable(func: &Bound<'_, PyAny>) -> PyResult<()> {
     }
 }
 
-/// Runs `work`, which calls a Python function, with the GIL held. `label` is the function's name in
-/// SQL, which error messages contain.
+/// Acquires the GIL and runs `work`, which calls a Python function. `label` is the function's name
+/// in SQL, which error messages contain.
 fn run<T>(label: &str, work: impl FnOnce(Python<'_>) -> PyResult<T>) -> Result<T, String> {
     gil::attach(|py| {
         work(py).map_err(|e| {

@@ -30,7 +30,8 @@ pub(super) struct Drive<'a> {
 enum Pause {
     /// All bytes were transferred, or the source has no more bytes.
     Done,
-    /// Python's signal handlers may have to run.
+    /// The transfer is interrupted so that the caller can run Python's signal handlers if a signal
+    /// has arrived.
     Look,
     /// The socket is non-blocking, and would block now.
     WouldBlock,

@@ -54,8 +54,8 @@ pub(super) struct PlainSocket {
 /// The socket that bytes are sent to or received from.
 pub(super) enum SocketEnd {
     Descriptor(PlainSocket),
-    /// An object that is not a plain socket, such as a TLS socket, which encrypts the bytes. Its
-    /// methods are called.
+    /// An object that is not a plain socket, such as a TLS socket, which encrypts the bytes. The
+    /// bytes are sent and received by calling the object's methods.
     Object {
         blocks: bool,
     },

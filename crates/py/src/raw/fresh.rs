@@ -119,8 +119,8 @@ mod templates {
         HEADERS.get()
     }
 
-    /// Creates a `str` like [`super::blank`], by copying a header. Returns `None` for an empty
-    /// string and for one that is not short.
+    /// Creates a `str` whose characters are not yet written, like [`super::blank`], by copying a
+    /// prebuilt object header. Returns `None` for an empty string and for one that is not short.
     #[inline(always)]
     pub(super) fn blank<'py>(
         py: Python<'py>,
@@ -190,10 +190,10 @@ mod templates {
         length_at: usize,
     }
 
-    /// Returns the offsets of the field `wstr` and of its length in a header; `None` if these
-    /// fields are not set. Up to Python 3.11, `wstr` points to a `wchar_t` representation of the
-    /// `str` (PEP 393). If the code units of the `str` are as wide as `wchar_t`, this is the
-    /// address of its characters.
+    /// Returns the offsets of the field `wstr` and of its length in the header of a `str`; `None`
+    /// if these fields are not set. Up to Python 3.11, `wstr` points to a `wchar_t` representation
+    /// of the `str` (PEP 393). If the code units of the `str` are as wide as `wchar_t`, `wstr`
+    /// points to the characters of the `str` itself.
     #[inline(always)]
     fn shared<const UNIT: usize>() -> Option<Shared> {
         #[cfg(not(Py_3_12))]

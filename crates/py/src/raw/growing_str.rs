@@ -242,8 +242,8 @@ impl<'c, 'py> GrowingStr<'c, 'py> {
         self.is_turned(block)
     }
 
-    /// Adds the bytes of the converted block to the counts, clears the block for reuse, and returns
-    /// `true`.
+    /// Adds the length of the converted block to the number of converted bytes, clears the block
+    /// for reuse, and returns `true`.
     fn is_turned(&mut self, block: Vec<u8>) -> bool {
         self.turned_bytes += block.len();
         self.block = block;
@@ -306,8 +306,8 @@ impl<'c, 'py> GrowingStr<'c, 'py> {
     }
 }
 
-/// The memory for the next characters of the `str`, as an implementation of [`NewStr`]. It lets a
-/// kernel append to an existing `str` instead of creating one.
+/// The memory for the next characters of the `str`. Because it implements [`NewStr`], a kernel can
+/// append to this existing `str` instead of creating a new one.
 struct PartsOfStr<'s, 'c, 'py>(&'s mut GrowingStr<'c, 'py>);
 
 /// The memory of the `str` that receives the next characters.

@@ -49,7 +49,7 @@ impl<'py> ListBuilder<'py> {
     /// Sets the next item of the list.
     ///
     /// # Panics
-    /// If all items are set, which is a bug of the caller.
+    /// Panics if all items are already set, which is a bug in the caller.
     #[inline(always)]
     pub(crate) fn push(&mut self, item: Bound<'py, PyAny>) {
         assert!(self.n_set < self.n);

@@ -68,7 +68,7 @@ impl<'py> TupleBuilder<'py> {
     /// Sets the item of `row` and `column` (both from 0).
     ///
     /// # Panics
-    /// If the row or column does not exist, which is a bug of the caller.
+    /// Panics if the row or column does not exist, which is a bug in the caller.
     #[inline]
     pub(crate) fn set(&mut self, row: usize, column: usize, item: Bound<'py, PyAny>) {
         let tuple = self.rows[row];
@@ -97,7 +97,7 @@ impl<'py> TupleBuilder<'py> {
     /// Marks all rows that have been added as complete. All of their items must be set.
     ///
     /// # Panics
-    /// If an item is not set, which means that the source of the rows violates the contract of
+    /// Panics if an item is not set. The source of the rows then violates the contract of
     /// `RowSink`.
     #[inline]
     pub(crate) fn complete(&mut self) {

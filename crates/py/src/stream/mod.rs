@@ -206,8 +206,8 @@ enum Failure {
     Output(std::io::Error),
 }
 
-/// Converts the outcome of a call that ran with the GIL released. If the call failed, marks the
-/// stream as failed.
+/// Returns the result of a call that ran with the GIL released. If the call failed, converts its
+/// error to an exception, and marks the stream as failed.
 fn failed<T>(
     py: Python<'_>,
     state: &mut StreamState,

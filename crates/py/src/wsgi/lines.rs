@@ -25,7 +25,8 @@ struct CachedLine {
     line: FieldLine,
 }
 
-/// The cache. The address of a header field's tuple determines the slot of its line.
+/// A cache of header fields as encoded lines. The address of a field's tuple determines the slot of
+/// its line.
 pub(crate) struct FieldLines(Vec<Option<CachedLine>>);
 
 impl FieldLines {

@@ -66,7 +66,7 @@ impl Batch {
 }
 
 /// Returns bit `at` of a bitmap, counted from the least significant bit of the first byte; `false`
-/// after the end of the bitmap.
+/// if `at` is past the end of the bitmap.
 #[inline]
 pub(crate) fn bit(bytes: &[u8], at: usize) -> bool {
     bytes.get(at / 8).is_some_and(|b| b >> (at % 8) & 1 != 0)

@@ -10,7 +10,7 @@ use crate::schema::{Column, ColumnType, Schema};
 /// How the type of a column is chosen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ColumnPlan {
-    /// The type is known before the first row.
+    /// The column has this type, which is known before the first row.
     Type(DataType),
     /// The first value that is not NULL decides the type. If `floats` is `true` and that value is a
     /// number, the type is a float type.

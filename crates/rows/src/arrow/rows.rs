@@ -154,8 +154,8 @@ impl ArrowRows {
     /// Returns the rows of the current batch, and begins the next batch.
     ///
     /// # Errors
-    /// A text value is malformed, or a value cannot be stored in the type that the values of the
-    /// batch have decided.
+    /// A text value is malformed, or a value cannot be stored in the column type that was chosen
+    /// from the values of the batch.
     pub(crate) fn take(&mut self) -> Result<Batch, Error> {
         let mut columns = Vec::with_capacity(self.columns.len());
         for column in 0..self.columns.len() {

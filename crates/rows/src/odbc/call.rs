@@ -28,8 +28,8 @@ impl Drop for Call<'_> {
 }
 
 impl<'a> Call<'a> {
-    /// Creates the call from the guard of the connection's lock. The connection's handle must be
-    /// alive.
+    /// Begins a driver call on the connection whose locked state is `state`. The connection's
+    /// handle must be alive.
     pub(super) fn new(
         shared: &'a SharedConnection,
         state: MutexGuard<'a, SessionState>,

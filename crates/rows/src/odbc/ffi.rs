@@ -136,7 +136,7 @@ pub(crate) mod sql {
     pub(crate) const SS_UDT: i16 = -151;
 }
 
-/// C data types (`SQL_C_…`), with which a buffer is bound.
+/// ODBC's C data types (`SQL_C_…`), which specify the type of the values in a bound buffer.
 pub(crate) mod c {
     pub(crate) const CHAR: i16 = 1;
     pub(crate) const FLOAT: i16 = 7;

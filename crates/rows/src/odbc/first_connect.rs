@@ -172,7 +172,7 @@ fn answers_belong(connection: &Connection) -> Result<bool, Error> {
     Ok(true)
 }
 
-/// The statement to which a returned result belongs: the executed one, another one of
+/// The statement that a returned result belongs to: the executed statement, another statement of
 /// [`answers_belong`], or an unknown one.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Answer {

@@ -123,8 +123,8 @@ pub fn manager_is_chosen() -> bool {
     std::env::var_os(MANAGER_VARIABLE).is_some_and(|v| !v.is_empty())
 }
 
-/// Examines the ODBC installation of this machine. Each driver's library is loaded as it is to open
-/// a connection. The report contains the reason if a library cannot be loaded.
+/// Examines the ODBC installation of this machine. The library of each driver is loaded in the same
+/// way as for a connection. If a library cannot be loaded, the report contains the reason.
 ///
 /// # Errors
 /// [`crate::ErrorKind::Connect`] if no driver manager can be loaded; the message names the package

@@ -57,7 +57,7 @@ pub(crate) enum Streams {
         keyword: &'static str,
         off: &'static str,
     },
-    /// The driver reads all rows before it returns the first one, whatever the settings.
+    /// The driver always reads all rows before it returns the first one. No setting changes this.
     Never,
 }
 
@@ -75,7 +75,8 @@ pub(crate) struct Switch {
 pub(crate) struct FetchSize {
     /// The number of the connection attribute that changes the number of rows.
     pub(crate) attribute: i32,
-    /// The keyword of this number in a connection string. If the user sets it, this crate does not.
+    /// The keyword in a connection string that sets the number of rows. If the user's connection
+    /// string contains this keyword, this crate does not change the number.
     pub(crate) keyword: &'static str,
     /// The number of rows per request that the keyword sets when the connection is opened.
     pub(crate) first: usize,
@@ -136,7 +137,7 @@ pub(crate) struct Quirks {
     /// bind text of more than 4,000 16-bit units as `nvarchar(max)` (column size 0 in ODBC).
     pub(crate) long_parameter_bytes: usize,
     /// `true` if the driver returns a `timestamptz` in the session's time zone, without its offset.
-    /// The session's time zone is then set to UTC.
+    /// For such a driver, this crate sets the session's time zone to UTC.
     pub(crate) hides_offset: bool,
     /// `true` for psqlodbc: for a date that it cannot parse (`infinity`, a year above 9999), it
     /// leaves the current date in the struct. A value that may be such a date is read again as a
@@ -290,7 +291,8 @@ const PSQLODBC: Quirks = Quirks {
     ..UNKNOWN
 };
 
-/// The known drivers, in the order in which a URL selects one.
+/// The known drivers. If several installed drivers support the scheme of a URL, the first one in
+/// this table is used.
 pub(crate) static DRIVERS: &[Quirks] = &[
     Quirks {
         name: "psqlodbc (Unicode)",

@@ -48,7 +48,7 @@ pub(crate) struct BlockReader {
     most_rows: usize,
     /// The indices (from 0) of the deferred columns, in order.
     deferred: Vec<usize>,
-    /// The deferred column (from 0) last read in the current row; `None` if none was read.
+    /// The index (from 0) of the deferred column last read in this row; `None` if none was read.
     reading: Option<usize>,
     progress: ValueProgress,
 }

@@ -56,8 +56,8 @@ pub(crate) struct SharedConnection {
     /// The connection attribute that switches server-side cursors on and off; `None` if this
     /// connection does not switch cursors. Cursors are on only for plain queries.
     pub(super) cursor_switch: Option<i32>,
-    /// The memory of the last statement's block, for the next statement; `None` while a statement
-    /// uses it.
+    /// The row buffer of the last statement, kept so that the next statement can reuse its memory;
+    /// `None` while a statement uses it.
     pub(super) spare: Mutex<Option<Buffer>>,
     /// The number of commits and rollbacks of this connection that have closed cursors.
     pub(crate) ended: AtomicU64,

@@ -185,8 +185,8 @@ impl Statement {
         result
     }
 
-    /// Stops the prefetch thread, if there is one; returns the blocks that it has fetched, but that
-    /// the caller has not requested yet.
+    /// Stops the prefetch thread, if there is one; returns the blocks that the thread has fetched
+    /// and that the caller has not yet requested.
     fn stop_reading_ahead(&mut self) -> Result<Vec<PrefetchedBlock>, Error> {
         // A forked process does not have the thread.
         self.context.shared.check_process()?;

@@ -162,10 +162,10 @@ impl Key {
 }
 
 impl Key {
-    /// Returns `true` if a statement that was prepared for this key may be executed again. The
-    /// server has inferred the types of its parameters, which `parameter_type` returns;
-    /// [`is_by_itself`] checks them. `without_cursor` is `true` if the statement is executed
-    /// without a cursor.
+    /// Returns `true` if a statement that was prepared for this key may be executed again. It may
+    /// if [`is_by_itself`] accepts each parameter type that the server has inferred;
+    /// `parameter_type` returns this type for the index of a parameter. `without_cursor` is `true`
+    /// if the statement is executed without a cursor.
     pub(super) fn fits(
         &self,
         parameter_type: impl Fn(usize) -> Option<i16>,

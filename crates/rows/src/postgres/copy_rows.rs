@@ -23,7 +23,7 @@ use crate::value::{Batches, Value};
 /// The header of the binary COPY format: its signature, no flags, no extension.
 const HEADER: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
 
-/// The number of columns that marks the end of the data in the binary COPY format.
+/// The number of columns with which the end of the data is marked in the binary COPY format.
 const TRAILER: i16 = -1;
 
 /// The smallest size of a CopyData message in bytes, except for the last message.

@@ -175,7 +175,7 @@ struct Execution<'a> {
     translated: &'a Translated,
     n_uses: u32,
     values: &'a [Value],
-    /// The types of the parameter values (object identifiers); 0 for a type that the server infers.
+    /// The object identifier (OID) of each parameter's type; 0 for a type that the server infers.
     declared: Vec<u32>,
     id: u64,
 }

@@ -105,8 +105,8 @@ impl Further {
         }
     }
 
-    /// Returns `true` if a statement of the SQL string was not executed yet, or a result was not
-    /// read.
+    /// Returns `true` if a statement of the SQL string is still to be executed, or one of its
+    /// results is still to be read.
     pub(super) fn has_more(&self) -> bool {
         !lock(&self.results).is_empty() || !lock(&self.pieces).texts.is_empty()
     }

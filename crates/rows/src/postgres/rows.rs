@@ -95,8 +95,7 @@ impl Rows {
         &self.kinds
     }
 
-    /// Returns the definition of the values of a long row that are read in parts; `None` if every
-    /// row is read whole.
+    /// Returns which values of long rows are read in parts; `None` if every row is read whole.
     pub(super) fn parts(&self) -> Option<&Parts> {
         self.parts.as_ref()
     }

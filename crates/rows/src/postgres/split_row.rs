@@ -66,8 +66,8 @@ pub(super) struct SplitRow {
     parts: Parts,
     /// The number of bytes of the row's message that follow this position.
     row_left: usize,
-    /// The index (from 0) of the column at this position; `None` before the field at the start of
-    /// the row that contains the number of columns.
+    /// The index (from 0) of the column at this position; `None` at the start of the row, before
+    /// the field with the number of columns.
     column: Option<usize>,
     /// The number of bytes of the value of `column` that follow this position; 0 between two
     /// values.

@@ -48,7 +48,8 @@ struct Entry {
 /// The permission to prepare statements under a name: granted, denied, or not yet decided.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum UseOfNames {
-    /// Names are not used yet, because the check for a pooler was not made.
+    /// Prepared statements get no names yet, because the session was not yet checked for a
+    /// connection pooler.
     #[default]
     Unchecked,
     On,
@@ -183,7 +184,8 @@ impl StatementCache {
         self.use_of_names = UseOfNames::On;
     }
 
-    /// Returns `true` if the session was not yet checked for a pooler.
+    /// Returns `true` if this module has not yet checked whether a connection pooler (such as
+    /// PgBouncer) is between the client and the server.
     pub(super) fn is_unchecked(&self) -> bool {
         self.use_of_names == UseOfNames::Unchecked
     }

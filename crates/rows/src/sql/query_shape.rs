@@ -15,7 +15,7 @@ pub const PLACEHOLDER: &str = "{part}";
 /// string.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueryShape {
-    /// The position of the query, without the semicolons and comments after it.
+    /// The byte range of the query in the SQL string, without the semicolons and comments after it.
     pub text: Range<usize>,
     /// The position of the placeholder `{part}`; `None` if the query has none.
     pub placeholder: Option<Range<usize>>,
@@ -220,8 +220,8 @@ impl Groups {
     }
 }
 
-/// Returns `true` if `tokens` begins with the tokens of the placeholder, without white space
-/// between them.
+/// Returns `true` if `tokens` begins with the three tokens of the placeholder `{part}`, without
+/// white space between them.
 fn is_placeholder(tokens: &[Token<'_>]) -> bool {
     match tokens {
         [open, word, close, ..] => {

@@ -8,7 +8,7 @@ use crate::error::Error;
 pub struct ParsedTarget {
     /// The path of the file; `:memory:` for a database in memory.
     pub path: String,
-    /// `true` if the file may be written.
+    /// `true` if the connection may write to the file.
     pub writes: bool,
     /// `true` if a missing file may be created.
     pub creates: bool,

@@ -1,4 +1,4 @@
-//! `Statement`: steps, fetches and pumps the rows of a SQLite statement.
+//! `Statement`: an executed SQLite statement, from which rows are read one by one or in one loop.
 
 use std::cell::Cell as MutCell;
 use std::ffi::{CStr, c_char, c_int};

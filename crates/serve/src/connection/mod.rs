@@ -111,7 +111,7 @@ pub(crate) struct Connection {
     state: Mutex<ConnectionState>,
 }
 
-/// The state of a connection that only its owner accesses.
+/// The part of a connection's state that only the thread that owns the connection accesses.
 struct ConnectionState {
     /// The socket; `None` after it was closed.
     socket: Option<Transport>,

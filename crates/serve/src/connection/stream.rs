@@ -40,7 +40,7 @@ pub(super) struct ActiveStream {
     pub(super) _open: OpenStream,
 }
 
-/// The state of a stream's source after the last fill.
+/// The state of a row stream's source after the last attempt to fill a chunk.
 pub(super) enum StreamProgress {
     Running,
     Done,

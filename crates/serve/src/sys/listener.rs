@@ -28,7 +28,8 @@ pub(crate) struct Listener {
 struct SocketFile {
     path: PathBuf,
     /// The device number and the inode number of the file. If they differ from those of the file
-    /// that is now at `path`, another process has replaced the file, and it is not deleted.
+    /// that is now at `path`, another process has replaced the file, and the new file is not
+    /// deleted.
     is: (u64, u64),
     pid: u32,
 }

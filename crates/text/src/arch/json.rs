@@ -157,7 +157,8 @@ pub(super) unsafe fn advance(pen: &mut Pen<'_>, n: usize) {
     unsafe { pen.set_at(pen.at().add(n)) }
 }
 
-/// Writes bytes of ASCII or UTF-8, with escapes, as the body of a JSON string.
+/// Writes ASCII or UTF-8 bytes as the body of a JSON string, and escapes the bytes that JSON
+/// requires to be escaped.
 #[inline(always)]
 fn put_bytes(u: &[u8], pen: &mut Pen<'_>) {
     let mut left = u;

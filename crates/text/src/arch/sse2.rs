@@ -113,8 +113,8 @@ unsafe fn load_repeated(p: *const u8, len: usize) -> V128 {
     }
 }
 
-/// Loads 1 to 7 16-bit units into one vector. Some units occur more than once in the vector, so it
-/// can only be used to test whether any unit has a property.
+/// Loads 1 to 7 16-bit units into one vector. Some units occur more than once in the vector, so the
+/// vector can only be used to test whether any of the units has a property.
 ///
 /// # Safety
 /// `p` must be readable for `len` units, 1 to 7.

@@ -86,9 +86,9 @@ impl From<SinkFull> for ConvertError {
 /// longer text, they are written block by block.
 const SHORT_UNITS: usize = 128;
 
-/// The number of units of a block. The input and the output of a block are read more than once, so
-/// the block is short enough to stay in the L1 cache. Only the space for one block is reserved in
-/// advance.
+/// The number of code units in a block, the part of a long text that is converted at a time. The
+/// input and the output of a block are read more than once, so the block is short enough to stay in
+/// the L1 cache. Only the space for one block is reserved in advance.
 const BLOCK_UNITS: usize = 4096;
 
 /// The replacement character U+FFFD in UTF-8.

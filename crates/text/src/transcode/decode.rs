@@ -147,7 +147,7 @@ struct UnitDecode {
     at_bytes: u64,
     held: [u8; 4],
     n_held: usize,
-    /// The encoding and the handling of its mark; `None` once the presence of a mark is known.
+    /// The encoding and the handling of a byte order mark; `None` after the check for a mark.
     start: Option<(Encoding, Marks)>,
     had_mark: bool,
 }

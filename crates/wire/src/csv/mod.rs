@@ -194,7 +194,7 @@ pub fn put_f64<S: ByteSink>(
 /// the text for NaN and the infinities.
 ///
 /// # Errors
-/// As [`put_f64`].
+/// Returns the errors of [`put_f64`].
 #[inline]
 pub fn put_f32<S: ByteSink>(
     value: f32,

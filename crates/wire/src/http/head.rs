@@ -44,11 +44,11 @@ impl Default for HeadLimits {
 enum HeadLine {
     /// The request line, before which one empty line is permitted (RFC 9112, section 2.2).
     First,
-    /// The request line, after an empty line was already skipped.
+    /// The next line is the request line. One empty line before it was already skipped.
     Request,
     /// A field line, or the empty line at the end of the head.
     Field,
-    /// No line, because the head is complete or was rejected.
+    /// No further line is expected, because the head is complete or was rejected.
     Nothing,
 }
 

@@ -43,9 +43,9 @@ impl ByteRange {
 /// The contents of the response to a request with a `Range` field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ranges {
-    /// The response contains the complete representation (status 200). The reason is that the range
-    /// unit is not `bytes`, that the field is syntactically invalid, or that it requests the last
-    /// bytes of an empty representation.
+    /// The `Range` field is ignored, and the response contains the complete representation (status
+    /// 200): the range unit is not `bytes`, the field is syntactically invalid, or it requests the
+    /// last bytes of an empty representation.
     Whole,
     /// The response contains these parts of the representation (status 206), in the requested
     /// order. Parts that overlap or are adjacent are merged, and the merged part is at the position

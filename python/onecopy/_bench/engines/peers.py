@@ -110,8 +110,9 @@ def is_installed(name: str) -> bool:
 
 
 def variants(database: Database, way: str) -> tuple[list[Variant], list[Engine]]:
-    """Return the installed engines that can read rows in this way (onecopy first), and the engines
-    that are not installed."""
+    """Return the engines that can produce the output ``way`` (such as ``"json"``) from this
+    database: first the list of the installed ones, beginning with onecopy, and then the list of
+    those that are not installed."""
     kinds = {database.dialect} | ({"odbc"} if database.odbc else set())
     suitable = [engine for engine in ENGINES if way in engine.ways and kinds & set(engine.databases)]
     missing = [e for e in suitable if not all(map(is_installed, (e.module, *e.needs)))]

@@ -138,8 +138,8 @@ class Connection:
         """The way in which decimals are read: ``"binary"``, ``"text"`` or ``"locale"``. Unlike in
         pyodbc, all three return every digit, in every locale.
 
-        With PostgreSQL and ``"binary"``, decimals that need more than 128 bits raise an error,
-        starting with the next statement.
+        With PostgreSQL and ``"binary"``, a decimal that needs more than 128 bits raises an error. A
+        change of this attribute takes effect at the next statement.
         """
         return self._decimal_mode or ("text" if self._dialect == "postgresql" else "binary")
 

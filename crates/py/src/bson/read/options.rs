@@ -28,7 +28,8 @@ pub(super) enum Dates {
     Clamp,
     /// Every datetime becomes a `DatetimeMS`.
     Raw,
-    /// A datetime in the range becomes a `datetime`, any other a `DatetimeMS`.
+    /// A datetime in the range of Python's `datetime` becomes a `datetime`; any other datetime
+    /// becomes a `DatetimeMS`.
     Auto,
 }
 

@@ -122,8 +122,8 @@ impl<'py> Frames<'py> {
     /// Pushes a frame for a container, with a borrowed reference.
     ///
     /// # Safety
-    /// The container must be alive and of that form. The outermost object must keep it alive,
-    /// directly or indirectly, until Python code runs.
+    /// The container must be alive, and its form must be `form`. The outermost object must keep it
+    /// alive, directly or indirectly, until Python code runs.
     #[inline(always)]
     pub(super) unsafe fn push(
         &mut self,

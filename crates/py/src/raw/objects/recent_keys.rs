@@ -158,9 +158,9 @@ impl Keys {
         self.slots[usize::from(owner)].first
     }
 
-    /// Records that the key in slot `at` followed the key in slot `last`. If `last` is [`NONE`],
-    /// records instead that the key in slot `at` was the first key of an object in the value of the
-    /// key in slot `owner`.
+    /// Records the order of two keys, to predict the next key of later objects: the key in slot
+    /// `at` followed the key in slot `last`. If `last` is [`NONE`], the key in slot `at` was the
+    /// first key of an object, which was in the value of the key in slot `owner`.
     #[inline(always)]
     pub(super) fn learn(&mut self, last: u16, owner: u16, at: u16) {
         match self.slots.get_mut(usize::from(last)) {

@@ -44,8 +44,8 @@ pub(crate) struct RowsetSlice {
     /// The part of a long value with which the first row continues, if an earlier slice contains
     /// the row's beginning.
     pub(crate) resume: Option<ArenaPart>,
-    /// The part of a long value with which the last row ends, if the row will continue in the next
-    /// slice.
+    /// The part of a long value with which the last row of this slice ends, if the next slice will
+    /// contain the rest of the row.
     pub(crate) stop: Option<ArenaPart>,
 }
 

@@ -97,8 +97,8 @@ pub(crate) struct ValueProgress {
 }
 
 impl ValueProgress {
-    /// Creates the progress of a value that was not read yet. `reported` is the length in bytes
-    /// that the driver reports; `None` if it is unknown.
+    /// Creates the read state of a value of which no byte was read yet. `reported` is the length in
+    /// bytes that the driver reports; `None` if it is unknown.
     fn of(reported: Option<usize>) -> ValueProgress {
         ValueProgress {
             reported: reported.unwrap_or_default(),

@@ -94,7 +94,8 @@ fn following(text: &[u8], n: usize) -> __m512i {
     unsafe { load_first(rest.as_ptr(), rest.len()) }
 }
 
-/// Classifies the bytes of a text without four-byte characters; returns `None` for malformed text.
+/// Returns masks of the lead bytes and of the first bytes of all characters in `text`, which must
+/// not contain four-byte characters. Returns `None` for malformed text.
 ///
 /// # Safety
 /// The processor must support AVX-512.

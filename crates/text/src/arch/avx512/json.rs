@@ -285,8 +285,9 @@ unsafe fn latin1_part(
 }
 
 /// Writes one half of the vector `plain`: those bytes of the half whose bits are set in `which`. A
-/// backslash is written before each byte in the mask `stop`, which is an escape letter. `high` is a
-/// mask of the Latin-1 bytes to convert to UTF-8; if it is 0, all bytes are copied unchanged.
+/// backslash is written before each byte whose bit is set in `stop`; this byte of `plain` is
+/// already an escape letter, such as `n`. `high` is a mask of the Latin-1 bytes to convert to
+/// UTF-8; if it is 0, all bytes are copied unchanged.
 ///
 /// # Safety
 /// `out` must be writable for a vector of 64 bytes.

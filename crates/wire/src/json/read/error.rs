@@ -64,7 +64,7 @@ pub enum Reason {
     Events,
 }
 
-/// The error of reading JSON: its reason, and its position in the text.
+/// An error in a JSON text: the reason, and the position in the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadError {
     /// The reason why the text was rejected.

@@ -132,7 +132,7 @@ struct Reader<'a, F: SourceForm, K: Kernels> {
     depth: usize,
     /// Bits of the 64 innermost levels: 0 for an array, 1 for an object. Bit 0 is the innermost.
     levels: u64,
-    /// The bits of the levels outside of those in `levels`, 64 in each word, the outermost first.
+    /// The bits of the outer levels that do not fit in `levels`, 64 per word, the outermost first.
     outer: Vec<u64>,
     limits: Limits,
 }

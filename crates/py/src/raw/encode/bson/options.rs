@@ -1,5 +1,5 @@
 //! The interface of the BSON encoder: its options, the trait through which it calls Python code,
-//! its sinks, and its errors.
+//! the sinks (destinations) of its output, and its errors.
 
 use onecopy_text::{ByteSink, Policy};
 use onecopy_wire::bson::{SUBTYPE_OLD_UUID, SUBTYPE_UUID, Tag};

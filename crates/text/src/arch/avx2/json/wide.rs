@@ -21,7 +21,7 @@ fn splat32(u: u32) -> __m256i {
     _mm256_set1_epi32(u as i32)
 }
 
-/// Returns a vector in which the units that JSON escapes are ones. All must be below U+0800.
+/// Returns all ones in the lanes of units (below U+0800) that JSON must escape, zeros elsewhere.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn escapes16<const ESCAPES: bool>(v: __m256i) -> __m256i {
