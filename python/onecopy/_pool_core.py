@@ -255,9 +255,10 @@ class PoolCore:
             self._drop(entry)
 
     def prepare(self, waiter: Waiter, answers: bool | None = None, opened: Connection | None = None) -> Entry:
-        """Return the granted connection if its probe succeeds, or else a new connection that
-        replaces it. `answers` is the result of the probe, or `None` if this method has to probe the
-        connection. `opened` is the new connection, or `None` if this method has to open one.
+        """Return the connection that was granted to the caller if it responds to a probe; otherwise
+        return a new connection, which replaces it. `answers` is the result of the probe, or `None`
+        if this method has to probe the connection. `opened` is the new connection, or `None` if
+        this method has to open one.
 
         Raises:
             OperationalError: the connection failed.

@@ -63,8 +63,8 @@ class Metrics:
 
     @classmethod
     def of_descriptor(cls, number: int) -> Metrics:
-        """Open the metrics of another process by the number of their file descriptor. The
-        descriptor stays open and belongs to the caller.
+        """Open the metrics that another process has created, given the number of their file
+        descriptor. The descriptor stays open and belongs to the caller.
 
         Raises:
             OSError: the descriptor is not open.

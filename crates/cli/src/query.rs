@@ -185,7 +185,7 @@ fn write_formatted(
     Ok(written.n_rows)
 }
 
-/// A writer that passes bytes on to `out` and records the last byte.
+/// A writer that passes bytes on to `out` and stores the last byte that was written.
 struct LastByte<'o> {
     out: &'o mut (dyn Write + Send),
     byte: u8,

@@ -23,7 +23,7 @@ pub enum Error {
     NotOurs {
         /// The folder.
         folder: PathBuf,
-        /// The name of one of the files that no export has written.
+        /// The name of one such file, which no export has written.
         file: String,
     },
     /// Another process exports into the folder. Wait until it has ended.

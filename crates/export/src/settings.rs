@@ -51,7 +51,7 @@ impl Settings {
         out.finish() + "\n"
     }
 
-    /// Reads settings from the JSON of [`Settings::to_json`].
+    /// Parses the JSON that [`Settings::to_json`] has written, and returns the settings.
     ///
     /// # Errors
     /// [`Error::Usage`] if the text is not the JSON of settings.

@@ -18,8 +18,8 @@ const AGAIN: Duration = Duration::from_millis(100);
 #[derive(Clone)]
 pub(crate) struct Watch(Arc<Owner>);
 
-/// The owner of the thread that enforces the time limits. It is dropped together with the last
-/// [`Watch`], which ends the thread.
+/// The owner of the thread that enforces the time limits. When the last [`Watch`] is dropped, the
+/// owner is dropped too, which ends the thread.
 struct Owner(Arc<DeadlineQueue>);
 
 #[derive(Default)]

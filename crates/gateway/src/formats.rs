@@ -2,7 +2,8 @@
 
 use onecopy_rows::Format;
 
-/// The extensions of a path, each with its output format and the media type of this format.
+/// The extensions that the path of a query may have, each with the output format that it selects
+/// and the media type of this format.
 pub(crate) const FORMATS: [(&str, Format, &str); 3] = [
     ("json", Format::Json, "application/json"),
     ("ndjson", Format::Ndjson, "application/x-ndjson"),

@@ -1,5 +1,5 @@
-//! [`Pool`]: the connections of one database. They are opened on demand, reused after a run that
-//! ended without an error, and limited in number.
+//! [`Pool`]: the connections of one database. They are opened on demand and limited in number. A
+//! connection is reused if its last query ended without an error.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -34,8 +34,8 @@ pub(crate) struct Pool {
     /// The counters of driver calls in progress, and the index of the database in them. `None`
     /// without a supervisor, or if the driver is part of onecopy.
     calls: Option<(DriverCalls, usize)>,
-    /// The end of the time for which the database is disabled because its driver crashed an earlier
-    /// serving process; `None` if the database was not disabled.
+    /// The database is disabled until this time, because its driver crashed an earlier serving
+    /// process. `None` if the database was not disabled.
     aside_until: Option<Instant>,
 }
 

@@ -173,8 +173,8 @@ pub(crate) struct QuerySource {
 }
 
 impl QuerySource {
-    /// Creates a run. The time limit of the run starts now. The execution starts when the first
-    /// chunk is requested.
+    /// Creates a run, which is one execution of a query. Its time limit starts now, but the query
+    /// is executed only when the first chunk is requested.
     pub(crate) fn new(
         slot: Slot,
         watch: &Watch,

@@ -52,8 +52,8 @@ impl AttachedHost for SteppingHost<'_> {
     }
 }
 
-/// The error of a failed step. `Before` is an exception that was raised before the sink received a
-/// cell. `Sink` is an error of the sink, which does not contain the row number.
+/// The error of an attempt to pass rows to a sink. `Before` is an exception that was raised before
+/// the sink received a cell. `Sink` is an error that the sink returned, without the row number.
 enum StepFailure<E> {
     Before(PyErr),
     Sink(E),

@@ -1,4 +1,5 @@
-//! The functions of `onecopy.parts`: create the plan of a statement, and execute its parts.
+//! The functions of `onecopy.parts`, which divide a statement into parts (a plan) and execute
+//! single parts.
 
 use onecopy_export as export;
 use onecopy_export::plan::{PartSpec, PlanOptions, plan};

@@ -27,8 +27,9 @@ trait Steps {
     /// ended.
     fn resume(&mut self, py: Python<'_>) -> Option<Wait>;
 
-    /// Returns the result of a call that has ended. If the time limit was exceeded, `late` replaces
-    /// the error of the call. An error of `make_result` takes precedence over both.
+    /// Returns the result of a call that has ended. If the time limit was exceeded, `late` is
+    /// returned instead of the error of the call. An error of `make_result`, which creates the
+    /// result, takes precedence over `late` and over the error of the call.
     fn result(self: Box<Self>, py: Python<'_>, late: Option<Error>) -> PyResult<Py<PyAny>>;
 }
 

@@ -41,8 +41,8 @@ enum Why {
 }
 
 impl CellError {
-    /// Creates the error that is returned if a long value of `column` is passed to the sink in
-    /// parts.
+    /// Creates the error of a sink that does not accept long values in parts, but has received a
+    /// part of a value in `column`.
     pub(crate) fn in_parts(column: usize) -> CellError {
         let why = Why::Parts;
         CellError { column, why }

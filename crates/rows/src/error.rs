@@ -74,7 +74,8 @@ pub(crate) struct Meaning {
 }
 
 impl Meaning {
-    /// Creates the meaning of a code whose error is permanent: a retry would fail in the same way.
+    /// Creates the meaning of an error code that denotes a permanent error. A retry would fail in
+    /// the same way.
     pub(crate) const fn permanent(kind: ErrorKind) -> Meaning {
         Meaning {
             kind,

@@ -46,7 +46,7 @@ pub struct Declared {
     /// the size of the value is used.
     pub size: usize,
     /// The smallest number of digits after the decimal point, or in the fraction of a second. If
-    /// the value has more digits, their number is used.
+    /// the value has more digits, the number of its digits is used instead.
     pub digits: i16,
 }
 
@@ -54,7 +54,7 @@ pub struct Declared {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DeclaredKind {
-    /// The type of the value itself: the caller declares only a size.
+    /// The caller declares only a size. The type of the parameter is that of the value.
     Sized,
     /// The numeric type of the value itself; 64-bit integer for a NULL.
     Number,

@@ -53,8 +53,8 @@ pub enum Pulled {
 pub enum Pushed {
     /// The item is queued, and the application may push the next one.
     Next,
-    /// The item is queued. The client must read some of the queued bytes before the application may
-    /// push the next item.
+    /// The item is queued. The application may push the next item only after the client has read
+    /// some of the queued bytes.
     Full,
     /// No more items are needed. Either all announced bytes are queued, or the client has
     /// disconnected.
@@ -90,8 +90,8 @@ pub(crate) enum Queued {
 }
 
 impl<'a> ItemSink<'a> {
-    /// Creates the sink of a body. `left` is the number of bytes of the announced length that are
-    /// not queued yet; `None` if no length was announced.
+    /// Creates the sink for the items of one response body. `left` is the announced length of the
+    /// body minus the bytes that are already queued; `None` if no length was announced.
     pub(crate) fn new(queue: &'a (dyn ItemQueue + Sync), left: Option<u64>) -> ItemSink<'a> {
         ItemSink {
             queue,

@@ -68,8 +68,8 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// Returns this request with `origin` as its connection, through which the handler may begin
-    /// the response before it returns.
+    /// Sets the connection of the request to `origin`, and returns the request. The handler may
+    /// begin the response on this connection before it returns.
     pub(crate) fn from(mut self, origin: Option<Origin<'a>>) -> Request<'a> {
         self.origin = origin;
         self

@@ -69,8 +69,8 @@ struct SchedulerState<T> {
     n_sending: usize,
     /// The number of handler calls that have started, plus the number that have ended.
     n_moves: u64,
-    /// `true` while [`Scheduler::watch`] checks at each tick. `false` while it sleeps until a
-    /// handler runs.
+    /// `true` while the thread of [`Scheduler::watch`] wakes up at each tick. `false` while it
+    /// sleeps until a handler runs.
     watching: bool,
     /// `true` if the watchdog's thread in [`Scheduler::wait_for_look`] must be woken when the next
     /// handler returns.

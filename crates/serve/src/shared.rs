@@ -192,7 +192,8 @@ impl Shared {
         }
     }
 
-    /// Adds a connection that the caller owns to the queue of the scheduler.
+    /// Adds a connection to the queue of the scheduler. The caller must own the connection, and
+    /// passes the ownership on.
     pub(crate) fn queue(&self, connection: Arc<Connection>) {
         if self.scheduler.queue(connection) {
             self.signals.wake.add(1);

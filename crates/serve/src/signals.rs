@@ -24,8 +24,8 @@ pub(crate) struct Signals {
     /// Adding 1 to this event descriptor requests a graceful stop of the server. Adding 1 a second
     /// time aborts the requests in progress.
     pub(crate) stop: EventFd,
-    /// Adding 1 to this event descriptor ends the wait in epoll. The thread then reads the clock
-    /// and the timers again.
+    /// Writing 1 to this eventfd wakes the thread that waits in epoll. The thread then reads the
+    /// clock and the timers again.
     pub(crate) wake: EventFd,
     pub(crate) stop_asked: AtomicBool,
     /// The time in milliseconds for which a stopping server leaves connections without a request

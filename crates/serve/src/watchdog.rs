@@ -72,9 +72,9 @@ impl ProgressTimer {
         self.patience() / 4
     }
 
-    /// Evaluates the state `seen`, which was read `elapsed` after the previous one. Of `elapsed`,
-    /// at most two check intervals are counted. A longer time means that the process or the machine
-    /// was paused, which stops all threads and is not a lack of progress.
+    /// Evaluates the server state `seen`. `elapsed` is the time since the previous state was read;
+    /// at most two check intervals of it are counted. A longer time means that the process or the
+    /// machine was paused, which stops all threads and is not a lack of progress.
     fn look(&mut self, seen: ServerSample, elapsed: Duration) -> WatchdogVerdict {
         let elapsed = elapsed.min(2 * self.interval());
         self.no_beat = match seen.n_beats == self.last.n_beats {

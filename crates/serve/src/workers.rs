@@ -53,8 +53,8 @@ pub(crate) enum Job<T> {
         source: Box<dyn ChunkSource>,
         chunk: Chunk,
     },
-    /// Drops a source that is no longer needed, which may close a database statement, and then
-    /// calls `then`.
+    /// Drops a source that is no longer needed, and then calls `then`. The drop may close a
+    /// database statement.
     Drop {
         source: Box<dyn ChunkSource>,
         then: Box<dyn FnOnce() + Send>,

@@ -56,9 +56,9 @@ pub struct Chunk {
 /// the upper limit of glibc's dynamic threshold.)
 pub const MOVED_BY_PAGES_BYTES: usize = 32 << 20;
 
-/// The number of bytes that growth reserves in addition to the request. A long text makes the chunk
-/// grow to exactly the measured size of the text. The closing quote and the following short values
-/// must not make it grow again.
+/// The number of bytes that are reserved in addition to the request when a chunk grows. For a long
+/// text, exactly the measured size of the text is requested; the additional bytes are for the
+/// closing quote and the short values that follow, which would otherwise make the chunk grow again.
 const EXTRA_BYTES: usize = 256;
 
 // SAFETY: only the chunk refers to its memory: a `Vec`'s, or that of a ChunkMemory, which is Send.

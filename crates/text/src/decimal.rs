@@ -14,13 +14,14 @@ pub const EIGHT_DIGITS: u64 = 100_000_000;
 
 /// The lowest biased binary exponent of a float that this module converts (2^-16).
 const FIRST: u64 = 1023 - 16;
-/// The number of binary exponents of the floats that this module converts: from `FIRST` on, up to
-/// that of the largest float below 2^52.
+/// The number of different binary exponents of the floats that this module converts. The lowest one
+/// is `FIRST`; the highest one is that of the largest float below 2^52.
 const N_EXPONENTS: usize = 68;
 /// The largest number of digits after the decimal point of a result.
 pub(crate) const MOST_PLACES: usize = 21;
 
-/// The constants to convert all floats that have the same binary exponent.
+/// The constants with which floats are converted to decimal digits; there is one set for each
+/// binary exponent.
 #[derive(Clone, Copy)]
 #[repr(align(16))]
 struct Scale {

@@ -49,8 +49,8 @@ impl Certainty {
 /// A detected encoding and the reason for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Detection {
-    /// The detected encoding; `None` for bytes that are not text. For bytes with a byte order mark,
-    /// it is the encoding whose decoder drops the mark, such as `utf-8-sig`.
+    /// The detected encoding; `None` for bytes that are not text. If the bytes begin with a byte
+    /// order mark, this is an encoding whose decoder drops the mark, such as `utf-8-sig`.
     pub encoding: Option<Encoding>,
     /// The reason for the detection, as a phrase for messages.
     pub reason: String,

@@ -39,7 +39,7 @@ pub struct Iso2022JpState {
 /// was the last input, and the bytes that bring a new decoder to this state.
 type Prelude = (Set, Option<[u8; 2]>, &'static [u8]);
 
-/// The states without incomplete bytes, indexed by their number.
+/// The decoder states in which no character is incomplete. The index of a state is its number.
 const PRELUDES: [Prelude; 9] = [
     (Set::Ascii, None, b""),
     (Set::Roman, None, b"\x1b(J!"),

@@ -136,7 +136,7 @@ impl Tally {
         self.0.conversions += n_texts;
     }
 
-    /// Counts a text of `len_bytes` bytes as taken and copied unchanged.
+    /// Counts a text of `len_bytes` bytes as received (`taken`) and copied unchanged.
     #[inline]
     pub fn copied(&mut self, len_bytes: usize) {
         self.0.taken += len_bytes as u64;
@@ -241,7 +241,7 @@ struct Scope {
 pub struct Ledger(Option<Arc<Scope>>);
 
 impl Ledger {
-    /// Returns a handle that counts nothing; each use then costs only a branch.
+    /// Returns a ledger that counts nothing. Each call to one of its methods costs only a branch.
     #[must_use]
     pub fn off() -> Ledger {
         Ledger(None)

@@ -335,7 +335,7 @@ impl LegacyDecoder {
     }
 }
 
-/// Encodes a text that is pushed in parts. Each part must end at a character boundary.
+/// Encodes a text that the caller passes in parts. Each part must end at a character boundary.
 pub(crate) struct LegacyEncoder {
     encoder: encoding_rs::Encoder,
     scratch: Box<[u8]>,

@@ -126,7 +126,7 @@ pub unsafe trait ByteSink {
         self.committed_mut()[mark.0..][..bytes.len()].copy_from_slice(bytes);
     }
 
-    /// Removes all bytes that were written since `mark`.
+    /// Removes all bytes that were written after the position `mark`.
     #[inline]
     fn rewind(&mut self, mark: Mark) {
         self.cut(mark.0);

@@ -61,7 +61,7 @@ enum Joined {
 }
 
 impl Carry {
-    /// Creates a carry for a new text.
+    /// Creates the state for a new text, without carried bytes of an incomplete character.
     #[must_use]
     pub fn new() -> Carry {
         Carry::default()

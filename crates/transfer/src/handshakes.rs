@@ -17,7 +17,7 @@ use crate::error::Error;
 use crate::identity::CertificateIdentity;
 use crate::receiver::{Greeted, Receiver};
 
-/// The limits for handshakes, in which a sender has not presented its code yet.
+/// The limits for connections in their handshake, before the sender has presented its code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HandshakeLimits {
     /// The time limit for a whole handshake, which consists of TLS and the greeting. Default 10

@@ -48,7 +48,7 @@ impl FileIdentity {
     }
 }
 
-/// An open journal, and the number of blocks that it records.
+/// The open journal file of a partially received file, and the number of blocks that it records.
 #[derive(Debug)]
 pub struct Journal {
     file: File,

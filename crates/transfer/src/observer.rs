@@ -27,7 +27,8 @@ pub trait Observer {
     /// Called with the number of bytes that were sent or received since the last call. In
     /// [`Phase::Looking`], it is called for each file that was found, with the size of the file.
     fn bytes(&mut self, _n_bytes: u64) {}
-    /// Called when a file is complete, with its hash if files are hashed.
+    /// Called when a file is complete. `_hash` is the hash of the file; `None` if the transfer does
+    /// not hash files.
     fn file(&mut self, _path: &str, _hash: Option<[u8; 32]>) {}
     /// Called for each file that is not sent, because it is a symbolic link or not a regular file.
     /// `_what` is this reason, as a phrase for the user.

@@ -46,8 +46,8 @@ pub enum Violation {
     TooManyEntries(u64),
     /// The sender has sent more or fewer files, folders or bytes than its list announced.
     NotAsListed,
-    /// A block extends past the end of its file, or a block other than the last one of its file is
-    /// shorter than the block size.
+    /// A block extends past the end of its file, or is shorter than the block size although it is
+    /// not the last block of its file.
     BlockLength,
 }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Half(pub u16);
 
-/// The number of bits of the fraction field.
+/// The number of bits of the fraction field of a half-precision float.
 const PLACES: u32 = 10;
 const SIGN: u16 = 1 << 15;
 /// The value of the exponent field in the infinities and in NaN.

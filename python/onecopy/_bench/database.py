@@ -1,4 +1,6 @@
-"""`Database`: the DATABASE argument, with the keywords by which the peers connect to it."""
+"""`Database`: the DATABASE argument, and the same database as the connection keywords that other
+database libraries need.
+"""
 
 from __future__ import annotations
 

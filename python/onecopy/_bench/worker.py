@@ -67,7 +67,9 @@ def _message(error: Exception) -> str:
 
 
 class _Worker:
-    """The state of the worker process: one statement in one engine."""
+    """The state of a worker process, which measures one statement with one engine (a database
+    library).
+    """
 
     def __init__(self, command: dict[str, Any]) -> None:
         self.database = Database(**command["database"])

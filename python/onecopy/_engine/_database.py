@@ -68,5 +68,5 @@ def connection_string(database: str) -> str:
 
 
 def connect(database: str) -> Connection:
-    """Open a connection to the database that `connection_string` finds for ``database``."""
+    """Open a connection to ``database``, whose connection string `connection_string` returns."""
     return _core.connect(connection_string(database))

@@ -82,8 +82,10 @@ class Connection:
         cancel: Callable[[], object] | None = None,
     ) -> T:
         """Run the call that `begin` returns on the event loop. For a connection with a thread, run
-        the blocking `function` in the thread instead. `cancel` is called if the task is cancelled;
-        it cancels the statement, which also runs between two calls."""
+        the blocking `function` in the thread instead. If the task is cancelled, `cancel` is called,
+        which cancels the statement. (The statement runs on the server even when no call is in
+        progress.)
+        """
         runner = self._runner()
         if runner.suspends:
             return cast(T, await runner.drive(begin, *args, cancel=cancel))

@@ -267,7 +267,9 @@ class EventLoopRunner(ThreadRunner):
 
     def _watch(self, fd: int, is_for_write: bool, seconds: float | None) -> None:
         """Make the event loop call `_resume` when the descriptor is ready or ``seconds`` have
-        passed. If ``fd`` is negative, there is no descriptor, and only the time counts."""
+        passed. If ``fd`` is negative, no descriptor is watched, and `_resume` is called only after
+        the time.
+        """
         this = weakref.ref(self)
         if fd >= 0 and fd != self._fd:
             self._forget_fd()

@@ -271,8 +271,8 @@ _FLAGS = {"i": re.I, "l": re.L, "m": re.M, "s": re.S, "u": re.U, "x": re.X}
 
 
 class Regex(_Value):
-    """A regular expression. It is not compiled, because BSON uses the syntax of PCRE, which Python
-    may not support.
+    """A regular expression. It is not compiled, because BSON uses the syntax of PCRE, parts of
+    which Python's `re` does not support.
 
     `Regex(pattern, options="")`: `options` are letters (`ilmsux` are defined), stored in
     alphabetical order as BSON requires, or flags of `re`. Raises `ValueError` if the pattern or the

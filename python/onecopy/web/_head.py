@@ -77,8 +77,8 @@ def disposition(filename: str) -> str:
 
 
 def begun(stream: RowStream | aio.RowStream) -> tuple[RowStream, int | None]:
-    """Fill the first chunk of a stream. Return the underlying stream, and the length in bytes of
-    the whole response if it is known, otherwise None.
+    """Fill the first chunk of a stream. Return two values: the underlying stream, and the length of
+    the whole response in bytes (None if it is not known).
 
     Raises:
         Error: the statement failed.

@@ -44,8 +44,8 @@ struct Conversion {
     output: Writing,
 }
 
-/// The output of a conversion: the destination `to`, and the converted bytes `made` that were not
-/// yet written to the destination.
+/// The output of a conversion: `to` is the destination, and `made` contains the converted bytes
+/// that were not yet written to it.
 struct Writing {
     made: Vec<u8>,
     to: Output,

@@ -53,7 +53,7 @@ impl Condition {
 /// A column of a key: its name for people, and the SQL that denotes it in predicates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct KeyColumn {
-    /// The name of the column, for people.
+    /// The name of the column, as it is shown to the user.
     pub(crate) name: String,
     /// The column in SQL, in quotes and qualified where necessary.
     pub(crate) sql: String,

@@ -35,8 +35,8 @@ impl Quantiles {
         self.weights.iter().sum()
     }
 
-    /// Returns the ratio of the number of rows of the largest part to the mean of all parts, if the
-    /// rows are divided into `n` parts.
+    /// Returns the number of rows of the largest part divided by the mean number of rows per part,
+    /// if the rows are divided into `n` parts.
     pub(crate) fn skew(&self, n: usize) -> f64 {
         let sizes = boundaries::sizes(&self.weights, &boundaries::choose(&self.weights, n));
         let largest = sizes.iter().max().copied().unwrap_or(0);

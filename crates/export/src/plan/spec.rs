@@ -59,7 +59,7 @@ pub struct Plan {
     pub index: String,
     /// A sentence for people that states whether all parts read the same state of the database.
     pub snapshot: String,
-    /// Further sentences for people about properties of the parts.
+    /// Additional notes for the user, each a sentence about a property of the parts.
     pub notes: Vec<String>,
 }
 
@@ -74,7 +74,7 @@ impl PartSpec {
         out.finish()
     }
 
-    /// Reads a part from the JSON of [`PartSpec::to_json`].
+    /// Parses the JSON that [`PartSpec::to_json`] has written, and returns the part.
     ///
     /// # Errors
     /// [`Error::Usage`] if the text is not the JSON of a part.

@@ -74,8 +74,8 @@ impl Template {
         }
     }
 
-    /// Returns the template of a query that reads one table; the predicate is added to its
-    /// condition. `sampling` is SQL that follows the name of the table.
+    /// Returns the template of a query that reads one table. The predicate of a part is added to
+    /// the `where` condition of the query. `sampling` is SQL that follows the name of the table.
     fn of_table(text: &str, table: &TableShape, sampling: &str, values: &[Value]) -> Template {
         let (head, tail) = text.split_at(table.end);
         let before = match table.condition {

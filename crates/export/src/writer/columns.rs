@@ -27,7 +27,7 @@ use crate::observer::Observer;
 const BATCH_BYTES: usize = 2 << 20;
 
 /// The capacity of the queue of batches that were read and are not encoded yet. When the queue is
-/// full, the reader has one more batch and waits.
+/// full, the reader reads one more batch, and then waits until the queue has space.
 const WAITING_BATCHES: usize = 1;
 
 /// Writes all rows of a statement; returns their number, and the columns as Arrow fields.

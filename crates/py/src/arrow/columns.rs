@@ -25,8 +25,8 @@ enum Made {
     Objects(Vec<Py<PyAny>>),
 }
 
-/// The columns of all rows that have been read so far. A [`PyColumns`] sink appends rows to them,
-/// and returns them afterwards for use by the next sink.
+/// The columns of all rows that have been read so far. A [`PyColumns`] sink takes these columns,
+/// appends the rows of one fetch, and returns the columns for the next fetch.
 pub(crate) struct ColumnValues {
     columns: Vec<Made>,
     n_rows: usize,

@@ -23,14 +23,14 @@ use crate::{errors, parameters};
 pub(crate) struct Said {
     pub(crate) limit: Option<Duration>,
     pub(crate) declared: Vec<Option<Declared>>,
-    /// `true` if long values are deferred: they are omitted from the rows, and the caller reads
-    /// each of them in parts.
+    /// `true` if long values are deferred: rows are then fetched one by one without these values,
+    /// and the caller reads each value in parts.
     pub(crate) row_by_row: bool,
 }
 
 impl Connection {
-    /// Returns the database connection. Returns an error in a forked child, and if the connection
-    /// was returned to its pool.
+    /// Returns the database connection. Returns an error in a forked child process, and after the
+    /// connection was returned to its pool.
     pub(crate) fn db(&self, py: Python<'_>) -> PyResult<&db::Connection> {
         if self.generation != process::generation() {
             return Err(errors::interface(
@@ -87,7 +87,7 @@ impl Connection {
     }
 
     /// Runs `call`, which uses the database connection, with the GIL released. The call is
-    /// cancelled by Ctrl-C, and when it has run for `limit`.
+    /// cancelled after Ctrl-C, or after it has run for the duration `limit`.
     pub(crate) fn call_within<T: Send>(
         &self,
         py: Python<'_>,

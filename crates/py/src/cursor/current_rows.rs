@@ -60,8 +60,8 @@ pub(super) struct CursorState {
     /// Tuples that were created in advance, for `fetchone` and iteration, and have not been
     /// returned yet.
     pub(super) ready: std::vec::IntoIter<Py<PyTuple>>,
-    /// The number of rows that are created in advance next time. It is 1 at first, so that the
-    /// first row is returned immediately; then it is 16, and then [`AHEAD_ROWS`].
+    /// The number of row tuples that the next fetch creates in advance: 1 for the first fetch, so
+    /// that the first row is returned immediately, then 16, and then [`AHEAD_ROWS`].
     pub(super) ahead: usize,
     /// An error that is raised after all rows in `ready` have been returned.
     pub(super) failure: Option<PyErr>,

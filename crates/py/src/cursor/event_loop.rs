@@ -198,7 +198,7 @@ impl Cursor {
 #[pyclass(frozen, module = "onecopy._core")]
 pub(crate) struct PendingColumns {
     cursor: Py<Cursor>,
-    /// The number of the result that the rows belong to.
+    /// The number of the cursor's result to which the rows belong.
     result: u64,
     limit: usize,
     /// The rows that have been added so far; `None` after the columns were returned or the fetch

@@ -50,8 +50,8 @@ pub(crate) fn known_len(file: &File) -> io::Result<Option<u64>> {
 /// arrives right before a wait does not interrupt the wait.
 const WAIT: Duration = Duration::from_millis(50);
 
-/// Writes bytes to a descriptor. The start of a wait is stored, so that the time limit applies to
-/// several calls together.
+/// Writes bytes to a descriptor. The time limit applies to a wait even if it extends over several
+/// calls; therefore the time at which the wait began is stored.
 #[derive(Debug)]
 pub(crate) struct Writer {
     to: Descriptor,

@@ -163,8 +163,8 @@ fn park_attached_if_ending(_: Python<'_>) {
 /// one call for each cell.
 #[inline(always)]
 pub(crate) fn detach<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> T {
-    /// A guard that is dropped when `work` has returned or panicked, right before the thread
-    /// acquires the GIL. Dropping it begins a [`Crossing`].
+    /// A guard whose drop begins a [`Crossing`]. It is dropped when `work` has returned or
+    /// panicked, right before the thread acquires the GIL.
     struct Returning;
     impl Drop for Returning {
         fn drop(&mut self) {

@@ -51,7 +51,8 @@ impl KeptAlive {
         Ok(())
     }
 
-    /// Releases the objects and calls the functions. Has no effect if it was called before.
+    /// Releases the objects that the stream keeps alive, and calls the registered functions. A
+    /// second call has no effect.
     pub(super) fn let_go(&self, py: Python<'_>) {
         let mut inner = self.lock(py);
         inner.is_over = true;

@@ -220,8 +220,8 @@ struct RecentTexts {
     /// the index of any cell, because the contents of that cell are compared before its `str` is
     /// used.
     slots: Vec<u32>,
-    /// The index of the cell at which the hits are counted next, to decide whether the table is
-    /// used for the following cells.
+    /// The index of the cell at which the number of hits is next evaluated. It decides whether the
+    /// table is used for the following cells.
     judged_at: usize,
     hits: usize,
     is_on: bool,

@@ -36,7 +36,8 @@ enum InputSource {
         file: std::io::BufReader<File>,
         left: u64,
     },
-    /// A body that has not been received: it has not been read, or it did not arrive.
+    /// A body that the server has not received, because the application has not read it yet, or
+    /// because the client did not send it.
     Awaited(AwaitedBody),
 }
 

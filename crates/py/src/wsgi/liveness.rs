@@ -15,9 +15,10 @@ use crate::raw::process;
 /// ends itself.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Returns a function that writes reports to the socket `line`, one byte each. If the server is
-/// stuck, the function also raises the signal `dump`, whose handler writes the stacks of all
-/// threads to the socket. Finally, the function writes a zero byte and ends the process.
+/// Returns a function that writes reports of the watchdog to the socket `line`, one byte each. If
+/// the report is that the server is stuck, the function then raises the signal `dump`, whose
+/// handler writes the stacks of all threads to the socket. Then it writes a zero byte, and ends the
+/// process if the supervisor has not done so within `PATIENCE`.
 pub(super) fn reporter(line: OwnedFd, dump: i32) -> OnLiveness {
     let line = UnixStream::from(line);
     Arc::new(move |liveness| {

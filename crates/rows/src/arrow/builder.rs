@@ -39,8 +39,8 @@ pub(super) enum Values {
     U64(Vec<u64>),
     F32(Vec<f32>),
     F64(Vec<f64>),
-    /// Decimals of unknown scale. They are stored as text until the first batch is full, and its
-    /// values then decide the scale.
+    /// Decimals of unknown scale. They are stored as text until the first batch is full. Then the
+    /// values of this batch determine the scale of the column.
     Digits(Strings<i64>),
     Decimal(Vec<i128>, u8, i8),
     WideDecimal(Vec<Int256>, u8, i8),

@@ -45,9 +45,9 @@ pub struct ArrowRows {
     n_bytes: usize,
     batch_bytes: usize,
     /// The number of rows of the current batch at which its size is next compared with
-    /// `batch_bytes`. It is computed only from earlier rows, so the row at which a batch ends does
-    /// not depend on the sizes of the blocks. If rows are added one by one, the size is compared
-    /// after each row.
+    /// `batch_bytes`. It is computed only from earlier rows. Therefore the number of rows that a
+    /// driver returns per fetch does not affect the row at which a batch ends. If rows are added
+    /// one by one, the size is compared after each row.
     check_at: usize,
     /// `true` if the current batch has reached the size limit of the options.
     is_full: bool,

@@ -23,7 +23,7 @@ struct Flags {
     is_cancelled: AtomicBool,
 }
 
-/// A connection to the in-memory test database, whose target is `memory:`.
+/// A connection to the in-memory database for tests. Its connection string is `memory:`.
 #[derive(Debug, Default)]
 pub struct Connection(Arc<Flags>);
 

@@ -22,8 +22,8 @@ use crate::value::Value;
 pub(super) struct ExecuteResult {
     pub(super) columns: Columns,
     pub(super) row_count: Option<u64>,
-    /// `true` for a result with columns but without rows: an `UPDATE … RETURNING` that changed no
-    /// row.
+    /// `true` for a result with columns but without rows, such as that of an `UPDATE … RETURNING`
+    /// that changed no row.
     pub(super) is_empty: bool,
     pub(super) messages: Vec<Message>,
 }
@@ -146,8 +146,8 @@ fn run_by_cursor(
     })
 }
 
-/// A statement's handle, the result of its execution, and `true` if the handle may be executed
-/// again.
+/// A statement's handle, the result of its execution, and a flag that is `true` if the handle may
+/// be executed again.
 type Done = (Arc<StatementHandle>, Result<ExecuteResult, Error>, bool);
 
 /// Executes a cached statement, or prepares and executes a statement that may be cached afterwards.

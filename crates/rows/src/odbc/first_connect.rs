@@ -106,8 +106,8 @@ const MARKS: [&str; 4] = ["730921", "730922", "730923", "730924"];
 /// if the driver returned the result of the right statement each time.
 static CHECKED: Mutex<Option<HashMap<String, bool>>> = Mutex::new(None);
 
-/// Returns an error for a driver of SQL Server that returns the rows of another statement. The
-/// connection must be in autocommit mode.
+/// Returns an error if a driver for SQL Server returns the rows of a statement other than the one
+/// that was executed. The connection must be in autocommit mode.
 ///
 /// Microsoft's driver in Rust 0.3.0 has this fault on Babelfish with autocommit off.
 ///

@@ -20,8 +20,8 @@ const SLICE_BYTES: usize = 1 << 20;
 /// One parameter of a statement, with its values in all rows.
 struct ParameterColumn {
     form: ParameterBinding,
-    /// The offset in bytes of the first row's value in the buffer of all parameters. The values of
-    /// consecutive rows are `stride` bytes apart.
+    /// The offset in bytes of the first row's value in the buffer that contains the values of all
+    /// parameters. The values of consecutive rows are `stride` bytes apart.
     at: usize,
     stride: usize,
     /// The offset in bytes of the first row's length in the buffer of all parameters. The lengths

@@ -26,9 +26,9 @@ use crate::source::Budget;
 /// the cost of a thread exceeds its benefit.
 pub(crate) const FIRST_BLOCKS: u64 = 2;
 
-/// The factor that delays a restart. Each time the prefetch thread of a statement stops before the
-/// last row, the number of blocks that are fetched without a thread (at first [`FIRST_BLOCKS`]) is
-/// multiplied by this factor.
+/// The factor by which prefetching is delayed after its thread has stopped before the last row of a
+/// statement. A thread is started after [`FIRST_BLOCKS`] blocks were fetched without a thread; each
+/// stop multiplies this number of blocks by the factor.
 pub(crate) const RESTART_BACKOFF: u64 = 8;
 
 /// The largest number of prefetched blocks in the queue. With several blocks, the thread can

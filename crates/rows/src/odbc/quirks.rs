@@ -131,7 +131,8 @@ pub(crate) struct Quirks {
     /// `true` to pass the length of a SQL string as `SQL_NTS`. The driver keeps only 16 bits of a
     /// length, so it would silently execute only the beginning of SQL above 32,767 units.
     pub(crate) statement_by_terminator: bool,
-    /// `true` if the driver truncates text parameters at a NUL; such a parameter is an error.
+    /// `true` if the driver truncates text parameters at a NUL. A text parameter with a NUL is then
+    /// rejected.
     pub(crate) cuts_at_nul: bool,
     /// The size in bytes above which text is bound as `SQL_LONGVARCHAR` or `SQL_WLONGVARCHAR`; 0 to
     /// bind text of more than 4,000 16-bit units as `nvarchar(max)` (column size 0 in ODBC).
@@ -153,9 +154,9 @@ pub(crate) struct Quirks {
     /// The attribute for the number of rows per request; `None` if the driver has none. The number
     /// is adapted to the size of rows: a thousand rows of 1 MB are not requested together.
     pub(crate) fetch_size: Option<FetchSize>,
-    /// The duration that a driver call must have lasted before `SQLCancel` is called; between
-    /// driver calls, the statement itself checks whether it was cancelled. In FreeTDS 1.3 a call
-    /// hangs if it is cancelled when it begins to wait for the network.
+    /// `SQLCancel` is called only if a driver call has lasted for this duration. (Between driver
+    /// calls, the statement itself checks whether it was cancelled.) In FreeTDS 1.3 a call hangs if
+    /// it is cancelled when it begins to wait for the network.
     pub(crate) cancel_after: Duration,
     /// `true` if rows of parameters may be bound as arrays, with one driver call for many rows.
     pub(crate) arrays: bool,
@@ -177,11 +178,12 @@ pub(crate) struct Quirks {
     pub(crate) counts_queries: bool,
     /// The prepared handles that may be executed again; they are cached by SQL text.
     pub(crate) keeps_prepared: CacheSupport,
-    /// The driver's name of the type whose columns have the following fault; `None` if the driver
-    /// does not have the fault. psqlodbc 13.02 counts the statements that use its description of a
-    /// table; each `SQLDescribeCol` of a `bit` column sets the count to 1, and DROP and ALTER TABLE
-    /// then free descriptions in use. Once a column of the type was described, this crate therefore
-    /// frees all statements of the connection before a table is dropped or altered.
+    /// The column type, under the driver's name for it, that causes the following fault; `None` if
+    /// the driver does not have the fault. psqlodbc 13.02 counts the statements that use its
+    /// description of a table; each `SQLDescribeCol` of a `bit` column sets the count to 1, and
+    /// DROP and ALTER TABLE then free descriptions in use. Once a column of the type was described,
+    /// this crate therefore frees all statements of the connection before a table is dropped or
+    /// altered.
     pub(crate) miscounts: Option<&'static str>,
     /// How the driver returns rows: while it reads the result, or only after its last row.
     pub(crate) streams: Streams,

@@ -141,7 +141,8 @@ fn is_by_itself(bound: i16, taken: i16, without_cursor: bool) -> bool {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Key {
     sql: String,
-    /// The SQL types of the statement's parameters, if preparation fixes them; otherwise empty.
+    /// The SQL types of the parameters, if a prepared statement can only be executed with the types
+    /// for which it was prepared; otherwise empty.
     types: Vec<i16>,
 }
 
@@ -199,7 +200,7 @@ impl Columns {
 /// A cached prepared statement, which no execution uses currently.
 pub(super) struct CachedStatement {
     pub(super) handle: Arc<StatementHandle>,
-    /// The columns of the statement's result; `None` if they must be described again.
+    /// The columns of the statement's result; `None` if the driver must describe them again.
     pub(super) columns: Option<Columns>,
 }
 

@@ -60,8 +60,8 @@ impl Breaker {
         self.is_broken.load(SeqCst)
     }
 
-    /// Shuts the socket down, now or as soon as it exists, so that blocking reads and writes
-    /// return.
+    /// Shuts the socket down, so that blocking reads and writes return. If there is no socket yet,
+    /// it is shut down as soon as it is created.
     pub(super) fn break_off(&self) {
         self.is_broken.store(true, SeqCst);
         if let Some(fd) = self.socket().as_ref() {

@@ -154,7 +154,8 @@ pub(super) struct Socket {
     /// The time after which reads and writes fail; `None` for no limit. It is set while a session
     /// is opened or closed, and during a wait for notifications.
     deadline: Option<Instant>,
-    /// The number of bytes that were sent since the server had last responded to all messages.
+    /// The number of bytes that were sent since the last time at which the server had responded to
+    /// all messages.
     unanswered_bytes: usize,
     /// `true` while the limit [`USER_TIMEOUT`] is removed from the socket (see
     /// [`Socket::count_sent`]).

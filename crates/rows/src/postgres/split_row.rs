@@ -69,8 +69,8 @@ pub(super) struct SplitRow {
     /// The index (from 0) of the column at this position; `None` at the start of the row, before
     /// the field with the number of columns.
     column: Option<usize>,
-    /// The number of bytes of the value of `column` that follow this position; 0 between two
-    /// values.
+    /// The number of bytes after this position that still belong to the value of `column`; 0
+    /// between two values.
     value_left: usize,
 }
 

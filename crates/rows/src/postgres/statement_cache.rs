@@ -45,7 +45,7 @@ struct Entry {
     prepared: Vec<Arc<PreparedStatement>>,
 }
 
-/// The permission to prepare statements under a name: granted, denied, or not yet decided.
+/// Determines if statements may be prepared under a name: yes, no, or not yet decided.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum UseOfNames {
     /// Prepared statements get no names yet, because the session was not yet checked for a

@@ -38,8 +38,8 @@ fn failed(what: impl std::fmt::Display) -> Error {
 /// Creates a TLS session with the server named `host`, before its handshake.
 ///
 /// # Errors
-/// [`ErrorKind::Connect`] if a file of the settings cannot be used, or if `sslmode` requires the
-/// verification of the name and `host` is not a valid host name.
+/// [`ErrorKind::Connect`] if a file that the settings name (such as a certificate) cannot be used,
+/// or if `sslmode` requires the verification of the name and `host` is not a valid host name.
 pub(super) fn session(settings: &TlsSettings, host: &str) -> Result<ClientConnection, Error> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let versions = [&rustls::version::TLS12, &rustls::version::TLS13];

@@ -25,8 +25,9 @@ pub(super) struct Pieces {
 /// imports this one.
 pub(super) type RunAll = fn(Waiting, &Arc<Shared>, &mut Wire) -> Result<(), Error>;
 
-/// The session's reference to the remaining statements of a SQL string. `results` is a weak
-/// reference to the storage for their results, which the `Statement` that reads them owns.
+/// The session's reference to the statements of a SQL string that were not executed yet. `results`
+/// is a weak reference to the storage for their results, which the `Statement` that reads them
+/// owns.
 #[derive(Debug)]
 pub(super) struct Waiting {
     pub(super) pieces: Arc<Mutex<Pieces>>,

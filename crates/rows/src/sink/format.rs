@@ -76,8 +76,8 @@ pub trait RowFormat: Send {
     /// [`WriteError::SinkFull`]: the chunk has no capacity left.
     fn end<S: ByteSink>(&mut self, out: &mut S) -> Result<(), WriteError>;
 
-    /// Returns the largest capacity in bytes that a cell of a type other than text or bytes
-    /// reserves in the chunk. The cell may write fewer bytes.
+    /// Returns the largest number of bytes of the chunk that are reserved for a cell that is
+    /// neither text nor bytes. Fewer bytes may be written.
     fn cell_room_bytes(&self) -> usize;
 
     /// Returns the counts of text bytes that were converted and copied. The caller adds them to a

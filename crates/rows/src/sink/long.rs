@@ -49,8 +49,8 @@ impl OpenLongValue {
         }
     }
 
-    /// Writes the incomplete bytes at the end of the last part, and the closing quote. If the value
-    /// is text, `text` is called to write these bytes.
+    /// Ends a value: writes the incomplete bytes that the last part ended with, and the closing
+    /// quote. If the value is text, calls `text` to write the incomplete bytes.
     pub(super) fn end<S: ByteSink>(
         &mut self,
         out: &mut S,

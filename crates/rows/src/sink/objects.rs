@@ -18,7 +18,7 @@ use crate::schema::Schema;
 pub trait Layout: Send + 'static {
     /// The bytes before the object of the first row.
     const BEGIN: &'static [u8];
-    /// The bytes before each row except the first.
+    /// The bytes that separate two rows. They are written before each row except the first.
     const BETWEEN: &'static [u8];
     /// The brace that ends an object, and the bytes after it.
     const END_ROW: &'static [u8];

@@ -56,8 +56,8 @@ const fn transient(kind: ErrorKind) -> Meaning {
     Meaning::transient(kind)
 }
 
-/// The kind of error for each result code that is an error, if it occurs during the execution of a
-/// statement, and whether the error is transient.
+/// For each result code of SQLite that is an error: the kind of the error if it occurs while a
+/// statement is executed, and `true` if the error is transient.
 ///
 /// Source: <https://sqlite.org/rescode.html>. Transient errors are locks, exhausted memory and
 /// disks, a changing schema, a file that cannot be accessed now, and I/O errors. The generic error

@@ -107,7 +107,7 @@ pub(super) struct ItemStream {
     /// The number of bytes of the announced body length that were not produced yet; `None` if no
     /// length was announced.
     pub(super) left: Option<u64>,
-    /// The outcome to report if the handler failed; `None` if it did not fail. After a failure, the
+    /// The outcome to report if the handler has failed; otherwise `None`. After a failure, the
     /// items that are already queued are sent, and then the connection is aborted.
     pub(super) failed: Option<Outcome>,
 }

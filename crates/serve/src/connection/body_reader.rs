@@ -26,7 +26,8 @@ pub(super) enum BodyReceiver {
     /// A handler that is called when the body is complete. The fields are a copy of the request's
     /// head and the positions of the parts in this copy. The body itself is not copied.
     Call(Vec<u8>, HeadIndex),
-    /// A running handler that has requested the body and waits until it is complete.
+    /// A handler that is already running. It has requested the body and waits until the body is
+    /// complete.
     Tell(Arc<BodyRequest>),
 }
 

@@ -42,7 +42,8 @@ pub(crate) fn flush_borrowed_outputs(shared: &Shared) {
     }
 }
 
-/// The output queue of a connection, to which a handler adds the items of a response body.
+/// Gives a handler access to the output queue of its connection, to which it adds the items of a
+/// response body.
 struct BorrowedQueue<'a> {
     connection: &'a Connection,
     shared: &'a Shared,

@@ -4,8 +4,8 @@
 use crate::access::Keep;
 use crate::request::Request;
 
-/// The fields of a request's head for the access log, concatenated in one buffer. The other members
-/// are the positions at which each field ends.
+/// Those fields of a request's head that the access log needs, concatenated in the buffer `bytes`.
+/// The other members are the positions in the buffer at which the fields end.
 #[derive(Default)]
 pub(crate) struct LoggedRequest {
     bytes: Vec<u8>,
@@ -24,7 +24,8 @@ pub(crate) struct LoggedRequest {
 const MOST_KEPT_BYTES: usize = 4096;
 
 impl LoggedRequest {
-    /// Copies the fields of `request` that `keep` selects into the memory of `self`.
+    /// Copies the fields of `request` that the access log needs, as selected by `keep`, into the
+    /// memory of `self`.
     pub(super) fn of(mut self, request: &Request<'_>, keep: Keep) -> LoggedRequest {
         self.bytes.clear();
         self.method = self.put(request.method().as_bytes());

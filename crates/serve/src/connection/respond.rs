@@ -195,7 +195,8 @@ impl Drive<'_> {
         }
     }
 
-    /// Reports the responses whose last byte the kernel has accepted.
+    /// Passes finished responses (those whose last byte the kernel has accepted) to the access log
+    /// and the metrics.
     pub(super) fn finish_answers(&mut self) {
         let n_sent = self.state.out.n_sent();
         let is_sent = |answer: &Answer| answer.end <= n_sent;

@@ -178,7 +178,7 @@ impl RawAddress {
         Ok(address)
     }
 
-    /// Returns the IP address and the port; `None` if this is not an IP address.
+    /// Returns the IP address and the port; `None` if this socket address is not an IP address.
     pub(super) fn ip(&self) -> Option<SocketAddr> {
         let storage = &raw const self.storage;
         match i32::from(self.storage.ss_family) {

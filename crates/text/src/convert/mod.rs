@@ -210,8 +210,8 @@ fn block_end(units: Units<'_>) -> usize {
 }
 
 /// Returns a window into the sink. The window has space for `worst` bytes if the sink has that much
-/// spare capacity, otherwise for the number of bytes that `exact` computes. Near the end of a
-/// chunk, measuring the text is cheaper than growing the chunk.
+/// spare capacity, otherwise for the number of bytes that `exact` computes. `exact` is called only
+/// near the end of a chunk, where measuring the text is cheaper than growing the chunk.
 fn window_for<S: ByteSink>(
     sink: &mut S,
     worst: usize,

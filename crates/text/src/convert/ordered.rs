@@ -15,7 +15,8 @@ use crate::arch::memory::uninit_bytes;
 use crate::new_object::{MadeStr, NewStr, StrData};
 use crate::{Kind, Shape, Units};
 
-/// The number of units of a block that is scanned and then written.
+/// The number of code units in a block. The text is processed block by block; each block is first
+/// scanned and then written.
 const BLOCK_UNITS: usize = 2048;
 
 /// Makes a `str` of the narrowest kind from UTF-16. The bytes of each unit are in native order
@@ -184,7 +185,8 @@ impl OrderedUnit for [u8; 4] {
 /// pairs.
 struct Make<'a, U, N, const SWAPPED: bool, const PAIRS: bool>(&'a [U], &'a mut N);
 
-/// The number of samples of a text that are examined to guess its kind.
+/// The number of samples that are taken from a text to guess its largest character, and from it the
+/// kind (the character width) of the `str`.
 const N_SAMPLES: usize = 8;
 /// The number of units in each sample.
 const SAMPLE_UNITS: usize = 32;

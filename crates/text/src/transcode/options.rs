@@ -17,8 +17,8 @@ pub enum Bom {
     Add,
     /// A mark is never written. A mark in the input is dropped.
     Strip,
-    /// A mark is written if the input has one and the output encoding is UTF-8, UTF-16 or UTF-32.
-    /// The mark of the input itself is dropped.
+    /// A byte order mark is written if the input has one and the output encoding is UTF-8, UTF-16
+    /// or UTF-32. The output mark is encoded anew, because the decoder drops the mark of the input.
     Keep,
 }
 

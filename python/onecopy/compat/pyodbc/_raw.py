@@ -35,8 +35,9 @@ _INTEGERS = {sql.SQL_TINYINT: "<B", sql.SQL_SMALLINT: "<h", sql.SQL_INTEGER: "<i
 
 
 def raw(sqltype: int, value: Any, dialect: str) -> bytes:
-    """Return the bytes that pyodbc passes to a converter for this value of an SQL type. Text is
-    UTF-16 for SQL Server, otherwise UTF-8."""
+    """Return the bytes that pyodbc would pass to an output converter for ``value``, a value of the
+    SQL type ``sqltype``. Text is UTF-16 for SQL Server, otherwise UTF-8.
+    """
     if isinstance(value, str):
         is_wide = dialect == "mssql" and sqltype in _WIDE
         return value.encode("utf-16-le" if is_wide else "utf-8", "surrogatepass")

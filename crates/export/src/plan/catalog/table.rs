@@ -90,8 +90,8 @@ impl Table {
         index.columns.iter().all(is_never_null)
     }
 
-    /// Returns the index that is best suited for dividing the rows, and its description for people:
-    /// the primary key, otherwise a unique index without NULL.
+    /// Returns the index that is best suited for dividing the rows, and a description of this index
+    /// for the user. The index is the primary key, otherwise a unique index without NULL.
     pub(crate) fn key(&self) -> Option<(&TableIndex, &'static str)> {
         let fits = |index: &&TableIndex| {
             let is_fit = |name: &String| self.column(name).is_some_and(|c| c.unfit.is_none());

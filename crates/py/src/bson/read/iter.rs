@@ -161,8 +161,8 @@ impl IterState {
         }
     }
 
-    /// Returns the next document if it ends in the buffer `piece`. Otherwise appends the remaining
-    /// bytes of `piece` to `parts`, and returns `None`.
+    /// Returns the next document if its last byte is in the buffer `piece`. Otherwise appends the
+    /// remaining bytes of `piece` to `parts` (the beginning of the document), and returns `None`.
     fn in_piece<'py>(
         &mut self,
         piece: &Bound<'py, PyAny>,

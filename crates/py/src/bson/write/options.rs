@@ -112,8 +112,8 @@ impl BsonWriteOptions {
         }
     }
 
-    /// Parses the keyword arguments of a call. They are the function's parameters from index `from`
-    /// on.
+    /// Parses the keyword arguments of a call, which are all parameters of the function from index
+    /// `from` on.
     #[inline]
     pub(super) fn take(&mut self, args: &Args<'_, '_>, from: usize) -> PyResult<()> {
         match args.any_from(from) {

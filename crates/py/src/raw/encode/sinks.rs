@@ -7,9 +7,9 @@ use onecopy_text::{ByteSink, SinkFull};
 
 use crate::raw::buffer::WritableBuffer;
 
-/// A sink that passes its chunk of output to a function when the chunk is full. This is checked
-/// only when the encoder requests more space, so a chunk may exceed its size by the bytes that the
-/// encoder writes between two requests.
+/// A sink that passes its chunk of output to a function when the chunk is full. The sink checks the
+/// size of the chunk only when the encoder requests more space. A chunk may therefore exceed its
+/// size by the bytes that the encoder writes between two requests.
 pub(crate) struct Flushing<F: FnMut(&[u8]) -> bool> {
     chunk: Vec<u8>,
     full_bytes: usize,

@@ -116,8 +116,8 @@ pub(super) unsafe fn fields_of(object: *mut ffi::PyObject, dtype: DType) -> Opti
     }
 }
 
-/// Returns `true` if the option `choice` allows this array to be written. orjson writes only
-/// contiguous arrays of numbers in native byte order.
+/// Returns `true` if the option `choice` permits writing this array. `Choice::Orjson` permits only
+/// the arrays that orjson writes: contiguous arrays of numbers in native byte order.
 #[inline]
 fn is_written(view: &View, choice: Choice) -> bool {
     match choice {

@@ -349,7 +349,7 @@ impl ArrayItems<'_, u8> {
     }
 }
 
-/// How the bytes of an item are read.
+/// How the bytes of an array item are read: by one load, byte by byte, or in reverse order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ItemOrder {
     /// An item is read with one load. Its address must be aligned.

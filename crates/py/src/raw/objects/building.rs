@@ -18,7 +18,8 @@ use super::recent_keys::{Keys, NONE};
 use super::shapes::Shapes;
 use crate::raw::collector::HeldOff;
 
-/// The maximum number of pending values, including keys.
+/// The number of pending values and keys (those not yet added to their list or dict) for which
+/// memory is reserved. If a call needed more memory, the excess is freed at its end.
 const MOST_WAITING: usize = 2048;
 
 /// The largest number of open lists and dicts for which memory is kept for the next call.
@@ -230,7 +231,7 @@ impl<'py> Building<'py> {
         self.state.frames.len()
     }
 
-    /// Records that a value of the innermost list or dict may contain other objects.
+    /// Records that the innermost open list or dict has a value that may itself contain objects.
     #[inline(always)]
     pub(crate) fn has_container(&mut self) {
         if let Some(frame) = self.state.frames.last_mut() {

@@ -215,7 +215,8 @@ pub(crate) struct InParts<'py> {
 }
 
 impl<'py> InParts<'py> {
-    /// Creates a `str` with the kind and length of `shape`, which must be at least two characters.
+    /// Creates a `str` with the kind and length of `shape`. The length must be at least two
+    /// characters.
     pub(crate) fn new(py: Python<'py>, shape: Shape) -> PyResult<InParts<'py>> {
         assert!(shape.n_chars > 1);
         Ok(InParts {

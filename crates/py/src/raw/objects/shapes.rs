@@ -45,7 +45,7 @@ struct ShapeSlot {
 /// with these keys.
 pub(super) struct Shapes {
     shapes: Box<[ShapeSlot]>,
-    /// `true` unless a dict's table with an unknown layout has been found.
+    /// `true` as long as the hash table of each examined dict had the expected memory layout.
     is_known: bool,
 }
 

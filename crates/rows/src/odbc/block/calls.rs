@@ -25,8 +25,9 @@ pub(crate) trait FetchCalls {
     ) -> Result<(ffi::Return, isize), Error>;
 }
 
-/// The rows that [`FetchCalls::fetch_rows`] fetched, and the failure that occurred after them, if
-/// any. If there are neither rows nor a failure, the statement has no further rows.
+/// The result of [`FetchCalls::fetch_rows`]: the number of fetched rows, and the failure (if any)
+/// that occurred after these rows. If there are neither rows nor a failure, the result of the
+/// statement has ended.
 #[derive(Debug, Default)]
 pub(crate) struct RowsFetched {
     pub(crate) n_rows: usize,

@@ -67,8 +67,8 @@ pub(crate) struct RowsetReader {
     /// are the rows before slot 0; in the layout by row, these are the rows that were returned
     /// whole.
     before: u64,
-    /// The slot of the row that `get_data` reads; `None` if `position` was not called since the
-    /// last fetch.
+    /// The slot of the row from which `get_data` reads, set by `position`. `None` if `position` was
+    /// not called since the last fetch.
     positioned: Option<usize>,
     /// The date on which the statement was executed. Some drivers return this date instead of a
     /// date that they cannot parse.

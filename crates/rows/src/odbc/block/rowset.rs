@@ -198,7 +198,7 @@ impl Rowset {
         isize::from_ne_bytes(bytes)
     }
 
-    /// Records in the indicator of `row` that the value is in the arena, with the number `number`.
+    /// Stores in the indicator of `row` that its value is the arena value with the index `number`.
     pub(crate) fn set_arena_cell(&mut self, column: usize, row: usize, number: usize) {
         let number = isize::try_from(number).expect("a block has fewer cells than isize::MAX");
         self.set_indicator(column, row, ARENA_BASE - number);

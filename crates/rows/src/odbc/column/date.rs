@@ -60,8 +60,8 @@ fn month_and_day(day: i64) -> (u16, u16) {
     Date::of_unix_days_in_any_year(day).map_or((0, 0), |d| (d.month.into(), d.day.into()))
 }
 
-/// Returns the 16-bit field at byte `at` of an ODBC struct. A value above 255 becomes 255, which no
-/// sink accepts.
+/// Returns the 16-bit field at byte `at` of an ODBC struct. A value above 255 becomes 255, which
+/// every sink rejects as invalid.
 #[inline]
 pub(super) fn field(raw: Raw<'_>, at: usize) -> u8 {
     u8::try_from(raw.u16(at)).unwrap_or(u8::MAX)

@@ -4,7 +4,8 @@
 use crate::odbc::ffi::c;
 use crate::schema::ColumnType;
 
-/// The plan of a column: its kind, its binding, and its type in the schema.
+/// How the values of a column are fetched: the column's kind, the buffer to bind, and the column's
+/// type in the schema.
 pub(crate) type ColumnBinding<K> = (K, Spec, ColumnType);
 
 /// The size in bytes of a slot (the buffer of one value) for a column whose declared size is

@@ -37,8 +37,9 @@ pub(super) static ANY: [[u8; 16]; 256] = last_bytes(false);
 pub(super) static SOME: [[u8; 16]; 256] = last_bytes(true);
 
 /// Returns a table of byte shuffles that keep the last 1 to 4 bytes of each of four 32-bit lanes.
-/// The index of the table has two bits for each lane, which determine the number of bytes. The
-/// table is [`SOME`] if the two bits of a lane are `adjacent`, otherwise [`ANY`].
+/// The index of the table has two bits for each lane, which determine the number of bytes. If
+/// `adjacent` is `true`, the two bits of a lane are adjacent and the table is [`SOME`]; otherwise
+/// it is [`ANY`].
 const fn last_bytes(adjacent: bool) -> [[u8; 16]; 256] {
     let mut all = [[0x80; 16]; 256];
     let mut index = 0;

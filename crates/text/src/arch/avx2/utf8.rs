@@ -128,9 +128,9 @@ pub(super) fn units<const WIDE: bool, const PAIRS: bool>(
     [lower, upper]
 }
 
-/// Decodes the characters that start at those of the 32 bytes at `p` whose bits are set in `mask`.
-/// Each character must fit into one unit. If `PAIRS` is `true`, a character of four bytes yields
-/// two units, and the bit of its third byte must be set too.
+/// Reads 32 bytes at `p`, and decodes the characters whose first bytes have their bits set in
+/// `mask`. Each character must fit into one unit. If `PAIRS` is `true`, a character of four bytes
+/// yields two units, and the bit of its third byte must be set too.
 ///
 /// # Safety
 /// The processor must support AVX2. `p` must be readable for 34 bytes, and `out` must have space

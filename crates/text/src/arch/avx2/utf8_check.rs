@@ -37,7 +37,7 @@ impl Utf8Check {
         self.due = 0;
     }
 
-    /// Records that the continuation bytes that were due have been found.
+    /// Records that all continuation bytes of the incomplete character were found.
     #[inline(always)]
     pub(super) fn settle(&mut self) {
         self.due = 0;

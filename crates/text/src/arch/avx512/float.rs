@@ -20,9 +20,8 @@ static TENTHS: [u64; 8] = {
     all
 };
 
-/// The value that is added to each lane of the first eight digits. Afterwards, the low three bytes
-/// of the lane are the three characters that a text may contain: the digit, a decimal point, and a
-/// `0`.
+/// This value is added to each lane of the vector with the first eight digits. It converts the
+/// digit in the lowest byte to ASCII, and sets the next two bytes to a decimal point and a `0`.
 const HIGH: i64 = i32::from_le_bytes([b'0', b'.', b'0', 0]) as i64;
 /// The index of the decimal point (`POINT`), of a zero (`ZERO`) and of the last digit (`LAST`) in
 /// the two vectors from which the bytes of the text are copied. `LAST` is in the second vector.
@@ -34,8 +33,8 @@ const LAST: u8 = 65;
 #[derive(Clone, Copy)]
 #[repr(align(32))]
 struct FloatForm {
-    /// For each byte of the text, the index of the byte to copy, in the two vectors that contain
-    /// the digits, the point and a zero.
+    /// For each byte of the text, the index of the source byte. The source bytes are in two
+    /// vectors, which contain the digits, a decimal point and a zero.
     from: [u8; 32],
 }
 

@@ -37,8 +37,9 @@ pub(super) fn looks_like_one(tails: u64) -> Option<usize> {
     (begun < 3 && tails == TAILS[begun]).then_some(begun)
 }
 
-/// The values that show if a run has overlong forms (units below U+0800) or surrogates: for each
-/// vector lane, the lowest unit so far, and the highest result so far of adding 0x2000 to a unit.
+/// The values that show if a sequence of three-byte characters has overlong forms (units below
+/// U+0800) or surrogates: for each vector lane, the lowest unit so far, and the highest result so
+/// far of adding 0x2000 to a unit.
 #[derive(Clone, Copy)]
 struct RunUnits {
     least: __m512i,
@@ -97,8 +98,9 @@ pub(super) unsafe fn decode(p: *const u8, len: usize, out: &mut Out) -> DecodedR
     }
 }
 
-/// For each byte of a run, the bits that have a fixed value (`MARKED`), and the value of these bits
-/// (`MARKS`). The last of the 64 bytes does not belong to a character.
+/// In a sequence of three-byte UTF-8 characters, some bits of each byte have a fixed value.
+/// `MARKED` has these bits set, and `MARKS` has their values. The last of the 64 bytes does not
+/// belong to a character.
 static MARKED: [u8; 64] = by_position([0xF0, 0xC0, 0xC0]);
 static MARKS: [u8; 64] = by_position([0xE0, 0x80, 0x80]);
 

@@ -74,8 +74,9 @@ struct VectorCheck {
 }
 
 impl VectorCheck {
-    /// Checks the bytes of the vector `v`. `b` has the classes of these bytes, and `second` has the
-    /// byte after each byte.
+    /// Checks the bytes of the vector `v`. `b` has bit masks of the classes of these bytes (such as
+    /// lead and continuation bytes), and each byte of `second` is the one that follows the byte at
+    /// the same index of `v`.
     #[inline]
     #[target_feature(enable = "avx512bw,avx512vbmi")]
     fn step(&mut self, b: ByteClasses, v: __m512i, second: __m512i) {

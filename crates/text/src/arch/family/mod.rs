@@ -133,8 +133,8 @@ pub(crate) fn with_avx2<W: Work>(work: W) -> Option<W::Output> {
     (crate::kernel() >= crate::Kernel::Avx2).then(|| unsafe { on_avx2(work) })
 }
 
-/// The kernels for AVX-512 (64-byte vectors). A cell is one or two vectors, loaded and stored under
-/// a mask. A value of this type proves that the processor supports AVX-512.
+/// The kernels for AVX-512 (64-byte vectors). The text of a cell is loaded and stored as one or two
+/// vectors, under a mask. A value of this type proves that the processor supports AVX-512.
 #[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Avx512(());

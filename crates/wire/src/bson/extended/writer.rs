@@ -34,8 +34,8 @@ pub(super) struct Level {
     pub(super) frame: Frame,
     /// The position in the sink of the tag byte of this array or object.
     pub(super) tag: Mark,
-    /// The key that requires this object to be a valid type wrapper; `None` if the object may also
-    /// be a plain document.
+    /// The key because of which this object must be a valid type wrapper; `None` if the object may
+    /// also be a plain document.
     pub(super) strict: Option<&'static str>,
     /// The value of [`DocumentWriter::n_wrapped`] at the start of this array or object.
     pub(super) n_wrapped: u32,

@@ -57,8 +57,8 @@ pub enum Reason {
     Malformed(MalformedKind),
     /// A binary value of subtype 3 or 4 does not have 16 bytes.
     Uuid,
-    /// The programming language of the caller cannot represent the date. A policy that accepts such
-    /// dates avoids this error.
+    /// The caller's language (such as Python, whose `datetime` ends at the year 9999) cannot
+    /// represent the date. To avoid the error, select a policy that accepts such dates.
     DateRange,
     /// Another thread changed the bytes while they were read.
     Changed,

@@ -12,7 +12,7 @@ use onecopy_text::{Policy, Units};
 use super::error::Reason;
 use super::events::Rejection;
 
-/// The contents of a JSON string with escapes, which are the units between its quotes. Neither the
+/// The contents of a JSON string (the code units between its quotes) that has escapes. Neither the
 /// escapes nor the characters were validated.
 #[derive(Clone, Copy, Debug)]
 pub struct Escaped<'a> {
@@ -34,8 +34,8 @@ pub struct Unescaped {
 /// A part of a string with escapes: unescaped text, or the character of one escape.
 #[derive(Clone, Copy, Debug)]
 pub enum EscapedPart<'a> {
-    /// A part without escapes, which is not validated, and its position in the string's contents in
-    /// units.
+    /// A part of the string that contains no escapes, and the position of this part in the string's
+    /// contents, in code units. The part was not validated.
     Run(Units<'a>, usize),
     /// The code point that an escape represents.
     Char(u32),

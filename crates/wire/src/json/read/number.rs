@@ -84,7 +84,7 @@ pub(super) fn read<F: SourceForm, E: JsonEvents>(
     Ok(at)
 }
 
-/// The value of those digits of a number that were read so far, without leading zeros.
+/// The digits of a number that were read so far, as an integer and a count.
 #[derive(Default)]
 struct Digits {
     value: u64,

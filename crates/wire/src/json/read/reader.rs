@@ -485,7 +485,7 @@ impl<'a, F: SourceForm, K: Kernels> Reader<'a, F, K> {
     }
 }
 
-/// Adds `start` to the position of an error that an event handler has returned.
+/// Adds `start` to the position in an error that an event handler has returned.
 #[inline(always)]
 pub(super) fn located(result: EventResult, start: usize) -> Result<(), ReadError> {
     result.map_err(|refusal| refused(refusal, start))

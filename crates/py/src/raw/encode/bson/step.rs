@@ -124,7 +124,7 @@ unsafe fn put_eight(bytes: [u8; 8], n_bytes: usize, pen: &mut Pen<'_>) {
 /// of the written bytes. If nothing was written, returns null and stores the reason in
 /// `encoder.unwritten`.
 ///
-/// The parameters are addresses because a `Pen` passed by reference cannot remain in registers.
+/// The parameters are addresses, because a `Pen` passed by reference cannot stay in registers.
 ///
 /// # Safety
 /// The same requirements as for [`step`]; at least `ROOM / 2` bytes must be writable from `at` on.

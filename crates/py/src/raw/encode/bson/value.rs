@@ -35,10 +35,10 @@ enum BsonNext<'s> {
 }
 
 impl<'py> BsonEncoder<'_, 'py> {
-    /// Writes a value of any type, or pushes a frame from which its members are written later. The
-    /// byte reserved for the tag of the value is `n_from_tag` bytes before the write position. If
-    /// `n_from_tag` is 0, the value is the root, which has no tag and must be a document. Any
-    /// Python code may run.
+    /// Writes a value of any type. For a container whose members are not written immediately,
+    /// pushes a frame from which they are written later. The byte reserved for the tag of the value
+    /// is `n_from_tag` bytes before the write position. If `n_from_tag` is 0, the value is the
+    /// root, which has no tag and must be a document. Any Python code may run.
     ///
     /// # Safety
     /// `value` must be alive and of this kind.

@@ -33,9 +33,9 @@ pub(super) struct ArrayInput<'v> {
 }
 
 impl ArrayInput<'_> {
-    /// Returns the line break and indent before an item of a subarray with `n_dims` dimensions. For
-    /// the closing bracket of the subarray, which is indented one level less, the caller passes
-    /// `n_dims + 1`.
+    /// Returns the line break and the indent that precede each item of a subarray with `n_dims`
+    /// dimensions. The closing bracket of the subarray is indented one level less; for it, the
+    /// caller passes `n_dims + 1`.
     fn line(&self, n_dims: usize) -> &[u8] {
         let n_left = (n_dims - 1) * self.indent_bytes;
         &self.line[..self.line.len().saturating_sub(n_left)]

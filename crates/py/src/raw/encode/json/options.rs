@@ -79,7 +79,7 @@ pub(crate) enum ObjectForm<'py> {
 /// The functions that determine how objects are written whose types the encoder itself does not
 /// support. They may run any Python code.
 pub(crate) trait ObjectForms<'py> {
-    /// Returns how an object is to be written; `None` if JSON cannot represent its type.
+    /// Returns the form in which an object is written; `None` if JSON cannot represent its type.
     fn other(&self, object: &Bound<'py, PyAny>) -> Result<Option<ObjectForm<'py>>, JsonStop>;
 
     /// Calls the caller's function `default` for an object for which [`ObjectForms::other`] has

@@ -74,8 +74,8 @@ impl JsonEncoder<'_, '_> {
         lines.n_bytes(lines.deepest.saturating_sub(levels))
     }
 
-    /// Writes the line break and indent before a member. `levels` is how much the depth of the
-    /// member is below `lines.deepest`.
+    /// Writes the line break and indent before a member. `levels` is `lines.deepest` minus the
+    /// depth of the member.
     #[inline(always)]
     pub(super) fn put_line(&self, levels: usize, pen: &mut Pen<'_>) {
         let n = self.line_bytes(levels);

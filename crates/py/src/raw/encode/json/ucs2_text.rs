@@ -68,8 +68,8 @@ impl Ucs2Text {
         self.wanted.take()
     }
 
-    /// Makes the next call to `spare` move all bytes of the chunk into the `str`, and reserve space
-    /// for `n_units` code units after them.
+    /// Causes the next call to `spare` to move all bytes of the chunk into the `str`, and to
+    /// reserve space in the `str` for `n_units` more code units.
     pub(super) fn want(&self, n_units: usize) {
         self.wanted.set(n_units);
     }

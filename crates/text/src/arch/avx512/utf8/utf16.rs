@@ -153,7 +153,7 @@ pub(in crate::arch) unsafe fn to_utf16<const CHECK: bool, const PAIRS: bool>(
     n_bytes.filter(|_| check.is_good()).map(|n| n / 2)
 }
 
-/// Returns a mask of the leads of three bytes or more.
+/// Returns a mask of the lead bytes of characters that have three or four bytes.
 #[inline]
 #[target_feature(enable = "avx512bw")]
 fn wide_leads(v: __m512i) -> u64 {

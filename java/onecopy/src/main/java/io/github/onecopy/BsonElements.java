@@ -124,8 +124,9 @@ abstract class BsonElements {
     }
 
     /**
-     * Starts an outermost document if no document is open. Otherwise starts a nested document: the
-     * next item of an array, or the value of the name given to {@link #name(String)}.
+     * Starts an outermost document if no document is open. Otherwise starts a nested document,
+     * which is the next item of an array, or the value of the element whose name was passed to
+     * {@link #name(String)}.
      *
      * @throws IllegalStateException in a document, if no name was given
      * @throws java.nio.BufferOverflowException if the start of the document does not fit

@@ -29,7 +29,8 @@ public class SegmentBenchmark {
         }
 
         /**
-         * Checks the results after the measurement, so that the check does not affect the profile.
+         * Checks the results after the measurement, so that the check does not affect the profile
+         * from which the JIT compiler optimizes the measured code.
          */
         @TearDown
         public void check(Case texts) {

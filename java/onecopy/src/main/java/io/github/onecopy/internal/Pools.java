@@ -6,7 +6,7 @@ import java.nio.ReadOnlyBufferException;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 
-/** The pools of encoders and decoders, for callers that have none. */
+/** The pools of encoders and decoders, for callers that have no encoder or decoder of their own. */
 public final class Pools {
     /** The length of the longest array that every JVM supports. */
     static final int MOST_BYTES = Integer.MAX_VALUE - 8;

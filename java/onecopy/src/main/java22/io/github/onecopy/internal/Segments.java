@@ -207,8 +207,8 @@ public final class Segments {
     }
 
     /**
-     * Returns a buffer over a read-only segment. Such a segment does not reveal the type of its
-     * array, so it is copied if no buffer over it can be created.
+     * Returns a buffer over a read-only segment. A read-only segment does not reveal the element
+     * type of its array. If no buffer over the segment can be created, its contents are copied.
      */
     private static ByteBuffer readOnly(MemorySegment part) {
         try {
