@@ -154,7 +154,7 @@ fn planned_here(
     parts.export(plan, None, Some(connection))
 }
 
-/// Executes the statement of a part; returns an error if a signal or the time limit stops it.
+/// Executes the statement of a part. Returns an error if a signal or the time limit has stopped it.
 fn execute(
     connection: &Connection,
     part: &PartSpec,

@@ -68,7 +68,7 @@ impl Reporting {
         }
     }
 
-    /// Returns `true` if notices for people are printed.
+    /// Returns `true` if the command prints notices for the user.
     pub(crate) fn shows_notices(self) -> bool {
         !self.is_quiet && self.form != ProgressForm::Json
     }

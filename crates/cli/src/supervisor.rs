@@ -166,8 +166,8 @@ fn cannot_start(e: &io::Error) -> i32 {
 }
 
 impl Start<'_> {
-    /// Lists databases with a third-party driver as text, each by its name and driver. A database
-    /// is listed if `fits` returns `true` for its index in the configuration.
+    /// Returns the names and drivers of those databases with a third-party driver for which `fits`
+    /// returns `true`. The argument of `fits` is the index of a database in the configuration.
     fn names(&self, fits: impl Fn(usize) -> bool) -> String {
         let fitting = self.foreign.iter().filter(|f| fits(f.index));
         let names: Vec<&str> = fitting.map(|f| f.description.as_str()).collect();

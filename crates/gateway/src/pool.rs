@@ -16,8 +16,8 @@ use crate::driver_calls::{CallMark, DriverCall, DriverCalls};
 use crate::log::Log;
 use crate::supervision::Supervision;
 
-/// A connection that was idle for longer than this is closed and not used again, because firewalls
-/// drop connections that send nothing for a long time.
+/// A connection that was idle for longer than this time is closed and not used again, because
+/// firewalls drop connections that send nothing for a long time.
 const MAX_IDLE: Duration = Duration::from_secs(300);
 
 pub(crate) struct Pool {

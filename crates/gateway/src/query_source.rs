@@ -142,8 +142,8 @@ impl Run {
         Some(now + again)
     }
 
-    /// Counts a check of a stopped run whose worker thread is still in a driver call. After the
-    /// time limit, the second such check ends the client's response.
+    /// Counts the checks that have found the worker thread of a stopped run still in a driver call.
+    /// If the time limit has stopped the run, the second such check ends the client's response.
     fn wait_no_more(&self) {
         let mut control = lock(&self.control);
         control.n_looks += 1;

@@ -26,7 +26,8 @@ pub(crate) struct Guarded<T> {
 }
 
 impl<T: Send> Guarded<T> {
-    /// Creates a guard for `state`; `what` is the kind of the Python object, for error messages.
+    /// Creates a guard for `state`, the state of a Python object. `what` is the kind of this
+    /// object, for error messages.
     pub(crate) fn new(what: &'static str, state: T) -> Guarded<T> {
         Guarded {
             state: Some(Mutex::new(state)),

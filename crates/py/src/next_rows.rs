@@ -29,7 +29,8 @@ pub(crate) const BATCH_ROWS: usize = 512;
 /// [`BATCH_ROWS`], because numbers use less of the processor's cache than tuples.
 const COLUMN_ROWS: usize = 4096;
 
-/// Lets other threads and signal handlers run while SQLite is stepped with the GIL held.
+/// Lets other threads and signal handlers run from time to time while a SQLite statement runs with
+/// the GIL held.
 struct SteppingHost<'py> {
     py: Python<'py>,
     /// The exception that a signal handler has raised; `None` if there is none.

@@ -343,7 +343,7 @@ impl<'py> PyRows<'py> {
     }
 }
 
-/// A visitor of an array's elements that creates nested lists.
+/// Visits the elements of an array and creates nested lists of them.
 struct Lists<'a, 'py> {
     sink: &'a mut PyRows<'py>,
     open: Vec<Bound<'py, PyList>>,
@@ -386,7 +386,7 @@ impl ArrayVisitor for Lists<'_, '_> {
 }
 
 /// Returns the error for a date that Python cannot represent. For an infinite date, the message
-/// contains its name.
+/// contains `infinity` or `-infinity`.
 #[cold]
 fn far(date: Date, error: PyErr) -> Why {
     match date.infinity() {

@@ -190,7 +190,7 @@ pub enum Cell<'a> {
 impl<'a> Cell<'a> {
     /// Converts a JSON value, an array, a range, a duration or a time with an offset to a text
     /// cell, which contains the text that the database sent. Output formats that have no type for
-    /// such values call it. Any other cell is returned unchanged.
+    /// such values call this function. Any other cell is returned unchanged.
     #[inline]
     #[must_use]
     pub fn or_text(self) -> Cell<'a> {

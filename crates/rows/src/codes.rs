@@ -24,9 +24,9 @@ const fn transient(kind: ErrorKind) -> Meaning {
     Meaning::transient(kind)
 }
 
-/// Returns the kind and the transience of an error. The table of the database's own codes has
-/// precedence over the tables of SQLSTATEs. Returns `None` if no table contains `sqlstate` or
-/// `native`.
+/// Returns the kind of an error, and whether the error is transient. The table of the database's
+/// own codes has precedence over the tables of SQLSTATEs. Returns `None` if no table contains
+/// `sqlstate` or `native`.
 pub(crate) fn meaning(dialect: Dialect, sqlstate: &str, native: i32) -> Option<Meaning> {
     of_native(dialect, native).or_else(|| of_sqlstate(sqlstate))
 }

@@ -159,7 +159,8 @@ impl Error {
         self
     }
 
-    /// Sets `kind` and `is_transient` to the values that belong to the error's code.
+    /// Sets `kind` and `is_transient` to those of `meaning`, which was determined from the error's
+    /// code.
     pub(crate) fn set_meaning(&mut self, meaning: Meaning) {
         self.kind = meaning.kind;
         self.is_transient = meaning.is_transient;

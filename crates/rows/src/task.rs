@@ -134,7 +134,8 @@ pub fn call_outside<T>(work: impl FnOnce() -> T) -> T {
     }
 }
 
-/// The time for which a task that need not wait may run before it lets other tasks run.
+/// The time for which a task may run before it lets other tasks run, if it does not have to wait
+/// earlier.
 #[derive(Debug)]
 pub struct TimeSlice {
     end: Instant,

@@ -9,8 +9,9 @@ use onecopy_wire::lock::lock;
 use crate::poll_tokens::LISTENER;
 use crate::sys::{self, Epoll, Interest, Listener};
 
-/// The reasons why the server currently accepts no connections, as bits. During a pause, new
-/// connections wait in the kernel's queue. Another process with the same listener may accept them.
+/// The possible reasons why the server currently accepts no connections. Each reason is one bit.
+/// During a pause, new connections wait in the kernel's queue. Another process with the same
+/// listener may accept them.
 pub(crate) struct Pause;
 
 impl Pause {

@@ -15,7 +15,7 @@ pub enum Error {
     /// The text is not an address. Valid addresses are, for example, `127.0.0.1:8000` and
     /// `unix:/run/app.sock`.
     Address {
-        /// The text that is not an address.
+        /// The text that could not be parsed as an address.
         text: String,
     },
     /// bind(2) failed because another program listens at the address. Stop that program, or choose

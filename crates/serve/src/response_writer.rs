@@ -38,8 +38,8 @@ pub enum WriteError {
 
 /// The connection of a request, to which its handler sends the blocks of a response.
 pub(crate) trait AnswerSink: Send + Sync {
-    /// Implements [`ResponseWriter::begin`]. Sets `start` when the handler's thread has got the
-    /// ownership of the connection.
+    /// Implements [`ResponseWriter::begin`]. Sets `start` when the handler's thread has become the
+    /// owner of the connection.
     fn begin(&self, start: &mut Option<u64>, response: Response) -> Result<(), WriteError>;
     /// Implements [`ResponseWriter::write`].
     fn write(&self, start: Option<u64>, block: SharedBytes) -> Result<(), WriteError>;

@@ -61,8 +61,8 @@ struct SchedulerState<T> {
     deferred: VecDeque<Arc<T>>,
     polling: bool,
     n_idle: usize,
-    /// The number of threads that do not wait for a task. They run a handler, perform the steps of
-    /// a connection, or wait in epoll.
+    /// The number of threads that do not wait for a task. These threads run a handler, process the
+    /// events of a connection, or wait in epoll.
     n_active: usize,
     n_handling: usize,
     /// The number of running handlers that wait until their client has read bytes of the response.

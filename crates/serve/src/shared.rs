@@ -184,8 +184,8 @@ impl Shared {
         self.config.clock.now_ms()
     }
 
-    /// Sets `flags` for `connection`. If no thread owns the connection, it is queued for a thread
-    /// of the server.
+    /// Sets `flags` for `connection`. If no thread owns the connection, the connection is queued,
+    /// so that a thread of the server handles the flags.
     pub(crate) fn signal(&self, connection: &Arc<Connection>, flags: u32) {
         if connection.raise(flags) {
             self.queue(Arc::clone(connection));

@@ -25,8 +25,8 @@ const RECENT_BYTES: usize = 8;
 pub struct ByteTable {
     /// For each byte, its character; [`NONE`] if the byte has none.
     chars: [u16; 256],
-    /// For each character below U+10000, its byte; 0 for U+0000 and for characters that the
-    /// encoding cannot represent.
+    /// For each character below U+10000, the byte that encodes it; 0 for U+0000 and for characters
+    /// that the encoding cannot represent.
     bytes: Box<[u8]>,
 }
 

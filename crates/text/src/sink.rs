@@ -185,7 +185,8 @@ pub struct Window<'a, S: ByteSink> {
 }
 
 impl<S: ByteSink> Window<'_, S> {
-    /// Returns the number of bytes for which the window still has space.
+    /// Returns the number of bytes that can still be written to this window (the space that was
+    /// reserved in a sink).
     #[inline(always)]
     #[must_use]
     pub fn remaining(&self) -> usize {
@@ -372,7 +373,7 @@ impl<'s> Pen<'s> {
         }
     }
 
-    /// Returns the address of the next byte.
+    /// Returns the address at which the next byte will be written.
     #[inline(always)]
     #[must_use]
     pub fn at(&self) -> *mut u8 {

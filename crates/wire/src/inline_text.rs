@@ -2,7 +2,7 @@
 
 use onecopy_text::Put;
 
-/// The number of bytes of space that a window of a sink must have for an [`InlineText`].
+/// The number of bytes that must be reserved in a sink before an [`InlineText`] is written.
 pub const SHORT_BYTES: usize = 40;
 
 /// A short ASCII text of at most [`SHORT_BYTES`] bytes, stored without an allocation.

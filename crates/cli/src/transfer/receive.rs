@@ -117,8 +117,8 @@ fn listen(
     }
 }
 
-/// Returns `true` if the command waits for another sender after a failed transfer. It always does
-/// if the sender disconnected or violated the protocol, otherwise only with `--keep`.
+/// Returns `true` if the command waits for another sender after a failed transfer. It always waits
+/// if the sender disconnected or violated the protocol, and otherwise only with `--keep`.
 fn goes_on(args: &Receive, failure: &Error) -> bool {
     match failure {
         Error::Broken(_) | Error::Protocol(_) => true,

@@ -165,8 +165,8 @@ fn mariadb(connection: &Connection, part: &Explained<'_>) -> Result<Option<Strin
     Ok(None)
 }
 
-/// Returns the names of the indexes on which a plan performs a range scan. `names` are the names of
-/// the columns of `plan`, in lower case.
+/// Returns the names of the indexes on which the plan performs a range scan. `plan` has a row for
+/// each step of the plan, and `names` are its column names in lower case.
 fn ranges(names: &[String], plan: &[Row]) -> Vec<String> {
     let at = |name: &str| names.iter().position(|n| n == name);
     let (Some(kind), Some(key)) = (at("type"), at("key")) else {

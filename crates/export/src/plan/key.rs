@@ -7,7 +7,7 @@ use super::catalog::{RowAddress, Table};
 use super::predicate::KeyColumn;
 use crate::error::Error;
 
-/// The columns whose values divide a statement into parts.
+/// The key of a plan: the columns by whose values the rows of a statement are divided into parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Key {
     pub(crate) columns: Vec<KeyColumn>,

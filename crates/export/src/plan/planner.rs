@@ -25,8 +25,8 @@ pub const MOST_PARTS: usize = 10_000;
 /// The options of [`plan`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PlanOptions {
-    /// The number of parts. The plan has fewer if the key has few values. It has one more if the
-    /// key can be NULL.
+    /// The requested number of parts. The plan has fewer parts if the key has few values, and one
+    /// more part if the key can be NULL.
     pub n_parts: usize,
     /// The names of the key's columns. If the list is empty, the best key of the table is used.
     pub key: Vec<String>,

@@ -15,9 +15,9 @@ use crate::counted::CountedWrite;
 use crate::error::Error;
 use crate::format::{Compression, FileFormat};
 
-/// The number of batches in a row group, which are in memory until it is written. With batches of 2
-/// MiB, a group has about 16 MiB. Batches end at the same rows in each export of the same rows, and
-/// therefore row groups do too.
+/// The number of batches in a row group. The batches are in memory until the row group is written.
+/// With batches of 2 MiB, a row group has about 16 MiB. Each export of the same rows has the same
+/// batches, and therefore the same row groups.
 const ROW_GROUP_BATCHES: usize = 8;
 
 /// A row group with at least this number of rows is complete. The number is the default of the

@@ -51,7 +51,7 @@ impl Destination {
     }
 }
 
-/// The values of one parameter: one for each execution of the statement.
+/// The values of one parameter of `executemany`: one value for each execution.
 enum ColumnSource {
     /// An array in memory, such as the buffer of a NumPy array.
     Array(Array),

@@ -17,9 +17,9 @@ use super::process;
 /// calls. At most three eighths of a stack are reserved.
 const RESERVE_BYTES: usize = 256 << 10;
 
-/// A cache of the stacks of recent threads. Each slot contains the range of the pages (4 KiB each)
-/// of a stack above its reserved part: the lower 24 bits are the number of pages, the higher bits
-/// the number of the first page. An address in the stack determines the slot. (Access to
+/// A cache of the stacks of recent threads. Each slot describes one stack, without its reserved
+/// part, as a range of pages of 4 KiB: the lower 24 bits are the number of pages, the higher bits
+/// the number of the first page. The slot is determined by an address in the stack. (Access to
 /// thread-local storage in a shared library would take five times as long.)
 static KNOWN: [AtomicU64; 16] = [const { AtomicU64::new(0) }; 16];
 

@@ -14,7 +14,7 @@ use crate::errors;
 use crate::pending::PendingCall;
 use crate::raw::binary::BytesMemory;
 
-/// The result of filling a chunk: the source, the chunk, and the outcome.
+/// The result of filling a chunk: the source of the chunks, the filled chunk, and the outcome.
 type FilledChunk = (Box<dyn ChunkSource>, Chunk, Result<Filled, Failure>);
 
 impl RowStream {

@@ -38,7 +38,7 @@ const CHUNK_BYTES: usize = 64 << 10;
 const LEAST_ROOM_BYTES: usize = CHUNK_BYTES / 4;
 
 enum StreamState {
-    /// The statement may have more rows. This source returns them as bytes.
+    /// The statement may have more rows, which this source returns as bytes.
     Open(Detached<Box<dyn ChunkSource>>),
     /// The statement has ended, and all bytes were returned.
     Done,
@@ -133,7 +133,7 @@ impl RowStream {
         done
     }
 
-    /// Calls `work` with the source and with the GIL released, and records the outcome of `work` in
+    /// Calls `work` with the source while the GIL is released, and records the outcome of `work` in
     /// `state`.
     fn pump(
         &self,

@@ -214,7 +214,7 @@ const TRY: usize = 256;
 /// The number of cells that are decoded without a lookup after there were too few hits.
 const PAUSE: usize = 32 * TRY;
 
-/// A table of the indices of recent cells, which lets cells with equal strings share one `str`.
+/// A hash table of the indices of recent cells. With it, cells with equal strings share one `str`.
 struct RecentTexts {
     /// Slots with the indices of cells. The number of slots is a power of two. A slot may contain
     /// the index of any cell, because the contents of that cell are compared before its `str` is

@@ -14,7 +14,7 @@ use crate::raw::binary;
 /// The maximum number of bytes of a character in any of these encodings.
 const CHAR_BYTES: usize = 4;
 
-/// A decoder of a stream, with its state between two parts of the stream.
+/// A decoder that keeps its state between two parts of a stream.
 pub(super) struct LegacyDecoder {
     encoding: Legacy,
     transcoder: Transcoder,
@@ -38,8 +38,8 @@ impl LegacyDecoder {
         }
     }
 
-    /// Returns the state that [`LegacyDecoder::resumed`] restores: the bytes to decode before the
-    /// next part, and a state number.
+    /// Returns the state of the decoder, which [`LegacyDecoder::resumed`] restores. The state
+    /// consists of the bytes that were not decoded yet, and a number.
     pub(super) fn state(&self) -> (Vec<u8>, u8) {
         let number = self.shift.map_or(0, |shift| shift.number());
         let pending = match &self.shift {

@@ -89,7 +89,7 @@ impl InputSource {
         })
     }
 
-    /// Receives the body from the client, unless it has already been received.
+    /// Receives the whole body from the client, unless it was already received.
     fn receive(&mut self, py: Python<'_>) -> PyResult<()> {
         if let InputSource::Awaited(body) = self {
             let come = gil::detach(py, || body.receive()).map_err(not_come)?;

@@ -23,7 +23,7 @@ pub(crate) enum ColumnPlan {
 }
 
 impl ColumnPlan {
-    /// Returns `true` if the type of the column is decided by its values.
+    /// Returns `true` if the values of the column determine its type.
     pub(super) fn is_open(&self) -> bool {
         match self {
             ColumnPlan::Type(_) => false,

@@ -147,7 +147,7 @@ pub enum DataType {
     Dictionary {
         /// The integer type of the indices.
         index: Box<DataType>,
-        /// The type of the values to which the indices refer.
+        /// The type of the dictionary's values, to which the indices refer.
         value: Box<DataType>,
     },
 }

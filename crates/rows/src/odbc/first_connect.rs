@@ -25,8 +25,8 @@ use crate::sql::dialect::Dialect;
 /// UTF-8.
 const SAMPLE: &str = "é日😀";
 
-/// The results of the width probe by driver, version and locale: `true` if the preferred width is
-/// correct.
+/// The results of the probes of the drivers' preferred text width, keyed by driver, version and
+/// locale. A result is `true` if text arrives unchanged in the preferred width.
 static FOUND: Mutex<Option<HashMap<String, bool>>> = Mutex::new(None);
 
 /// Returns a query that contains the sample text as a literal. The result has two columns: the

@@ -68,7 +68,8 @@ pub(super) fn run_batch(
     refused.map_or(Ok(pending.changed), Err)
 }
 
-/// The executions that were written to the output buffer, and whose completions are not yet read.
+/// The executions whose messages were written to the output buffer, and whose responses are not yet
+/// read.
 struct Pending<'s> {
     sql: &'s str,
     /// The index (from 0) of the row of parameters of the first of these executions.

@@ -41,7 +41,7 @@ struct ActivityState {
     /// The number of the statement that was cancelled last, and the time at which it was first
     /// cancelled; `None` if no statement was cancelled.
     cancelled: Option<(u64, Instant)>,
-    /// The number of CancelRequests that are being sent.
+    /// The number of threads that are currently sending a CancelRequest.
     n_requests: usize,
 }
 

@@ -11,7 +11,8 @@ use crate::error::Error;
 /// The query that returns the process id of the session.
 const BACKEND_PID: &str = "select pg_catalog.pg_backend_pid()";
 
-/// The commands that were sent before a statement, in the order in which their responses arrive.
+/// The commands that were sent together before a statement, in the order in which the server
+/// answers them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Preamble {
     checks_pooler: bool,

@@ -1,4 +1,5 @@
-//! `Wire`: a session's socket, its received bytes and its bytes to send. A lock protects it.
+//! `Wire`: the socket of a session, the received bytes that were not processed, and the bytes to
+//! send. A lock protects them.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -60,12 +61,13 @@ pub(super) struct Wire {
     pub(super) activity: Arc<Activity>,
     /// The remaining statements of a SQL string, which must be executed before any other statement.
     pub(super) further: Option<Waiting>,
-    /// The position in a long row whose beginning was already passed to the reader.
+    /// The position in the long row of which only the beginning was passed to the reader so far;
+    /// `None` if there is no such row.
     split: Option<SplitRow>,
     /// The number of bytes of incomplete rows that were moved, but not yet counted by a statement.
     pub(super) moved_bytes: usize,
-    /// The direction and the number (`Activity::begin`) of the COPY whose data is being transferred,
-    /// so that nothing else can run; `None` if there is none.
+    /// The direction and the number (`Activity::begin`) of the COPY that is in progress; `None` if
+    /// there is none. During a COPY, nothing else can be executed.
     pub(super) copying: Option<(CopyDirection, u64)>,
     /// `true` if the session cannot be used any more: it has ended, or the protocol was violated.
     pub(super) is_lost: bool,
@@ -421,7 +423,8 @@ impl Wire {
         Ok(None)
     }
 
-    /// Handles a message that is not a row. Returns the end of the result if the message ends it.
+    /// Handles a message that is not a row. If the message ends the result, returns how the result
+    /// ended; otherwise `None`.
     fn step(&mut self) -> Result<Option<ResultEnd>, Error> {
         match self.event()? {
             Event::Completed(completion) => self.completion = Some(completion),

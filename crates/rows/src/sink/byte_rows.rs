@@ -65,8 +65,8 @@ impl SinkError {
 pub struct Turn {
     /// The size in bytes at which the chunk counts as full.
     pub enough_bytes: usize,
-    /// The time at which the chunk is passed on, even if it contains few bytes; `None` for no
-    /// limit.
+    /// The time at which the chunk is passed to the consumer, even if it contains few bytes; `None`
+    /// for no limit.
     pub deadline: Option<Instant>,
 }
 
@@ -166,7 +166,8 @@ impl<'a, F: RowFormat, S: ByteSink> ByteRows<'a, F, S> {
         self.out.cut(self.start);
     }
 
-    /// Removes the deadline of the chunk, because the next rows can be read without waiting.
+    /// Removes the deadline of the chunk. It is called when the next rows can be read without
+    /// waiting.
     pub fn forget_deadline(&mut self) {
         self.turn.deadline = None;
         self.late = false;

@@ -31,8 +31,7 @@ impl OpenLongValue {
         }
     }
 
-    /// Writes the next part of the value. If the value is text, the part is written by calling
-    /// `text`.
+    /// Writes the next part of the value. A part of a text value is written by calling `text`.
     pub(super) fn part<S: ByteSink>(
         &mut self,
         part: Cell<'_>,

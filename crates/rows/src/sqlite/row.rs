@@ -243,8 +243,8 @@ pub struct LiveRow {
     pub(super) n_rows: usize,
     /// The position within the row at which the next emit begins.
     pub(super) start: At,
-    /// The position within the row at which the last emit stopped; `None` if it emitted the whole
-    /// row.
+    /// The position in the row from which the next emit continues; `None` if the last emit has
+    /// emitted the whole row.
     pub(super) next: MutCell<Option<At>>,
     /// `true` if SQLite could not allocate memory for a value of the row.
     pub(super) no_memory: MutCell<bool>,

@@ -65,7 +65,7 @@ struct LogState {
     /// the log is closed.
     changed: Condvar,
     /// The log file. The writer thread locks it for each write. After the writer thread has ended,
-    /// each thread that adds a line locks it.
+    /// each thread that logs a line locks the file and writes to it.
     file: Mutex<LogFile>,
     writer: Mutex<Option<JoinHandle<()>>>,
     /// The number of calls to [`AccessLog::reopen`]. `sys::n_reopens_asked` separately counts the

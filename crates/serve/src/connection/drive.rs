@@ -131,8 +131,8 @@ fn run_call(
     response
 }
 
-/// Sets `flags` for `connection`. If no thread owns the connection, also performs its steps on the
-/// calling thread.
+/// Sets `flags` for `connection`. If no thread owns the connection, the calling thread becomes its
+/// owner and handles the flags.
 pub(super) fn signal_and_drive(
     shared: &Arc<Shared>,
     connection: &Arc<Connection>,

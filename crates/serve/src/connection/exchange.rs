@@ -13,7 +13,8 @@ pub(super) struct Exchange {
     pub(super) http_1_0: bool,
     pub(super) keep_alive: bool,
     pub(super) started_us: u64,
-    /// The fields of the request for the access log; `None` if the server has no access log.
+    /// The request's method, target and other data for the access log; `None` if the server has no
+    /// access log.
     pub(super) names: Option<LoggedRequest>,
     pub(super) outcome: Outcome,
 }

@@ -54,8 +54,9 @@ impl Drive<'_> {
         }));
     }
 
-    /// Returns the step that calls the handler. If the handler was already called and has requested
-    /// the body, queues `100 Continue` and starts to receive the body.
+    /// Prepares the call of the handler and returns it as the next step of the connection. If the
+    /// handler was already called and has requested the body, queues `100 Continue` and starts to
+    /// receive the body.
     pub(super) fn serve_call(&mut self) -> NextStep {
         let is_of_loop = self.kit.is_of_loop();
         let Phase::Called(called) = &mut self.state.phase else {

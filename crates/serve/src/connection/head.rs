@@ -37,8 +37,8 @@ impl Framing {
         }
     }
 
-    /// Returns the framing of a body that is produced item by item. `announced` is the body's
-    /// length in bytes, if the handler has given it.
+    /// Returns the framing of a body that the handler produces in several items. `announced` is the
+    /// length of the body in bytes, if the handler has given it.
     pub(super) fn of_items(exchange: &Exchange, announced: Option<u64>) -> Framing {
         match (announced, exchange.http_1_0) {
             (Some(n), _) => Framing::Length(n),
@@ -48,7 +48,8 @@ impl Framing {
     }
 }
 
-/// The status of a response, and the properties that determine its `Connection` field.
+/// The status of a response, and the properties of the request and response that determine the
+/// `Connection` field.
 pub(super) struct HeadStart<'a> {
     pub(super) status: u16,
     pub(super) reason: Option<&'a [u8]>,

@@ -196,8 +196,8 @@ impl Drive<'_> {
     }
 
     /// Parses a request head at the start of `data` and starts to process the request. Returns
-    /// `false` if the head is incomplete or malformed. Also returns `false` if too many bytes of
-    /// earlier responses are still queued.
+    /// `false` if the head is incomplete or malformed, or if too many bytes of earlier responses
+    /// are still queued.
     fn use_head(&mut self, data: &[u8], n: &mut usize, deferred: &mut bool) -> bool {
         if self.state.out.n_pending() > MAX_PENDING {
             // The queued responses are sent first. If the client does not read them, its next

@@ -44,7 +44,7 @@ macro_rules! runs {
     };
 }
 
-/// Generates the branches that choose one of the lines of an operation in the table.
+/// Generates the code that selects one of the lines of the kernel table for an operation.
 macro_rules! lines {
     ($kernel:ident $len:ident $call:tt _ => $f:expr,) => {
         // SAFETY: a function of plain Rust; a text and a destination are slices.

@@ -149,8 +149,8 @@ trait Conversion {
     /// The largest number of output units that one input unit can yield.
     const MOST: usize;
     fn units(src: &[Self::From]) -> Units<'_>;
-    /// Converts well-formed text and returns the number of output units written. Returns `None` if
-    /// the text is malformed or the destination is too short.
+    /// Converts text and returns the number of output units written. Returns `None` if the text is
+    /// malformed or the destination is too short.
     fn convert(src: &[Self::From], out: &mut [MaybeUninit<Self::To>]) -> Option<usize>;
     /// Returns the number of units that a character has in the input encoding.
     fn len_units(c: char) -> usize;

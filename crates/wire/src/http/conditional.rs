@@ -163,10 +163,10 @@ impl<'a> Conditions<'a> {
         Verdict::Proceed
     }
 
-    /// Returns the value of the `Range` field if it applies; otherwise `None`. It applies if
-    /// `If-Range` is absent, or confirms that the client's copy is current (RFC 9110, section
-    /// 13.1.5). A date in `If-Range` confirms this only if it is equal to the time of the last
-    /// change and earlier than `now_s`, the current time in whole seconds since 1970.
+    /// Returns the value of the `Range` field if it applies; otherwise `None`. The `Range` field
+    /// applies if `If-Range` is absent, or confirms that the client's copy is current (RFC 9110,
+    /// section 13.1.5). A date in `If-Range` confirms this only if it is equal to the time of the
+    /// last change and earlier than `now_s`, the current time in whole seconds since 1970.
     #[must_use]
     pub fn range(&self, now: &Validators<'_>, now_s: u64) -> Option<&'a [u8]> {
         let SingleField::Given(range) = self.range else {

@@ -123,7 +123,7 @@ fn integer_key(
 }
 
 /// Returns an upper bound of the number of rows: the number of integers from the smallest row id to
-/// the largest one. Counting the rows would read the whole table.
+/// the largest one. (To count the rows, SQLite would have to read the whole table.)
 fn span(connection: &Connection, name: &str, rowid: &str) -> Result<Option<u64>, Error> {
     let sql =
         format!("select (select max({rowid}) from {name}), (select min({rowid}) from {name})");

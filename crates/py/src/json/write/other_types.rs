@@ -100,8 +100,7 @@ pub(super) fn written<E: Into<JsonStop>>(
 }
 
 impl JsonWriteOptions {
-    /// Returns the object form with which the encoder writes an instance of a class derived from a
-    /// built-in type.
+    /// Returns how the encoder writes an instance of a class that is derived from a built-in type.
     fn subclass<'py>(
         &self,
         object: &Bound<'py, PyAny>,

@@ -72,8 +72,9 @@ pub(super) unsafe fn run<'py, 's, K: Kernels, F: MemberEncoder<'py>>(
     }
 }
 
-/// Enters a list, tuple, `dict` or dataclass instance, and writes its members. If this is
-/// interrupted, pushes a frame for each container that has members left to write.
+/// Enters a list, tuple, `dict` or dataclass instance, and writes its members. If the writing is
+/// interrupted before all members are written, pushes a frame for each container that has members
+/// left to write.
 ///
 /// # Safety
 /// The same requirements as for [`MemberEncoder::any_value`]; the depth must allow another level.

@@ -71,7 +71,7 @@ pub(super) trait MemberEncoder<'py>: Sized {
     /// Returns the key of the array item at index `at`, for [`MemberEncoder::put_index`].
     fn index(at: isize) -> Self::Index;
 
-    /// Writes the key of the array item at index `at`, and advances `index` to the next item.
+    /// Writes the key of the array item at index `at`, and sets `index` to the next item.
     fn put_index(index: &mut Self::Index, at: isize, pen: &mut Pen<'_>);
 
     /// Writes a key with the fast path. Returns `false` if the fast path does not support this key.
@@ -86,8 +86,8 @@ pub(super) trait MemberEncoder<'py>: Sized {
         pen: &mut Pen<'_>,
     ) -> bool;
 
-    /// Writes a value with the fast path. The returned [`Step`] is the reason if the value was not
-    /// written.
+    /// Writes a value with the fast path. If the value could not be written, the returned [`Step`]
+    /// is the reason.
     ///
     /// # Safety
     /// The same requirements as for [`MemberEncoder::short_key`].

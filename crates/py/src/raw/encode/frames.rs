@@ -50,8 +50,8 @@ pub(super) struct ContainerFrame {
     /// The position of the next member: its index, or for a `dict` the position for `PyDict_Next`.
     pub(super) at: isize,
     /// The number of members at the time when the container was entered. If the number of entries
-    /// of a `dict` changes later, the encoder returns an error. For some values of `form`, this
-    /// field has another meaning, which is documented there.
+    /// of a `dict` changes later, the encoder returns an error. For some variants of `form`, this
+    /// field has another meaning, which the documentation of the variant describes.
     pub(super) n: isize,
     /// The offset of the container in the output, for a format that writes the length of a
     /// container at its start; otherwise 0.

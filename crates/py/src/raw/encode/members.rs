@@ -22,7 +22,7 @@ use super::python_members::{DictMembers, FieldMembers, Pairs, SequenceItems};
 /// It limits the use of the C stack.
 pub(super) const LEVELS: usize = 16;
 
-/// The reason why the loop over the members returned.
+/// The reason why the loop that writes the members of a container has returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ExitReason {
     /// All members have been written.
@@ -114,7 +114,7 @@ pub(super) trait Members: Copy {
         0
     }
 
-    /// Prefetches the value of a later member, which is a fixed number of positions after `at`.
+    /// Prefetches the value of the member a fixed number of positions after `at`.
     #[inline(always)]
     fn prefetch(&self, _at: isize) {}
 

@@ -73,7 +73,8 @@ macro_rules! put_key_object {
     };
 }
 
-/// The keys and values of a `dict`, as members of a container.
+/// The keys and values of a `dict`, which the encoder writes as the members of an object or
+/// document.
 #[derive(Clone, Copy)]
 pub(super) struct DictMembers(pub(super) Entries, pub(super) *mut ffi::PyObject);
 
@@ -87,7 +88,8 @@ impl Members for DictMembers {
     put_key_object!();
 }
 
-/// The items of a list in which keys and values alternate, as members of a container.
+/// A list in which keys and values alternate, which the encoder writes as the members of an object
+/// or document.
 #[derive(Clone, Copy)]
 pub(super) struct Pairs<'i>(pub(super) &'i [*mut ffi::PyObject]);
 

@@ -5,7 +5,8 @@ use std::ptr::null_mut;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-/// Pending values. Each one is an owned reference, which must be passed on or released.
+/// Values that were created and are not yet in their list or dict. Each one is an owned reference,
+/// which must be passed on or released.
 pub(super) struct Pending<'a>(&'a mut [*mut ffi::PyObject]);
 
 impl<'a> Pending<'a> {
@@ -19,7 +20,7 @@ impl<'a> Pending<'a> {
         Pending(unsafe { std::slice::from_raw_parts_mut(at.add(start), n - start) })
     }
 
-    /// Returns the values; for a dict, keys and values alternate.
+    /// Returns the values. For the members of a dict, keys and values alternate.
     #[inline(always)]
     pub(super) fn items(&self) -> &[*mut ffi::PyObject] {
         self.0

@@ -11,8 +11,8 @@ use crate::raw::fresh::{Blanks, blank};
 use crate::raw::text::{MakeError, Small, make, make_cell};
 
 /// Creates an `int` from decimal digits with an optional `-`. Up to 640 digits are always accepted.
-/// For a larger number of digits, CPython raises an exception if it exceeds the limit that was set
-/// with `sys.set_int_max_str_digits`.
+/// If there are more digits, CPython raises an exception if their number exceeds the limit that was
+/// set with `sys.set_int_max_str_digits`.
 pub(crate) fn big_int<'py>(py: Python<'py>, digits: &[u8]) -> PyResult<Bound<'py, PyAny>> {
     // Most of these integers have 20 digits and fit into 64 bits.
     if digits.len() == 20

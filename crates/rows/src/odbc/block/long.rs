@@ -266,8 +266,8 @@ impl RowsetReader {
         Ok(true)
     }
 
-    /// Returns the stored error, if there is one. Must be called after the rows that precede the
-    /// error were returned.
+    /// Returns the stored error, if any, as `Err`. It must be called only after the rows that
+    /// precede the error were returned.
     fn fail_now(&mut self) -> Result<(), Error> {
         self.failure.take().map_or(Ok(()), |failure| Err(*failure))
     }

@@ -31,7 +31,7 @@ struct Manner {
     no_data: bool,
 }
 
-/// The call in which the fake driver fails.
+/// The call for which the fake driver returns an error.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fault {
     /// The fetch that reaches this row (from 0) fails; the rows before it are returned.

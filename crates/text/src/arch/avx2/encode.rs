@@ -202,7 +202,8 @@ pub(in crate::arch) unsafe fn wide(src: &[u16], out: &mut [MaybeUninit<u8>]) -> 
 /// surrogate pair may be divided between them and the next units.
 struct Before {
     units: __m256i,
-    /// 1 if the last unit of `units` is the first half of a surrogate pair, otherwise 0.
+    /// 1 if the last unit of `units` is the first half of a surrogate pair, whose second half is in
+    /// the next units; otherwise 0.
     open: u32,
     /// Nonzero if a lone surrogate was found.
     bad: u32,

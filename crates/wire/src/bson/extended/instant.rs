@@ -4,7 +4,7 @@ use onecopy_text::Put;
 
 use crate::datetime::{Date, Time, Timestamp};
 
-/// The number of bytes of space that a window of a sink must have for [`put`].
+/// The number of bytes that must be reserved in a sink before [`put`] is called.
 pub const INSTANT_BYTES: usize = 32;
 
 const MS_PER_DAY: u64 = 86_400_000;

@@ -18,8 +18,8 @@ pub struct Rejection {
 }
 
 impl Rejection {
-    /// The rejection by a handler that stores its own error. The reader then returns
-    /// [`Reason::Events`].
+    /// The rejection that a handler returns if it has stored its own error. The error of the reader
+    /// then has the reason [`Reason::Events`].
     pub const OWN: Rejection = Rejection::here(Reason::Events);
 
     /// Creates a rejection for `reason`, with the start of the value as its position.

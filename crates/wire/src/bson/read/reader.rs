@@ -121,7 +121,7 @@ pub(super) struct Reader<'a, K> {
     pub(super) body: &'a [u8],
     /// The position of the next byte to read, which is at most the length of `body`.
     pub(super) at: usize,
-    /// The position at which the innermost open document starts.
+    /// The position in the input at which the innermost open document starts.
     pub(super) start: u32,
     pub(super) is_array: bool,
     /// The expected key of the next item in the array that starts at position `index_of`.

@@ -88,8 +88,8 @@ pub struct TextPosition {
 }
 
 impl TextPosition {
-    /// Returns the position of the unit with the index `at_units`. The text is read from its start
-    /// to this unit.
+    /// Returns the position of the unit with the index `at_units`. To count lines, the function
+    /// reads the text from the start to this unit.
     #[must_use]
     pub fn of(text: Units<'_>, at_units: usize) -> TextPosition {
         let before = text.take(at_units.min(text.len_units()));

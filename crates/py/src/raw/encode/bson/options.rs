@@ -176,7 +176,8 @@ pub(crate) trait Sink: ByteSink {
     /// Overwrites bytes of the output that have already been written, from offset `at` on.
     fn patch_at(&mut self, at: usize, bytes: &[u8]);
 
-    /// Sets the estimated final size of the output, in bytes. It is called before the sink grows.
+    /// Sets the estimated final size of the output, in bytes. The encoder calls this function
+    /// before the sink grows.
     fn expect(&mut self, _n_bytes: usize) {}
 }
 

@@ -21,7 +21,7 @@ pub(super) const LENGTH_BYTES: usize = 4;
 ///
 /// # Safety
 /// `value` must be alive and of this kind; `tag` must be the byte that was reserved for its tag;
-/// the pen must have space for `ROOM / 2` bytes.
+/// `pen`, the output, must have space for `ROOM / 2` bytes.
 #[inline(always)]
 pub(super) unsafe fn step<K: Kernels>(
     kernels: K,
@@ -262,7 +262,7 @@ unsafe fn derived<K: Kernels>(
 /// the slow path, for example because it contains surrogates.
 ///
 /// # Safety
-/// `value` must be a live `str`, and the pen must have space for `ROOM / 2` bytes.
+/// `value` must be a live `str`, and `pen`, the output, must have space for `ROOM / 2` bytes.
 #[inline(always)]
 unsafe fn short_text<K: Kernels>(
     kernels: K,
