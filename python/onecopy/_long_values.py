@@ -101,7 +101,7 @@ class TextValue(_Value, io.TextIOBase):
 
 
 class BinaryValue(_Value, io.RawIOBase):
-    """The file object of a deferred binary value, read sequentially."""
+    """A file object that reads a deferred binary value sequentially."""
 
     def readinto(self, buffer: Any, /) -> int:
         """Fill ``buffer`` from its start; return the number of bytes written to it, 0 at the end of

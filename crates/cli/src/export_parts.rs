@@ -282,8 +282,8 @@ impl PartsExport<'_> {
         Ok((complete, open))
     }
 
-    /// Writes the parts `open` with several threads. The displayed progress also counts the parts
-    /// `complete`.
+    /// Writes the parts in `open` with several threads. The displayed progress includes the parts
+    /// in `complete`, which were written before.
     fn write(
         &self,
         staging: &Staging,

@@ -39,7 +39,8 @@ pub(crate) fn is_kept() -> bool {
     N_SCOPES.load(Relaxed) != 0
 }
 
-/// If a scope is active, adds the counts of one call to the counts for `stage`.
+/// If a scope of `onecopy.ledger()` is active, adds the counts of one call to its counts for
+/// `stage`.
 #[inline]
 pub(crate) fn enter(py: Python<'_>, tally: &mut Tally, stage: Stage) -> PyResult<()> {
     if is_kept() {

@@ -126,8 +126,8 @@ impl CallWatch {
         ran_out
     }
 
-    /// Ends the watch. If the time limit has expired, returns the error with which the call has to
-    /// fail.
+    /// Stops the thread that watches the call. If the time limit has expired, returns the error
+    /// with which the call has to fail.
     pub(crate) fn ran_out(mut self) -> Option<Error> {
         let limit = self.limit;
         self.end().then(|| ran_out(limit))

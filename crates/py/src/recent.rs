@@ -19,7 +19,8 @@ const SHORT_BYTES: usize = 2048;
 /// The minimum estimate of a result's length, in bytes.
 pub(crate) const LEAST_BYTES: usize = 1024;
 
-/// The maximum estimate, in bytes, that is used without examining the object to encode.
+/// The maximum estimate in bytes. The estimate depends only on earlier results, not on the object
+/// to encode.
 pub(crate) const MOST_BYTES: usize = 64 << 20;
 
 impl RecentLength {

@@ -166,8 +166,8 @@ pub enum Cell<'a> {
     Timestamp(Timestamp, u8),
     /// A duration without months, exact in microseconds: the sum of `days` and `microseconds`.
     Interval {
-        /// The whole days, rounded down: from -999,999,999 to 999,999,999, as in Python's
-        /// `timedelta`.
+        /// The number of whole days in the duration, rounded down: from -999,999,999 to
+        /// 999,999,999, as in Python's `timedelta`.
         days: i32,
         /// The remaining microseconds: 0 or more, and less than a day.
         microseconds: i64,

@@ -37,12 +37,13 @@ pub enum ZeroDates {
 /// only once, so its later executions are cheaper.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PrepareMode {
-    /// From the second execution of a statement on, if the server session belongs to only this
-    /// connection. Through a pooler that gives one session to several clients, statements are not
-    /// prepared under a name.
+    /// A statement is prepared under a name from its second execution on, if the server session
+    /// belongs to only this connection. Through a pooler that gives one session to several clients,
+    /// statements are not prepared under a name.
     #[default]
     Auto,
-    /// From the first execution of a statement on, without a check for a pooler.
+    /// A statement is prepared under a name from its first execution on, even if a pooler may give
+    /// the server session to several clients.
     Always,
     /// A statement is never prepared under a name.
     Never,

@@ -282,7 +282,8 @@ impl ExpectPermits {
     }
 }
 
-/// A permit of [`ExpectPermits`]. Dropping it makes the permit available again.
+/// A permit of [`ExpectPermits`] for one handler that waits for a request body. Dropping it makes
+/// the permit available again.
 pub(crate) struct ExpectPermit {
     permits: Arc<ExpectPermits>,
     pub(crate) request: Arc<BodyRequest>,

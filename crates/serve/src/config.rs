@@ -25,12 +25,12 @@ pub struct Limits {
     /// larger head gets a 431 (a 414 if its target is too long), and the connection is closed.
     /// Default 64 KiB.
     pub head_bytes: usize,
-    /// The largest number of header fields of a request. A request with more fields gets a 431, and
-    /// the connection is closed. Default 100.
+    /// The largest number of header fields of a request. A request with more fields gets the status
+    /// 431, and the connection is closed. Default 100.
     pub n_fields: usize,
     /// `true` if names of header fields may contain `_`. If `false`, a request with such a field
-    /// gets a 400, and the connection is closed. CGI and WSGI convert `-` in names to `_`, so their
-    /// applications cannot distinguish the two. Default `true`.
+    /// gets the status 400, and the connection is closed. CGI and WSGI convert `-` in names to `_`,
+    /// so their applications cannot distinguish the two. Default `true`.
     pub underscores: bool,
     /// The longest time that a connection may be open without a request, after its last response.
     /// After this time, the connection is closed. Default 60 s.
@@ -108,8 +108,8 @@ pub struct Config {
     /// The size in bytes of a chunk of a row stream. A connection has at most two chunks. Default
     /// 64 KiB.
     pub chunk_bytes: usize,
-    /// The function that is called for each request, after its response has ended, such as one that
-    /// writes an access log. Default: no function.
+    /// The function that is called when the response to a request has ended. For example, it can
+    /// write an access log. Default: no function.
     pub on_access: Option<OnAccess>,
     /// The optional fields that [`Config::on_access`] receives in addition to method and path.
     /// Default: none.

@@ -66,7 +66,7 @@ pub(crate) fn form_of(first: u64, n_places: usize) -> usize {
     2 * n_places + usize::from(first < 1_000_000_000_000_000)
 }
 
-/// The content of one byte of a result's text, as a layout specifies it.
+/// The content of one byte in the decimal text of a float: a digit, the decimal point or a zero.
 #[derive(Clone, Copy)]
 pub(crate) enum Byte {
     /// A digit, by its index among the 17 digits: 0 to 15 are the first 16 digits, and 16 is the
@@ -78,7 +78,7 @@ pub(crate) enum Byte {
     Zero,
 }
 
-/// Returns the layout with index `i`: the meaning of each byte of the text, without the sign.
+/// Returns the layout with index `i`: the content of each byte of a float's text, without the sign.
 pub(crate) const fn form(i: usize) -> [Byte; 32] {
     let mut all = [Byte::Zero; 32];
     if i < 2 {

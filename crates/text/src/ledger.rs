@@ -114,8 +114,8 @@ impl Entry {
     }
 }
 
-/// The counts of one batch of texts at one stage, kept without atomics. They are added to a
-/// [`Ledger`] at the end of the batch.
+/// The counts of one batch of texts at one stage (such as the conversion), in plain integers
+/// instead of atomics. They are added to a [`Ledger`] at the end of the batch.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tally(Entry);
 

@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::identity::{CertificateIdentity, Fingerprint, client_config};
 use crate::message::{HEADER_BYTES, Header, MAX_BODY_BYTES, Message};
 
-/// The queue is sent when it has at least this number of bytes.
+/// The queued output is sent when it has at least this number of bytes.
 const OUT_BYTES: usize = 128 * 1024;
 /// The time for which [`Channel::close_with`] waits for the peer to read the last message.
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(2);

@@ -6,9 +6,9 @@ use crate::datetime::{Date, Time, Timestamp};
 /// A unit of time. Times are counted in multiples of a unit since the start of 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// A calendar year. A count of years denotes the start of a year.
+    /// A calendar year. A number of years since 1970 denotes the start of a year.
     Year,
-    /// A calendar month. A count of months denotes the start of a month.
+    /// A calendar month. A number of months since January 1970 denotes the start of a month.
     Month,
     /// A week. Weeks are counted from Thursday, 1970-01-01.
     Week,
@@ -95,8 +95,8 @@ impl Step {
         }
     }
 
-    /// Returns the time that is `count` steps after the start of 1970, rounded down to nanoseconds,
-    /// without an offset from UTC. Returns `None` if its year is not 0 to 9999.
+    /// Returns the time that is `count` multiples of the unit after the start of 1970, rounded down
+    /// to nanoseconds, without an offset from UTC. Returns `None` if its year is not 0 to 9999.
     // Inlined, because a call takes an eighth of the time that writing one element of an array
     // takes.
     #[inline(always)]

@@ -30,9 +30,10 @@ pub enum WriteError {
     /// the driver formats numbers for a locale (with a comma), or the column is not numeric. Cast
     /// the column to text in SQL. The writers of decimals return this error.
     NotADecimal,
-    /// The year is not 0 to 9999, or it is that of [`Date::OTHER_STYLE`]. RFC 3339 cannot represent
-    /// other years, and drivers do not return them reliably. Cast the column to text in SQL. The
-    /// writers of dates return this error.
+    /// The year is not 0 to 9999, or is unknown because PostgreSQL wrote the date in a `DateStyle`
+    /// other than ISO ([`Date::OTHER_STYLE`]). RFC 3339 cannot represent other years, and drivers
+    /// do not return them reliably. Cast the column to text in SQL. The writers of dates return
+    /// this error.
     YearOutOfRange(i32),
     /// A month, day, hour, minute, second, fraction or offset is outside its range (such as
     /// MariaDB's `0000-00-00`). The writers of dates and times return this error. Cast the column

@@ -160,7 +160,7 @@ class Benchmark:
 
     @contextlib.contextmanager
     def _failures(self, one: _Running) -> Iterator[None]:
-        """Record the failure of an engine that the block of the `with` statement raises."""
+        """Record the failure of an engine if the `with` block raises `EngineFailed`."""
         try:
             yield
         except EngineFailed as error:

@@ -314,8 +314,8 @@ class EventLoopRunner(ThreadRunner):
             self._loop.call_soon_threadsafe(self._end_turn)
 
     def start(self, function: Callable[[], object]) -> None:
-        """Run a function in a thread after all calls that were submitted before. This method does
-        not wait, and may be called from any thread."""
+        """Run a function in a thread, after all calls that were submitted earlier have ended. This
+        method does not wait, and may be called from any thread."""
         self._check_open()
 
         def begin() -> bool:

@@ -15,8 +15,8 @@ pub(crate) fn choose(weights: &[u64], n: usize) -> Vec<usize> {
     starts
 }
 
-/// Returns the number of rows of each part. Parts begin at the index 0 of `weights` and at each of
-/// `starts`.
+/// Returns the number of rows of each part, which is a sum of `weights`. The first part begins at
+/// the index 0 of `weights`, and the other parts begin at the indexes `starts`.
 pub(crate) fn sizes(weights: &[u64], starts: &[usize]) -> Vec<u64> {
     let ends = starts.iter().copied().chain([weights.len()]);
     let mut begin = 0;

@@ -108,8 +108,8 @@ impl RowSink for Values {
     }
 }
 
-/// Returns `true` for a column of PostgreSQL's `money`, whose digits are bound as text because it
-/// cannot be compared with `numeric`.
+/// Returns `true` if the digits of the column's decimals must be bound as text: for PostgreSQL's
+/// `money`, which cannot be compared with `numeric`, and for a column whose type is not decimal.
 fn is_money(column: &Column) -> bool {
     column.type_name.eq_ignore_ascii_case("money")
         || !matches!(column.column_type, ColumnType::Decimal { .. })

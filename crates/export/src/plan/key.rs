@@ -16,8 +16,8 @@ pub(crate) struct Key {
     pub(crate) further: Vec<KeyColumn>,
     /// The description of the key for people, such as `primary key`.
     pub(crate) kind: &'static str,
-    /// `true` if the columns are those of the table: the predicate is then added to the condition
-    /// of the query. `false` if they are columns of the result.
+    /// `true` if the key consists of columns of the table. The predicate of a part is then added to
+    /// the condition of the query. `false` if the key consists of columns of the result.
     pub(crate) is_of_table: bool,
 }
 

@@ -15,7 +15,7 @@ const ROWS_PER_PART: u64 = 5_000;
 /// information than a single key.
 const LEAST_ROWS_OF_PAGES: u64 = 100_000;
 
-/// A sample of a table, as the SQL that selects its rows.
+/// The SQL that selects a sample of the rows of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Sample {
     /// The SQL that follows the name of the table, such as `tablesample`; empty if not needed.

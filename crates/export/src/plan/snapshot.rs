@@ -66,7 +66,8 @@ fn begin(connection: &Connection) -> Result<(), Error> {
     Ok(())
 }
 
-/// Returns a sentence for people that states whether all parts read the same state of the database.
+/// Returns a human-readable sentence that states whether all parts read the same state of the
+/// database.
 pub(crate) fn sentence(dialect: Dialect, snapshot: Option<&str>) -> String {
     const DIFFERENT: &str = "each part reads the state at its own start, so do not change the tables \
                              until all parts are read";

@@ -23,7 +23,7 @@ pub(crate) fn write(out: &mut JsonWriter, value: &Value) {
     out.close('}');
 }
 
-/// Converts the JSON that [`write`] has written to a value; `None` for any other JSON.
+/// Returns the value that [`write`] has written as `json`. Returns `None` for any other JSON.
 pub(crate) fn read(json: &Json) -> Option<Value> {
     let name = text(member(json, "type")?)?;
     if name == "null" {
@@ -131,7 +131,7 @@ fn unhex(text: &str) -> Option<Vec<u8>> {
         .collect()
 }
 
-/// Returns a value as text for people.
+/// Returns a value as human-readable text.
 pub(crate) fn shown(value: &Value) -> String {
     match value {
         Value::Text(text) => format!("'{}'", text.replace('\'', "''")),

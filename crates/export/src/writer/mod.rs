@@ -54,7 +54,7 @@ pub struct WrittenColumn {
     /// The type of the column as Arrow's libraries print it; `None` if the format has no types and
     /// the database does not describe the column (SQLite).
     pub data_type: Option<String>,
-    /// The type that the database or driver reports; empty if it reports none.
+    /// The type of the column as the database or driver reports it; empty if it reports none.
     pub database_type: String,
 }
 

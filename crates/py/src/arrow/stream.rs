@@ -210,7 +210,7 @@ impl ArrowStream {
     }
 
     /// The exception if the stream failed, otherwise ``None``. The reader of the stream receives
-    /// only its message.
+    /// only the message of the exception.
     #[getter]
     fn error(&self, py: Python<'_>) -> Option<PyErr> {
         let failure = self.seen.failure.lock();

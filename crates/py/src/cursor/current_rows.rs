@@ -258,8 +258,8 @@ impl Cursor {
         Ok(rows.unbind())
     }
 
-    /// Makes `left`, tuples that a fetch has received, the next rows of the result number `result`,
-    /// unless the row factory has replaced or closed it.
+    /// Puts back the tuples `left`, which a fetch has received: they become the next rows of the
+    /// result number `result`. Does nothing if the row factory has replaced or closed this result.
     fn put_back(&self, py: Python<'_>, result: u64, left: &Bound<'_, PyList>) -> PyResult<()> {
         let mut state = self.state.lock(py)?;
         if state.result == result && !state.closed {

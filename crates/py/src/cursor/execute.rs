@@ -21,8 +21,8 @@ use crate::stream::RowStream;
 use crate::{errors, ledger};
 
 impl Cursor {
-    /// Returns the settings for the next statement, and resets those that apply to only one
-    /// statement.
+    /// Returns the settings for the next statement: the time limit and the declared parameter
+    /// types. Resets the types, because they apply to only one statement.
     pub(super) fn said(&self, py: Python<'_>) -> PyResult<Said> {
         Ok(Said {
             limit: self.limit.get(),

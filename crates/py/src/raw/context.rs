@@ -1,4 +1,4 @@
-//! The unsafe boundary of context variables (PEP 567).
+//! Safe functions for CPython's C API of context variables (PEP 567).
 
 use std::ffi::CStr;
 

@@ -50,7 +50,8 @@ pub(crate) fn check(_: Python<'_>) -> PyResult<()> {
 /// The bounds of a thread's stack, as addresses.
 struct Stack {
     lowest: usize,
-    /// The upper end of the reserved part. Its lower end is `lowest`.
+    /// The upper end of the reserved part of the stack, whose lower end is `lowest`. A call that
+    /// reaches this part gets a `RecursionError`.
     limit: usize,
     end: usize,
 }

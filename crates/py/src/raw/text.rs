@@ -214,7 +214,7 @@ impl<'py> NewStr for Fresh<'py> {
     }
 }
 
-/// Allocates the `str` objects for short text. The error is `()` if an allocation fails: the caller
+/// Allocates `str` objects for short text. If an allocation fails, the error is `()`. The caller
 /// then calls the function for text of any length, which returns the exception.
 pub(super) struct Small<'py>(pub(super) Blanks<'py>);
 

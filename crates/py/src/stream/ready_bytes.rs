@@ -29,7 +29,7 @@ impl Ready {
         Ok(Some(Ready { chunk, at: 0 }))
     }
 
-    /// Returns the number of bytes that have not been returned.
+    /// Returns the number of bytes that are still to be returned.
     pub(super) fn len(&self, py: Python<'_>) -> usize {
         self.rest(py).len()
     }

@@ -31,8 +31,8 @@ struct EncoderState {
     shifting: Option<ShiftingEncoder>,
 }
 
-/// The state number for UTF-8 with a byte order mark before the mark is written. `NO_MARK` is the
-/// corresponding number for UTF-16 and UTF-32. Both numbers are the same as in CPython.
+/// The state number of a UTF-8 encoder that has not written its byte order mark yet. `NO_MARK` is
+/// the corresponding number for UTF-16 and UTF-32. CPython uses the same two numbers.
 const NO_MARK_OF_UTF8: u8 = 1;
 const NO_MARK: u8 = 2;
 

@@ -86,8 +86,8 @@ impl Files {
         Ok(FileAnswer(Mutex::new(Some(body))))
     }
 
-    /// Returns the response with its body as a list, for other servers. The caller must close the
-    /// file descriptors in the list.
+    /// Returns the response with its body as a list, for WSGI servers other than onecopy's. The
+    /// caller must close the file descriptors in the list.
     fn pieces<'py>(&self, environ: &Bound<'py, PyDict>) -> PyResult<InPieces<'py>> {
         let py = environ.py();
         let (is_head, response) = self.answer(environ)?;

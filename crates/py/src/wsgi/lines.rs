@@ -59,7 +59,7 @@ impl FieldLines {
     }
 }
 
-/// Returns the slot for a tuple, which depends on its address.
+/// Returns the index of the cache slot for a tuple, computed from the address of the tuple.
 fn slot_of(field: &Bound<'_, PyTuple>) -> usize {
     let address = field.as_ptr().addr();
     (address >> 4 ^ address >> 12) % N_LINES

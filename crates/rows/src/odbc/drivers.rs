@@ -293,8 +293,8 @@ fn is_driver_file(path: &Path) -> bool {
             .any(|d| d.files.iter().any(|f| name.contains(f)))
 }
 
-/// Returns `true` if the path of a driver file names the platform of this machine. (A wheel may
-/// contain driver files for several platforms.)
+/// Returns `true` if the path of a driver file contains the name of the platform of this machine.
+/// (A wheel may contain driver files for several platforms.)
 fn fits_this_machine(path: &Path) -> bool {
     let path = path.to_string_lossy();
     let os = if cfg!(target_os = "macos") {

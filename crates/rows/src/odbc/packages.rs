@@ -28,7 +28,7 @@ pub(super) fn owners(files: &[PathBuf]) -> Vec<Option<Package>> {
     owners
 }
 
-/// Returns for each file the package whose list of files, in the records of dpkg, contains it.
+/// Returns, for each file, the package to which it belongs according to the records of dpkg.
 fn debian(records: &Path, files: &[PathBuf]) -> Vec<Option<Package>> {
     let mut names: Vec<Option<String>> = vec![None; files.len()];
     // The list may contain the file by the name of a symbolic link to it, or by a path without

@@ -39,7 +39,8 @@ pub(crate) enum CacheSupport {
     /// No prepared handle may be executed again.
     Nothing,
     /// Each prepared handle may be executed again, except that of a query with `*`: after its table
-    /// was changed, the driver (MariaDB) returns the new columns with the names of the preparation.
+    /// was changed, the driver (MariaDB) returns the new columns, but with the column names from
+    /// the time of the preparation.
     NamedColumns,
     /// A handle that reads without a server-side cursor may be executed again. The connection
     /// attribute `attribute` switches cursors off. Preparing fixes parameter types.
@@ -118,8 +119,8 @@ pub(crate) struct Quirks {
     /// (SQLite's driver writes the indicator of a truncated value to the slot of the first row.) If
     /// `false`, rows that need both features are fetched one per block.
     pub(crate) bind_offset: bool,
-    /// `true` if no text or binary value exceeds the described size of its column. If `false`, the
-    /// size of all such columns is treated as unlimited.
+    /// `true` if no text or binary value exceeds the size that the driver describes for its column.
+    /// If `false`, the size of all such columns is treated as unlimited.
     pub(crate) sizes_hold: bool,
     /// `true` to read the types of NULL parameters by `SQLDescribeParam`, because the server
     /// refuses an untyped NULL in some positions.
@@ -167,7 +168,8 @@ pub(crate) struct Quirks {
     pub(crate) describes_prepared: bool,
     /// `true` if a rollback or commit closes cursors that stay open according to `SQLGetInfo`.
     pub(crate) ends_cursors: bool,
-    /// `true` if `SQL_ATTR_CONNECTION_DEAD` is reliable in tests, and needs no round trip.
+    /// `true` if `SQL_ATTR_CONNECTION_DEAD` was reliable in tests, and reading it needs no round
+    /// trip.
     pub(crate) knows_loss: bool,
     /// `true` if the driver reports success for a commit or rollback on a lost connection.
     pub(crate) hides_loss: bool,

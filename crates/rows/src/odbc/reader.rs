@@ -172,8 +172,8 @@ impl BlockReader {
         }))
     }
 
-    /// Returns `true` if the next fetch begins with new rows, so that the previous block is not
-    /// needed afterwards.
+    /// Returns `true` if all fetched rows were returned. The next fetch then reads new rows, and
+    /// the previous block is no longer needed.
     pub(crate) fn is_between_blocks(&self) -> bool {
         self.deferred.is_empty() && self.walk.is_between_blocks()
     }

@@ -202,8 +202,9 @@ mod linux {
         parse(&shown)
     }
 
-    /// Parses the kernel's text `NUMBER 0xARGUMENT…`; `None` for `running`, and for `-1` outside a
-    /// system call.
+    /// Parses the text `NUMBER 0xARGUMENT…`, with which the kernel describes a system call. Returns
+    /// `None` for `running`, and for `-1`, which means that the thread waits outside of a system
+    /// call.
     fn parse(shown: &str) -> Option<SystemCall> {
         let mut words = shown.split_ascii_whitespace();
         let number = words.next()?.parse().ok()?;

@@ -34,8 +34,8 @@ pub(super) fn is_violation(error: &Error) -> bool {
     error.sqlstate == "08P01"
 }
 
-/// Creates the error for a COPY between a table and the client that was passed to `execute`. Only
-/// `copy_in` and `copy_out` transfer the data of such a COPY.
+/// Creates the error for a call to `execute` with a COPY that sends data to the client or receives
+/// data from it. Only `copy_out` and `copy_in` execute such a COPY.
 pub(super) fn no_copy() -> Error {
     Error::new(
         ErrorKind::NotSupported,

@@ -160,8 +160,8 @@ pub(super) struct Socket {
     /// `true` while the limit [`USER_TIMEOUT`] is removed from the socket (see
     /// [`Socket::count_sent`]).
     is_unlimited: bool,
-    /// The number of bytes that were received since the server had last responded to all messages.
-    /// With TLS, bytes are not counted.
+    /// The number of bytes that were received since the server last completed its responses to all
+    /// messages. With TLS, bytes are not counted.
     received_bytes: usize,
     /// `true` if the last read received everything that had arrived, and at least [`FAST_BYTES`].
     is_fast: bool,

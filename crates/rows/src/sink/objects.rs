@@ -113,7 +113,7 @@ impl<L: Layout> RowFormat for ObjectRows<L> {
 #[derive(Debug)]
 struct Objects {
     keys: KeySegments,
-    /// `true` if a row has no columns.
+    /// `true` if the rows have no columns.
     is_empty: bool,
     options: ValueOptions,
     tally: Tally,

@@ -128,7 +128,8 @@ struct ConnectionState {
     /// `true` after epoll has reported that the socket is readable, until a read finds the socket
     /// empty.
     readable: bool,
-    /// `true` if the peer has closed its sending side, until a read finds the socket empty.
+    /// Becomes `true` when epoll reports that the peer has closed its sending side, and `false`
+    /// again when a later read finds the socket empty.
     peer_closed: bool,
     /// `true` if both sides of the connection are closed, or if the connection has failed.
     hung_up: bool,
@@ -153,8 +154,9 @@ struct ConnectionState {
     /// `true` if a handler has delivered its response or requests the ownership of the connection,
     /// and the owner has not processed this yet.
     answered: bool,
-    /// The deadline of the current phase, in milliseconds of the server's clock. The next field,
-    /// `stall_ms`, is the deadline until which the client must have read some of the queued bytes.
+    /// The deadline of the connection's current phase (such as receiving a head or a body), in
+    /// milliseconds of the server's clock. The next field, `stall_ms`, is the deadline until which
+    /// the client must have read some of the queued bytes.
     phase_ms: u64,
     stall_ms: u64,
     /// The time of the last read from the socket, in microseconds of the server's clock. The access

@@ -144,7 +144,7 @@ impl UnitClass for Surrogate {
     }
 }
 
-/// Returns ones for the ASCII bytes of a `narrow` result (with `JSON`, not for JSON escapes).
+/// Returns ones for the ASCII bytes of `v`; zero for NUL and, if `JSON`, for bytes JSON escapes.
 /// # Safety
 /// The processor must support the feature of `V`.
 #[inline(always)]
@@ -336,7 +336,7 @@ pub(super) unsafe fn plain_step<V: Vector, const JSON: bool>(src: *const u16, ds
     }
 }
 
-/// Copies units as bytes up to the first non-ASCII unit (or JSON escape); returns their number.
+/// Copies units as bytes until one is not ASCII (or, if `JSON`, needs an escape); returns how many.
 /// # Safety
 /// The requirements of [`narrow_u16`] must be met.
 #[inline(always)]

@@ -42,8 +42,8 @@ impl Frame {
         Ok(Frame(mark))
     }
 
-    /// Creates a frame that starts at `mark`, the current end of the sink. The frame must be
-    /// replaced by the result of [`Frame::begin`] before it is ended.
+    /// Creates a placeholder for a frame that starts at `mark`, the current end of the sink. Before
+    /// the frame is ended, the placeholder must be replaced by the result of [`Frame::begin`].
     #[inline]
     pub(super) fn at(mark: Mark) -> Frame {
         Frame(mark)

@@ -83,7 +83,7 @@ enum SingleField<'a> {
     #[default]
     Absent,
     Given(&'a [u8]),
-    /// The request contains the field more than once, which RFC 9110 does not permit.
+    /// The request contains this header field more than once, which RFC 9110 does not permit.
     Repeated,
 }
 

@@ -21,8 +21,8 @@ def parameter(value: Decimal) -> Decimal | str:
 
 
 def parameter_in_struct(value: Decimal) -> Decimal:
-    """Check that a decimal parameter fits into `SQL_NUMERIC_STRUCT`, as which pyodbc sends it with
-    `fast_executemany`."""
+    """Check that a decimal parameter fits into `SQL_NUMERIC_STRUCT`, the struct in which pyodbc
+    sends decimals with `fast_executemany`."""
     if not value.is_finite():
         raise ProgrammingError("HY000", f"[HY000] NaN and infinities do not fit in a SQL_NUMERIC_STRUCT\n{_REMEDY}")
     try:

@@ -21,10 +21,10 @@ pub(super) enum Types {
 /// Python's `datetime`. In the variants, "range" means the range of Python's `datetime`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Dates {
-    /// Each datetime becomes a `datetime`. A datetime outside of the range is an error.
+    /// Each datetime becomes a `datetime`. A datetime outside of Python's range is an error.
     Error,
-    /// Each datetime becomes a `datetime`; a datetime outside of the range becomes the first or the
-    /// last `datetime` of the range.
+    /// Each datetime becomes a `datetime`. A datetime outside of Python's range becomes the first
+    /// or the last `datetime` that Python can represent.
     Clamp,
     /// Every datetime becomes a `DatetimeMS`.
     Raw,

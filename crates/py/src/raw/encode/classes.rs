@@ -344,7 +344,7 @@ pub(super) fn learn(object: &Bound<'_, PyAny>) {
 }
 
 /// Returns `true` if [`note_no_form`] has recorded that the instances of the object's class cannot
-/// be written with `options`, which must be a number other than 0.
+/// be written with `options`, a number that encodes the options of a call and is not 0.
 pub(crate) fn has_no_form(object: &Bound<'_, PyAny>, options: u32) -> bool {
     // SAFETY: alive.
     let (known, flags) = unsafe {

@@ -13,9 +13,9 @@ use std::mem::offset_of;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-/// The offset, in the struct of a `dict`'s keys, of the field with log2 of the hash index's size in
-/// bytes. `N` is the offset of the number of entries, and `INDICES` that of the hash index. The
-/// offsets are in bytes, and are those of CPython 3.11 to 3.15.
+/// The offset in bytes of the field `dk_log2_index_bytes` in the struct of a `dict`'s keys, in
+/// CPython 3.11 to 3.15. `N` is the offset of the number of entries, and `INDICES` is the offset of
+/// the hash index.
 #[cfg(all(Py_3_11, not(Py_GIL_DISABLED)))]
 const LOG2_INDEX_BYTES: usize = 9;
 #[cfg(all(Py_3_11, not(Py_GIL_DISABLED)))]

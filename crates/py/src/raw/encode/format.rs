@@ -44,8 +44,8 @@ pub(super) trait MemberEncoder<'py>: Sized {
     /// the container that has this key.
     fn has_space(&self, levels: usize, key_bytes: usize, pen: &Pen<'_>) -> bool;
 
-    /// Returns `true` if there is space for the end of a container. `levels` has the same meaning
-    /// as in [`MemberEncoder::has_space`].
+    /// Returns `true` if there is space for the end of a container. `levels` is the number of
+    /// nested containers that can still be entered by recursion.
     fn has_space_to_end(&self, levels: usize, pen: &Pen<'_>) -> bool;
 
     /// Reserves the space that [`MemberEncoder::has_space`] requires for a member of the container

@@ -187,15 +187,15 @@ impl<'py> Frames<'py> {
         self.n_owned = self.n_frames();
     }
 
-    /// Returns the number of frames as a 32-bit integer, which is sufficient because the depth is
-    /// limited. A 32-bit integer limits the initial state of an encoder to 128 bytes, which are
-    /// moved without a call to `memcpy`.
+    /// Returns the number of frames. 32 bits are sufficient, because the depth is limited. With a
+    /// 32-bit counter, the initial state of an encoder has at most 128 bytes, which the compiler
+    /// moves without a call to `memcpy`.
     fn n_frames(&self) -> u32 {
         self.frames.len() as u32
     }
 
-    /// Pops the innermost frame. Returns `true` if the frame owned its reference. Its release may
-    /// have run any Python code.
+    /// Pops the innermost frame. Returns `true` if the frame owned the reference to its object. In
+    /// this case the reference was released, which may have run any Python code.
     #[inline(always)]
     pub(super) fn pop(&mut self) -> bool {
         match self.frames.pop() {

@@ -21,8 +21,9 @@ pub(crate) struct Natives {
     pub(crate) uuid: bool,
     pub(crate) enums: bool,
     pub(crate) dataclasses: bool,
-    /// `true` if instances of classes derived from built-in types are written. For classes derived
-    /// from `float` or `tuple`, the field `floats` or `tuples` applies instead.
+    /// `true` if an instance of a class derived from a built-in type is written like an instance of
+    /// the built-in type. For classes derived from `float` or `tuple`, the field `floats` or
+    /// `tuples` applies instead.
     pub(crate) subclasses: bool,
     pub(crate) floats: bool,
     pub(crate) tuples: bool,

@@ -44,8 +44,8 @@ struct Heads {
 
 static HEADS: OnceLock<Heads> = OnceLock::new();
 
-/// Creates `int` and `float` objects. Contains the address of the stored headers, so that it is
-/// loaded only once.
+/// Creates `int` and `float` objects by copying prebuilt object headers. Contains the address of
+/// these headers, so that it is loaded only once.
 #[derive(Clone, Copy)]
 pub(crate) struct Numbers<'py>(Python<'py>, Option<&'static Heads>);
 

@@ -43,8 +43,8 @@ pub(super) struct Keys {
 }
 
 impl Keys {
-    /// The slot that is used as the owner of an object that is not in the value of any key,
-    /// such as the outermost object. It is the index after the last slot for keys.
+    /// The number that replaces the slot of a key for an object that is not inside the value of a
+    /// key, such as the outermost object. It is the index after the last slot.
     pub(super) const ROOT: u16 = SLOTS as u16;
 
     pub(super) fn new() -> Keys {

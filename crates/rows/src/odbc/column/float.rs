@@ -59,7 +59,7 @@ impl Double {
 }
 
 impl DoubleText {
-    /// Returns the plan of the column. The buffer of a value has space for 17 digits, sign, point
+    /// Returns how the column is bound. The buffer of a value has space for 17 digits, sign, point
     /// and exponent.
     pub(crate) fn plan() -> ColumnBinding<Self> {
         (DoubleText, Spec::digits(32), ColumnType::Double)

@@ -32,8 +32,8 @@ fn spec(c_type: i16, bytes: usize, terminator: usize) -> Spec {
 }
 
 impl NarrowText {
-    /// Returns the plan of the column. The declared size counts characters, each of which needs up
-    /// to four bytes of UTF-8.
+    /// Returns how the column is bound. The declared size is a number of characters, each of which
+    /// needs up to four bytes of UTF-8.
     pub(crate) fn plan(d: &Described) -> ColumnBinding<Self> {
         let bytes = d.size.saturating_mul(4).max(d.octets);
         (NarrowText, spec(c::CHAR, bytes, 1), ColumnType::Text)

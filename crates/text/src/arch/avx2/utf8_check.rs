@@ -43,7 +43,7 @@ impl Utf8Check {
         self.due = 0;
     }
 
-    /// Returns `true` if the incomplete character requires exactly `n` continuation bytes.
+    /// Returns `true` if the incomplete character requires exactly `n` more continuation bytes.
     #[inline(always)]
     pub(super) fn owes(&self, n: usize) -> bool {
         self.due == (1 << n) - 1

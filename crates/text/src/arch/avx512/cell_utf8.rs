@@ -143,9 +143,9 @@ unsafe fn store_latin1(out: *mut u8, text: &[u8], look: Look) {
     }
 }
 
-/// Returns the low byte of each character's unit, at the position of the character's lead byte: six
-/// bits of its last byte (`last`) and two bits of the byte before that (`before`). Positions that
-/// are not in `leads` keep the byte of `v`.
+/// Computes the low byte of the UTF-16 unit of each character, and returns it at the position of
+/// the character's lead byte. It consists of six bits of the character's last byte (`last`) and two
+/// bits of the byte before that (`before`). Positions that are not in `leads` keep the byte of `v`.
 #[inline]
 #[target_feature(enable = "avx512bw")]
 fn low_bytes(leads: u64, v: __m512i, before: __m512i, last: __m512i) -> __m512i {

@@ -115,8 +115,9 @@ pub(in crate::arch) unsafe fn short_latin1<const ESCAPES: bool>(u: &[u8], out: *
     }
 }
 
-/// Writes Latin-1 as the body of a JSON string. If `as_is` is `true`, `u` is ASCII or UTF-8, and
-/// non-ASCII bytes are copied unchanged. Returns the address after the last byte written.
+/// Writes `u` as the body of a JSON string. If `as_is` is `true`, `u` is ASCII or UTF-8, and
+/// non-ASCII bytes are copied unchanged. Otherwise `u` is Latin-1. Returns the address after the
+/// last byte written.
 ///
 /// # Safety
 /// `out` must be writable for `6 * u.len() + 64` bytes, and must not overlap `u`.

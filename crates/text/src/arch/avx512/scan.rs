@@ -298,8 +298,8 @@ pub(in crate::arch) unsafe fn narrow_plain<const JSON: bool>(
     }
 }
 
-/// Returns the number of bytes (1 to 64) from `dst` to the next multiple of 64. From there on,
-/// stores of whole vectors do not cross a boundary of cache lines.
+/// Returns the number of bytes (1 to 64) from `dst` to the next multiple of 64. From there on, no
+/// store of a whole vector crosses a cache-line boundary.
 fn to_aligned<U>(dst: *mut U) -> usize {
     BYTES - dst as usize % BYTES
 }

@@ -20,8 +20,8 @@ use super::utf8_second_bytes::{low_bits, wrong_seconds};
 use super::{BYTES, Out, first, load, load_first, select, splat8, splat32};
 use crate::{Kind, Shape};
 
-/// The classes of the bytes of a vector: a mask for each class. `three` is a subset of `leads`, and
-/// `four` of `three`.
+/// The classes of the UTF-8 bytes in a vector, as one mask for each class. `leads` includes
+/// `three`, which includes `four`.
 #[derive(Clone, Copy)]
 struct ByteClasses {
     /// A mask of the bytes that are not ASCII.

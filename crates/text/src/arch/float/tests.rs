@@ -182,7 +182,7 @@ fn zero_and_floats_of_other_magnitudes_are_not_written() {
 }
 
 /// Checks `n` random floats, some made from random bits and the others from random decimal digits.
-/// Returns the number of floats that were written.
+/// Returns the number of floats for which the tested function wrote a text.
 fn random(n: u64) -> u64 {
     let mut state = 0x9E37_79B9_7F4A_7C15_u64;
     let mut n_written = 0;

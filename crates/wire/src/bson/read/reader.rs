@@ -106,7 +106,7 @@ pub fn read_all<K: Kernels, E: BsonEvents>(
 
 /// The open scope of a value of type "code with scope".
 pub(super) struct Scope {
-    /// The number of open documents and arrays that enclose the scope.
+    /// The number of open documents and arrays that enclose the value.
     pub(super) n_outer: usize,
     /// The position of the zero byte that ends the key of the value.
     pub(super) key_end: usize,

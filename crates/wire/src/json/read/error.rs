@@ -83,7 +83,7 @@ pub struct TextPosition {
     pub column: usize,
     /// The index of the character in the text, from 0.
     pub char_index: usize,
-    /// The index of the byte in the text converted to UTF-8, from 0.
+    /// The position as a number of bytes from the start of the text converted to UTF-8.
     pub byte_index: usize,
 }
 

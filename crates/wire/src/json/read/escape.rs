@@ -62,7 +62,7 @@ impl<'a> Escaped<'a> {
         self.body
     }
 
-    /// Returns the number of units before the first escape.
+    /// Returns the number of code units before the first escape in the string.
     #[must_use]
     pub fn n_plain(&self) -> usize {
         self.n_plain

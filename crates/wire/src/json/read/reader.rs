@@ -295,7 +295,7 @@ impl<'a, F: SourceForm, K: Kernels> Reader<'a, F, K> {
         located(events.escaped_string(text), start)
     }
 
-    /// Reads the key that starts at the next unit, and skips the key and its colon.
+    /// Reads the key that starts at the next unit, and moves the position after its colon.
     #[inline(always)]
     fn key<E: JsonEvents>(&mut self, events: &mut E) -> Result<(), ReadError> {
         if self.unit(self.at) != 0x22 {
@@ -456,7 +456,7 @@ impl<'a, F: SourceForm, K: Kernels> Reader<'a, F, K> {
         before.next() == Some(0x2C)
     }
 
-    /// Returns the error for an unterminated string or a control character in it, after `at`.
+    /// Returns the error for an unclosed string, or for a control character in it, from `at` on.
     #[cold]
     #[inline(never)]
     fn no_string(&self, mut at: usize) -> ReadError {

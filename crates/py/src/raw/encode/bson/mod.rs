@@ -210,7 +210,8 @@ impl<'py> BsonEncoder<'_, 'py> {
         Ok(Pen::new(unsafe { std::slice::from_raw_parts_mut(at, len) }))
     }
 
-    /// Adds the bytes that were written with the `Pen` to the contents of the sink.
+    /// Adds the bytes that were written through the `Pen` (the address of the next output byte) to
+    /// the contents of the sink.
     fn close(&mut self, pen: &Pen<'_>) {
         let target = &mut self.target;
         let n_before = target.before + target.sink.committed().len();

@@ -122,8 +122,9 @@ pub(crate) struct Style {
 }
 
 impl Style {
-    /// Returns `true` if all options have values that the faster loop supports. Only the faster
-    /// loop supports every [`JsonShape`]; the other loop supports only `JsonShape::Value`.
+    /// Returns `true` if the faster of the two encoder loops supports the values of all options.
+    /// Only the faster loop supports every [`JsonShape`]; the other loop supports only
+    /// `JsonShape::Value`.
     pub(crate) fn is_plain(&self) -> bool {
         !self.sort_keys
             && self.indent.is_none()

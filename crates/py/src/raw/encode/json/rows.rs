@@ -14,7 +14,7 @@ use crate::raw::encode::frames::{ContainerForm, ContainerFrame};
 use crate::raw::encode::members::{self, ExitReason, Members};
 use crate::raw::encode::prefetch;
 
-/// The JSON encoder for default options. Only this one supports rows.
+/// The JSON encoder for default options. No other encoder supports rows.
 type Compact<'a, 'py> = JsonFormat<'a, 'py, false>;
 
 /// The values of one row, written like the members of a container. `value` returns the value at an

@@ -268,7 +268,7 @@ unsafe fn short_three(u: &[u16], out: *mut u8) -> *mut u8 {
     }
 }
 
-/// The number of three-byte characters that fit into 64 bytes: one vector of 16, and 5 more.
+/// The number of three-byte characters in 64 bytes: 16, whose units fill a vector, and 5 more.
 const MOST_OF_THREE: usize = 21;
 
 /// Writes 16-bit units as the body of a JSON string. Returns null if one is a surrogate; the

@@ -88,8 +88,8 @@ unsafe fn step_sparse(p: *const u8, starts: u32, out: &mut Out<u32>) -> usize {
     left.trailing_zeros() as usize
 }
 
-/// Returns the results of eight calls to `next` in 32-bit lanes. The bytes of each lane are
-/// reversed, so that its first byte in memory is its highest byte.
+/// Calls `next` eight times, and returns the results in the 32-bit lanes of a vector. In each lane
+/// the byte order is reversed: the byte that was first in memory becomes the highest byte.
 ///
 /// # Safety
 /// The processor must support AVX2.

@@ -122,10 +122,9 @@ pub(in crate::arch) unsafe fn ucs2<const ESCAPES: bool>(u: &[u16], mut out: *mut
     out
 }
 
-/// Writes the 64 units at `p`, which are also in the vectors `a` and `b`, in one of two cases. In
-/// the first case, all units are ASCII and none must be escaped. In the second case, all units are
-/// from U+0800 on and none is a surrogate. For any other units, returns `None`; the bytes at `out`
-/// are then unspecified.
+/// Writes the 64 units at `p`, which are also in the vectors `a` and `b`, if all of them are ASCII
+/// and none must be escaped, or if all are from U+0800 on and none is a surrogate. Returns `None`
+/// for any other units; the bytes at `out` are then unspecified.
 ///
 /// # Safety
 /// `p` must be readable for 64 units. `out` must be writable for 448 bytes: 6 for each unit, and

@@ -15,9 +15,9 @@ abstract class BsonElements {
     private static final int NAMED = -1;
 
     /**
-     * In the scope of a {@link BsonType#CODE_WITH_SCOPE} value, {@link #item} is this number minus
-     * the position at which the value starts. This value consists of the code and its scope, and
-     * {@link #end} needs this position to write the length of the value.
+     * In the scope of a {@link BsonType#CODE_WITH_SCOPE} value, {@link #item} is {@code SCOPE -
+     * start}, where {@code start} is the position of the value (the code and its scope). {@link
+     * #end} needs this position to write the length of the value.
      */
     private static final int SCOPE = -2;
 

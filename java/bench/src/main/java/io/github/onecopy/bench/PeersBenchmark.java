@@ -11,7 +11,7 @@ import org.openjdk.jmh.annotations.Scope;
 import org.openjdk.jmh.annotations.Setup;
 import org.openjdk.jmh.annotations.State;
 
-/** Writes a string as UTF-8 into a destination with other libraries, for comparison. */
+/** Measures how fast other libraries write a string as UTF-8, for comparison with onecopy. */
 public class PeersBenchmark {
     @State(Scope.Thread)
     public static class Netty {

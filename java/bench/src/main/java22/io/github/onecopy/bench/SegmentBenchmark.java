@@ -51,7 +51,7 @@ public class SegmentBenchmark {
         return Utf8.encode(texts.next(), memory.out, 0);
     }
 
-    /** The JDK's method writes a NUL after the string, and `?` for a lone surrogate. */
+    /** The JDK's {@code setString} writes a NUL after the string, and `?` for a lone surrogate. */
     @Benchmark
     public void setString(Case texts, Memory memory) {
         memory.out.setString(0, texts.next(), StandardCharsets.UTF_8);

@@ -13,8 +13,8 @@ import java.util.Objects;
  * several threads may call it on one encoder.
  *
  * Short strings are encoded by a plain loop. Strings known to be ASCII are copied. All others are
- * encoded by native calls, one for each part of the string. The encoder changes no position of a
- * buffer. Bytes after {@code at} may be overwritten even if an exception is thrown.
+ * encoded by native calls, one for each part of the string. The encoder does not change the
+ * position of any buffer. Bytes after {@code at} may be overwritten even if an exception is thrown.
  */
 public final class Encoder {
     /**

@@ -166,7 +166,7 @@ final class Pure {
                 index);
     }
 
-    /** Returns the number of bytes of the UTF-16 units {@code from..to} in UTF-8. */
+    /** Returns the number of bytes that the UTF-16 units {@code from..to} have in UTF-8. */
     static long length(String s, int from, int to, Malformed malformed) {
         long n = to - from;
         for (int i = from; i < to; i++) {

@@ -42,7 +42,7 @@ final class Loops {
         return bytes;
     }
 
-    /** The same loop, which stores each byte in an array instead of calling {@code write}. */
+    /** The loop of the blog post, except that each byte is stored in an array. */
     static int into(byte[] out, String text) {
         int units = text.length();
         int end = 0;
@@ -54,7 +54,7 @@ final class Loops {
         return end;
     }
 
-    /** The same loop, which reads the UTF-16 units from an array instead of the string. */
+    /** The loop of the blog post, except that it reads from an array and writes to an array. */
     static int into(byte[] out, char[] text, int units) {
         int end = 0;
         for (int at = 0; at < units; ) {
@@ -66,8 +66,8 @@ final class Loops {
     }
 
     /**
-     * The same loop into a {@link ByteBuffer}. The blog post supposed that this kind of destination
-     * causes the difference in speed.
+     * The loop of the blog post, except that it writes to a {@link ByteBuffer}. The blog post
+     * supposed that this kind of destination causes the difference in speed.
      */
     static int into(ByteBuffer out, String text) {
         int units = text.length();
