@@ -168,7 +168,8 @@ impl<'a> TranscodeRun<'a> {
         })
     }
 
-    /// Converts all files of the command line, or stdin if it lists none; returns the exit code.
+    /// Converts all files that the command line lists, or stdin if it lists none; returns the exit
+    /// code.
     fn all(&self) -> Result<i32, Failure> {
         let stdin = [Path::new("-").to_owned()];
         let files = match self.args.files.as_slice() {

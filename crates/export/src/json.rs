@@ -15,7 +15,7 @@ pub(crate) fn member<'a>(json: &'a Json, name: &str) -> Option<&'a Json> {
     json.as_object()?.get(name)
 }
 
-/// Returns a copy of a JSON string; `None` if `json` is not a string.
+/// Returns a copy of the value of a JSON string; `None` if `json` is not a string.
 pub(crate) fn text(json: &Json) -> Option<String> {
     json.as_str().map(str::to_owned)
 }

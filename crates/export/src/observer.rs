@@ -12,8 +12,9 @@ pub trait Observer {
     /// far.
     fn progress(&mut self, _n_rows: u64, _n_bytes: u64) {}
 
-    /// Returns `true` if the export must stop. It is called after each chunk or batch. A cancel
-    /// handle is not sufficient, because a driver may respond to a cancel with a normal result.
+    /// Returns `true` if the export must stop. It is called after each chunk or batch. Cancelling
+    /// the statement is not sufficient to stop an export, because a driver may respond to a cancel
+    /// with a normal result.
     fn stops(&self) -> bool {
         false
     }

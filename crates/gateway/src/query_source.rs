@@ -61,7 +61,8 @@ pub(crate) struct Run {
     /// The connection and the row stream of the run; `None` after the end of the run. A worker
     /// thread has the lock while it fills a chunk.
     live: Mutex<Option<Live>>,
-    /// Ends the response to the client if the run was stopped and the driver does not return.
+    /// Ends the response to the client if the query was stopped, but the call to the driver does
+    /// not return.
     breaker: Breaker,
     sql: Arc<Sql>,
     pool: Arc<Pool>,

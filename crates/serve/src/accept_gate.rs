@@ -15,14 +15,14 @@ use crate::sys::{self, Epoll, Interest, Listener};
 pub(crate) struct Pause;
 
 impl Pause {
-    /// The process has run out of descriptors or memory. This pause ends after a quarter of a
-    /// second.
+    /// No connection is accepted, because the process has run out of descriptors or memory. This
+    /// pause ends after a quarter of a second.
     pub(crate) const SYSTEM: u32 = 1;
-    /// As many connections are open as the limit of open files permits. This pause ends when a
-    /// connection is closed.
+    /// No connection is accepted, because as many are open as the limit of open files permits. This
+    /// pause ends when a connection is closed.
     pub(crate) const FULL: u32 = 2;
-    /// The handlers make no progress, as the watchdog has detected. This pause ends when a handler
-    /// makes progress.
+    /// No connection is accepted, because the watchdog has detected that the handlers make no
+    /// progress. This pause ends when a handler makes progress.
     pub(crate) const STUCK: u32 = 4;
 }
 

@@ -98,8 +98,8 @@ pub type OnTrouble = Arc<dyn Fn(&io::Error) + Send + Sync>;
 pub struct Config {
     /// The limits on the resources that clients use.
     pub limits: Limits,
-    /// The number of handlers that may run at the same time. The server starts one thread for each,
-    /// and one more that waits in epoll. Default 8.
+    /// The number of handlers that may run at the same time. The server starts one thread for each
+    /// of them, and one additional thread that waits in epoll. Default 8.
     pub handler_threads: usize,
     /// The number of chunk sources that may be filled at the same time. The thread for a source is
     /// started when it is needed. This number should be at least the number of row streams that the

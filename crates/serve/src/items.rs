@@ -3,8 +3,8 @@
 
 use crate::body::SharedBytes;
 
-/// A response body that an application produces item by item. Its methods run on a thread for
-/// handlers, and may block.
+/// A response body that an application produces item by item. Its methods run on one of the
+/// server's handler threads, and may block.
 ///
 /// The value is dropped when its response has ended for any reason.
 pub trait Items: Send {

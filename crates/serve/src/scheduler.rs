@@ -24,8 +24,8 @@ const QUICK_TICK: Duration = Duration::from_millis(25);
 /// suffice.
 const BUSY_TICK: Duration = Duration::from_millis(4);
 /// The server is under load if at least this number of handler calls start or end between two
-/// checks. A check takes tens of microseconds on a busy processor. With fewer checks, clients wait
-/// some milliseconds longer if a handler runs for long.
+/// checks. Under load there are fewer checks, because a check takes tens of microseconds on a busy
+/// processor. Clients then wait some milliseconds longer if a handler runs for long.
 const BUSY_MOVES: u64 = 4;
 /// The number of ticks for which [`Scheduler::watch`] continues to check after the last handler has
 /// returned. For a request that arrives in this time, the thread of `watch` need not be woken,

@@ -125,7 +125,7 @@ impl Chunk {
     /// Returns the number of bytes that were moved because the chunk outgrew its allocation, since
     /// the last call to this function. The copy counters (`Ledger`) count them as copied. The
     /// number is an upper bound: a block of some hundred KiB may have been moved by remapping its
-    /// pages.
+    /// pages, without copying bytes.
     pub fn take_moved_bytes(&mut self) -> usize {
         std::mem::take(&mut self.moved_bytes)
     }

@@ -68,7 +68,7 @@ class SQLiteDialectOnecopy(OnecopyDialect, SQLiteDialect):
         return bool(url.database) and url.database != ":memory:"
 
     def create_connect_args(self, url: URL) -> Any:
-        """Convert a URL to the arguments of `connect`: the target (``sqlite:PATH``) and the options."""
+        """Convert a URL to the arguments of `connect`: the target (``sqlite:PATH``) and options."""
         if url.host or url.username or url.password or url.port:
             raise ArgumentError("SQLite has no host and no user\nwrite `sqlite+onecopy:///file.db`")
         options, rest = self._options(url)

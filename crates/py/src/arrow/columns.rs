@@ -143,7 +143,8 @@ impl<'py> PyColumns<'py> {
         })
     }
 
-    /// Returns the policy for malformed text in a cell: it is an error, or is replaced.
+    /// Returns the policy for malformed text in a cell: such text is an error, or its malformed
+    /// parts are replaced.
     pub(crate) fn policy(&self) -> Policy {
         self.policy
     }

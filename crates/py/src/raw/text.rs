@@ -168,7 +168,7 @@ pub(crate) fn make_ordered_utf16<'py, const SWAPPED: bool>(
     counted(bytes.len(), made, tally)
 }
 
-/// Creates a `str` from UTF-32, like [`make_ordered_utf16`] from UTF-16.
+/// Creates a `str` from UTF-32, as [`make_ordered_utf16`] does from UTF-16.
 pub(crate) fn make_ordered_utf32<'py, const SWAPPED: bool>(
     py: Python<'py>,
     bytes: &[u8],

@@ -43,7 +43,7 @@ impl<'py> TupleBuilder<'py> {
         self.is_tracked = true;
     }
 
-    /// Adds `n_rows` tuples, whose items are not set.
+    /// Adds `n_rows` tuples, whose items are not set yet.
     #[inline]
     pub(crate) fn grow(&mut self, n_rows: usize) -> PyResult<()> {
         let reserved = self.rows.try_reserve(n_rows);

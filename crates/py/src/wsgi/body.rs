@@ -114,7 +114,8 @@ impl AsFd for OpenFile {
     }
 }
 
-/// The items of an iterable: first those that have already been read, then the remaining ones.
+/// The items of an iterable that an application returned: first those that have already been read,
+/// then the remaining ones.
 struct Iteration {
     ready: std::vec::IntoIter<SharedBytes>,
     iterator: Py<PyIterator>,

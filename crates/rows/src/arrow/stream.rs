@@ -35,7 +35,7 @@ pub struct ArrowStream {
     /// The first batch, if it was fetched early to determine the types and not yet returned;
     /// otherwise `None`.
     ahead: Option<Batch>,
-    /// `true` after the first batch: the column types no longer change.
+    /// `true` after the first batch, from which on the column types no longer change.
     is_settled: bool,
 }
 

@@ -90,8 +90,8 @@ impl BlockReader {
         std::mem::take(&mut self.columns)
     }
 
-    /// Limits the capacity of a block to `most_rows` rows. Must precede the first fetch. Allocating
-    /// thousands of rows takes longer than the driver's calls for one row.
+    /// Limits a block to `most_rows` rows, because allocating thousands of rows takes longer than
+    /// the driver's calls for one row. Must be called before the first fetch.
     pub(super) fn expect(&mut self, most_rows: usize) {
         self.most_rows = most_rows;
     }
@@ -257,8 +257,8 @@ impl BlockReader {
         }
     }
 
-    /// Chooses the layout of rowsets, whose size the budget limits, and sets the statement
-    /// attributes that are the same for all rowsets.
+    /// Chooses the layout of the rowsets, and sets the statement attributes that are the same for
+    /// all rowsets. `budget` limits the size of a rowset.
     fn lay_out(&mut self, driver: &Driver<'_>, budget: Budget) -> Result<Layout, Error> {
         let extensions = driver.shared.facts.get_data;
         let broken = driver.shared.quirks.block_tails_broken;

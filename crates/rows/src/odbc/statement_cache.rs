@@ -59,7 +59,7 @@ impl CachePolicy {
         self == CachePolicy::All || matches!(lesson, Some(SizeObservation::Whole))
     }
 
-    /// Returns the policy for a connection that was opened with these options.
+    /// Returns the caching policy for a connection that was opened with these options.
     pub(super) fn of(
         quirks: &Quirks,
         string: &ConnectionString,

@@ -192,7 +192,7 @@ impl<'a> TableCopy<'a> {
         Ok(true)
     }
 
-    /// Ends the current COPY, if one is open, and waits for its result.
+    /// Ends the current COPY, if one is in progress, and waits for its result.
     fn finish(&mut self) -> Result<(), Error> {
         let Some(open) = self.open.take() else {
             return Ok(());

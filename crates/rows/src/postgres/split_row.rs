@@ -93,7 +93,7 @@ pub(super) enum Piece {
         bytes: Range<usize>,
         is_text: bool,
         is_last: bool,
-        /// `true` if the row ends with this part.
+        /// `true` if this part is the last one of the row.
         ends_row: bool,
     },
 }

@@ -85,7 +85,7 @@ pub trait RowFormat: Send {
     fn tally(&mut self) -> &mut Tally;
 }
 
-/// The treatment of values that a format cannot represent.
+/// Determines how values that an output format cannot represent are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ValueOptions {
     /// The treatment of malformed text: an error, or replacement by U+FFFD.

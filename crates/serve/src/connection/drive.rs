@@ -33,8 +33,8 @@ pub(super) enum NextStep {
     /// The loop ends, because the connection can make no progress until a thread sets one of its
     /// flags.
     Wait,
-    /// The loop ends, and the connection is queued for another thread of the server, which performs
-    /// the next steps.
+    /// This thread ends its loop over the steps of the connection, and queues the connection for
+    /// another thread of the server, which performs the next steps.
     Elsewhere,
     /// The loop ends, because no thread is free to run the handler. The connection keeps its owner
     /// flag and waits in the scheduler until a running handler returns.

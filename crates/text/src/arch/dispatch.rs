@@ -109,7 +109,7 @@ kernels! {
         _ => scalar::scan_utf8,
     }
 
-    /// Returns the narrowest kind for the units, and `true` if one of them is a surrogate.
+    /// Returns the narrowest `str` kind for the units, and `true` if one of them is a surrogate.
     pub(crate) fn scan_u16(src: &[u16]) -> Scan16, of 2 * src.len(), inline always, {
         sse2 up to 128 => sse2::scan_u16,
         avx512 => avx512::scan::scan_u16,

@@ -151,7 +151,7 @@ fn try_ascii<N: NewStr, const VOLATILE: bool>(
     )
 }
 
-/// The number of samples of a long text that are examined to guess its kind.
+/// The number of samples of a long text that are examined to guess the `str` kind that it needs.
 const N_SAMPLES: usize = 8;
 /// The number of code units in each sample.
 const SAMPLE_UNITS: usize = 32;

@@ -76,8 +76,8 @@ pub(crate) trait OrderedUnit: Copy {
     /// units.
     fn write<const SWAPPED: bool>(units: &[Self], out: StrData<'_>);
 
-    /// Writes each unit as a 32-bit unit, and returns what `look` returns for these units; each
-    /// unit is read only once.
+    /// Writes each unit as a 32-bit unit, and returns the result of `look` for the written units.
+    /// Each unit is read only once.
     fn write_looked<const SWAPPED: bool>(
         units: &[Self],
         out: &mut [MaybeUninit<u32>],
@@ -330,8 +330,8 @@ pub(super) fn utf16_len_of_str(units: Units<'_>) -> Option<usize> {
 struct Count<'a>(Units<'a>);
 
 impl Work for Count<'_> {
-    /// The number of characters, and how many of them are surrogate pairs in UTF-16; `None` if the
-    /// text cannot be encoded.
+    /// The result of the task: the number of characters, and how many of them are surrogate pairs
+    /// in UTF-16; `None` if the text cannot be encoded.
     type Output = Option<(usize, usize)>;
 
     #[inline(always)]

@@ -9,7 +9,7 @@
 
 use onecopy_text::Units;
 
-/// The number of units that are examined without a branch. This number of one-byte units fills a
+/// The number of code units that are examined without a branch. As one-byte units, they fill a
 /// vector of 128 bits, which every supported CPU has.
 const STEP: usize = 16;
 

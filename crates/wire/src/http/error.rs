@@ -47,8 +47,8 @@ pub enum HeadError {
     /// `Transfer-Encoding` occurs together with `Content-Length`. Two servers may differ in which
     /// of the two fields they use, which permits request smuggling (RFC 9112, section 6.1).
     CodingAndLength,
-    /// `Transfer-Encoding` occurs in an HTTP/1.0 request. A server of that version ignores the
-    /// field and determines a different end of the body (RFC 9112, section 6.1).
+    /// `Transfer-Encoding` occurs in an HTTP/1.0 request. A server that implements only HTTP/1.0
+    /// ignores the field, and therefore finds a different end of the body (RFC 9112, section 6.1).
     CodingInHttp10,
     /// The request has a transfer coding other than `chunked`. This server supports no other
     /// transfer coding.

@@ -44,8 +44,9 @@ struct ArrayInterface {
 const CONTIGUOUS: c_int = 1;
 const NOT_SWAPPED: c_int = 0x200;
 
-/// The number of cached item types that are never evicted. Each thread caches up to `REMEMBERED`
-/// item types. When its cache is full, a new type replaces one at an index of at least `KEPT`.
+/// The number of cached item types (from `dtype` objects) that are never evicted. Each thread
+/// caches up to `REMEMBERED` item types. When its cache is full, a new type replaces one at an
+/// index of at least `KEPT`.
 const KEPT: usize = 16;
 const REMEMBERED: usize = 24;
 

@@ -64,7 +64,7 @@ pub(super) struct Out<U> {
     end: *mut U,
     /// `true` if the destination has space for at least 8 units in total.
     has_eight: bool,
-    /// `true` if a unit did not fit.
+    /// `true` if a unit did not fit into the destination.
     is_over: bool,
 }
 
@@ -90,7 +90,8 @@ impl<U> Out<U> {
         (!self.is_over).then(|| len - self.remaining())
     }
 
-    /// Returns how many of the next `n` units fit, and sets `is_over` if not all of them do.
+    /// Returns how many of the next `n` units fit into the destination, and sets `is_over` if some
+    /// of them do not.
     #[inline(always)]
     fn fitting(&mut self, n: usize) -> usize {
         self.is_over |= n > self.remaining();

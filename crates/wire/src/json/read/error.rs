@@ -52,8 +52,8 @@ pub enum Reason {
     FloatRange,
     /// An integer has more than 64 bits, and the option `big_ints` rejects it.
     BigInt,
-    /// The text contains `NaN`, `Infinity` or `-Infinity`, which is not valid JSON. These values
-    /// can be accepted by an option of the caller.
+    /// The text contains `NaN`, `Infinity` or `-Infinity`, which is not valid JSON. The reader
+    /// accepts these values if the caller sets an option.
     NotFinite,
     /// Arrays and objects are nested deeper than the limit permits. A higher limit avoids this
     /// error.

@@ -387,8 +387,8 @@ public final class Native {
     }
 
     /**
-     * Converts an index in a buffer to an index in the segment over the buffer, which starts at the
-     * buffer's position.
+     * Converts an index in a buffer to an index in the buffer's memory segment. The segment starts
+     * at the buffer's position.
      */
     private static int positionIn(ByteBuffer buffer, int at, int n) {
         return Objects.checkFromIndexSize(at - buffer.position(), n, buffer.remaining());
