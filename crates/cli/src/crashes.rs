@@ -107,8 +107,8 @@ impl Crashes {
 }
 
 impl Suspect {
-    /// Counts a crash that no other database can have caused. Returns the time for which the
-    /// database is disabled, or `None` if this crash does not disable it.
+    /// Counts a crash that only the driver of this database can have caused. Returns the time for
+    /// which the database is disabled, or `None` if this crash does not disable it.
     fn count(&mut self, now: Instant) -> Option<Duration> {
         if self
             .aside_until

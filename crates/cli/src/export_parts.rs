@@ -427,7 +427,7 @@ fn cancel_all(cancels: &Mutex<Vec<Option<CancelHandle>>>) {
         .for_each(CancelHandle::cancel);
 }
 
-/// The state that the threads of an export share.
+/// The state that the threads of an export in parts share.
 struct JobState<'a> {
     interrupt: &'a Interrupt,
     progress: Mutex<Totals<'a>>,

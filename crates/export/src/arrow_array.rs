@@ -141,7 +141,8 @@ fn data_of(array: Array) -> Result<ArrayData, Error> {
     Ok(unsafe { builder.build_unchecked() })
 }
 
-/// Makes a [`Memory`] the owner of the bytes of a `Buffer`.
+/// Implements `AsRef<[u8]>` for a [`Memory`], so that a `Buffer` can share its bytes and keep it
+/// alive.
 struct SharedMemory(Memory);
 
 impl AsRef<[u8]> for SharedMemory {

@@ -34,7 +34,7 @@ pub(crate) struct JsonWriter {
     is_after_key: bool,
 }
 
-/// Values inside at least this number of open brackets are written without line ends.
+/// The nesting depth (number of open brackets) from which on values are written without line ends.
 const LINE_DEPTH: usize = 3;
 
 impl JsonWriter {

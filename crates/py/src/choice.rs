@@ -1,4 +1,4 @@
-//! Parses arguments that must be one of several words.
+//! Parses arguments whose value must be one of several fixed words.
 
 use onecopy_text::Policy;
 use pyo3::Borrowed;

@@ -25,7 +25,8 @@ pub(crate) struct ParameterRows {
     ledger: Ledger,
     ahead: std::vec::IntoIter<Vec<Value>>,
     ended: bool,
-    /// The exception that was raised for the row after those in `ahead`.
+    /// The exception that was raised for the row after the rows in `ahead`, which were read in
+    /// advance.
     failure: Option<PyErr>,
     /// `true` if `failure` has not yet been reported as an error of the iterator.
     has_error: bool,

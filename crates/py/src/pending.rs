@@ -84,8 +84,8 @@ pub(crate) struct PendingCall {
 
 impl PendingCall {
     /// Creates a call without starting it. `call` will run in a task. `make_result` converts the
-    /// value that `call` returns to a Python object. Its last argument is `true` if the time limit
-    /// was exceeded.
+    /// value that `call` returns to a Python object. The last argument of `make_result` is `true`
+    /// if the time limit was exceeded.
     pub(crate) fn new<T: Send + 'static>(
         limit: Option<Duration>,
         cancel: CancelHandle,

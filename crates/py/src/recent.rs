@@ -1,4 +1,4 @@
-//! `RecentLength`: estimates the length of the next result from the lengths of recent results.
+//! `RecentLength`: estimates the length in bytes of the next result from those of recent results.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 

@@ -12,35 +12,35 @@ use onecopy_wire::{ChunkError, ChunkErrorKind};
 #[non_exhaustive]
 pub enum ErrorKind {
     /// No connection was made: wrong connection string, unknown driver, unreachable server, refused
-    /// login. PEP 249 `OperationalError`; exit code 3.
+    /// login. In Python: `OperationalError`; exit code 3.
     Connect,
     /// The database cannot serve this connection: the connection was lost, the server shut down, or
-    /// resources are exhausted. PEP 249 `OperationalError`.
+    /// resources are exhausted. In Python: `OperationalError`.
     Operational,
-    /// The statement is wrong: syntax, unknown table, wrong number of parameters. PEP 249
+    /// The statement is wrong: syntax, unknown table, wrong number of parameters. In Python:
     /// `ProgrammingError`.
     Programming,
-    /// A value is invalid or out of range: overflow, division by zero, invalid date. PEP 249
+    /// A value is invalid or out of range: overflow, division by zero, invalid date. In Python:
     /// `DataError`.
     Data,
-    /// A constraint was violated. PEP 249 `IntegrityError`.
+    /// A constraint was violated. In Python: `IntegrityError`.
     Integrity,
-    /// The state of the driver, or of this library, is inconsistent. PEP 249 `InternalError`.
+    /// The state of the driver, or of this library, is inconsistent. In Python: `InternalError`.
     Internal,
-    /// The driver or the database does not support the call. PEP 249 `NotSupportedError`.
+    /// The driver or the database does not support the call. In Python: `NotSupportedError`.
     NotSupported,
     /// The library was used incorrectly: through a closed cursor, or in a process or thread that
-    /// must not use the object. PEP 249 `InterfaceError` (`ProgrammingError` where PEP 249 requires
-    /// it).
+    /// must not use the object. In Python: `InterfaceError` (`ProgrammingError` where PEP 249
+    /// requires it).
     Interface,
-    /// Text in a cell or parameter is malformed. PEP 249 `DataError`.
+    /// Text in a cell or parameter is malformed. In Python: `DataError`.
     Malformed,
-    /// The call was cancelled. PEP 249 `OperationalError`.
+    /// The call was cancelled. In Python: `OperationalError`.
     Cancelled,
-    /// A time limit expired. PEP 249 `OperationalError`.
+    /// A time limit expired. In Python: `OperationalError`.
     Timeout,
     /// A write was refused because the connection, its transaction or the database is read-only
-    /// (SQLSTATE 25006, `SQLITE_READONLY`). PEP 249 `OperationalError`.
+    /// (SQLSTATE 25006, `SQLITE_READONLY`). In Python: `OperationalError`.
     ReadOnly,
 }
 

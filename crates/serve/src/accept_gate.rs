@@ -30,7 +30,7 @@ impl Pause {
 /// bit is set.
 pub(crate) struct AcceptGate {
     pub(crate) listener: Mutex<Option<Listener>>,
-    /// The bits of [`Pause`] that are set.
+    /// The bits of [`Pause`] that are set: the reasons why no connections are accepted now.
     pauses: AtomicU32,
     /// The largest number of connections that the limit of open files permits.
     pub(crate) n_files_max: usize,

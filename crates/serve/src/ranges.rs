@@ -15,10 +15,11 @@ use crate::sys;
 impl Response {
     /// Applies the `Range` field of the request to this response if it is a 200 whose body is a
     /// file. The response becomes a 206 with the requested parts of the file, which the kernel
-    /// sends, or a 416 if no part can be sent. In every case, `Accept-Ranges: bytes` is added. If
-    /// the response already has `Accept-Ranges: none`, it stays unchanged. `Range` has no effect if
-    /// the method is not GET (`is_get`), or if the `If-Range` of the request does not match the
-    /// `ETag` and `Last-Modified` of the response.
+    /// sends, or a 416 if no part can be sent. `Accept-Ranges: bytes` is added even if the request
+    /// has no `Range`. If the response already has `Accept-Ranges: none`, or its body is shorter
+    /// than announced, it stays unchanged. `Range` has no effect if the method is not GET
+    /// (`is_get`), or if the `If-Range` of the request does not match the `ETag` and
+    /// `Last-Modified` of the response.
     #[must_use]
     pub fn in_ranges(mut self, conditions: &Conditions<'_>, is_get: bool) -> Response {
         let Body::File(file) = &self.body else {

@@ -19,9 +19,9 @@ const TICK: Duration = Duration::from_millis(1);
 /// Each check wakes a thread. At a few hundred requests for files per second, checks at intervals
 /// of [`TICK`] would take a significant part of the processor time.
 const QUICK_TICK: Duration = Duration::from_millis(25);
-/// The time between two checks under load ([`BUSY_MOVES`]). A check interrupts a handler. Under
-/// load, dozens of handlers return per tick, so no handler has run for long, and fewer checks
-/// suffice.
+/// The time between two checks under load ([`BUSY_MOVES`]). Each check costs time, because it
+/// interrupts a running handler. Under load fewer checks suffice: dozens of handlers return per
+/// tick, so no handler has run for long.
 const BUSY_TICK: Duration = Duration::from_millis(4);
 /// The server is under load if at least this number of handler calls start or end between two
 /// checks. Under load there are fewer checks, because a check takes tens of microseconds on a busy
@@ -57,7 +57,8 @@ struct SchedulerState<T> {
     /// that takes it becomes its owner.
     ready: VecDeque<Arc<T>>,
     /// The tasks that wait until a handler returns, because the permitted number of handlers is
-    /// running. Their connections keep an owner, so no other thread performs their steps.
+    /// running. Their connections remain marked as owned, so no other thread processes these
+    /// connections.
     deferred: VecDeque<Arc<T>>,
     polling: bool,
     n_idle: usize,

@@ -81,6 +81,7 @@ pub enum StreamEnd {
     /// The server was stopped, and the stream did not end within [`crate::Limits::stop`]. The
     /// source was cancelled.
     Stopped,
-    /// The response has no body, because of the method HEAD or its status. The source was not used.
+    /// The response has no body, because the method is HEAD or the status forbids a body. No byte
+    /// was read from the source of the row stream.
     NoBody,
 }

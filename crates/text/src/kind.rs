@@ -1,4 +1,5 @@
-//! The kinds of a `str` (PEP 393), and the narrowest kind that holds a text.
+//! The kinds of a `str` (the widths of its characters, PEP 393), and the narrowest kind that can
+//! store a text.
 
 /// The width of the code units of a Python `str` (PEP 393).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

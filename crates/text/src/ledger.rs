@@ -128,7 +128,8 @@ impl Tally {
         self.0.conversions += 1;
     }
 
-    /// Counts `n_texts` texts of `len_bytes` bytes in total as taken and converted.
+    /// Counts `n_texts` texts, of `len_bytes` bytes in total, as taken (handled first by this
+    /// stage) and converted.
     #[inline]
     pub fn converted_many(&mut self, n_texts: u64, len_bytes: u64) {
         self.0.taken += len_bytes;

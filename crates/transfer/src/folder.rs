@@ -26,7 +26,7 @@ const FOLDER: OFlags = OFlags::DIRECTORY
 /// The entry that exists in the receiver's folder at the path of a file to be received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ExistingEntry {
-    /// No file, or a file that may be replaced.
+    /// No file exists at the path, or one that may be replaced.
     Free,
     /// A file with the length and the modification time of the file to receive. It is treated as
     /// already received.

@@ -102,9 +102,10 @@ enum Expected {
     Hello,
     /// An entry of the list, which announces a file or folder; or the end of the list.
     List,
-    /// A file or folder that is transferred now; or the end of the transfer.
+    /// The next file or folder, which is transferred now; or the end of a folder or of the
+    /// transfer.
     Entry,
-    /// A block of the current file, or its end.
+    /// A block of the current file, or the end of this file.
     Block,
     /// The hash of the block that was just received.
     BlockHash,

@@ -38,7 +38,7 @@ pub enum Unit {
 /// one [`Unit`], such as 10 milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// The unit of the length of a step.
+    /// The time unit in which the length of a step is given.
     pub unit: Unit,
     /// The number of units in one step, which is at least 1.
     pub n_units: u32,

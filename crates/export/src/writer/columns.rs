@@ -207,7 +207,8 @@ fn parquet_types(schema: &Schema, requested: &[(String, DataType)]) -> Vec<(Stri
     types
 }
 
-/// Returns the type in milliseconds if `data_type` is a type in seconds.
+/// Returns the same type with the unit millisecond if the unit of `data_type` is the second;
+/// otherwise `None`.
 fn without_seconds(data_type: &DataType) -> Option<DataType> {
     match data_type {
         DataType::Time(TimeUnit::Second) => Some(DataType::Time(TimeUnit::Milli)),

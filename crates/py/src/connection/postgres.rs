@@ -17,7 +17,7 @@ pub(crate) struct Notification {
     channel: String,
     /// The payload of the message; empty if the sender passed none.
     payload: String,
-    /// The process id of the sender's session.
+    /// The process id of the server process whose session sent the notification.
     process_id: i32,
 }
 

@@ -219,8 +219,8 @@ impl LongValue {
         Ok(made.unbind())
     }
 
-    /// Moves the unread bytes to the start of the window, and fills the rest with the next bytes of
-    /// the value, if any are left.
+    /// Moves the unread bytes to the start of the buffer, and fills the rest of the buffer with the
+    /// next bytes of the value, if any are left.
     fn fill(&self, py: Python<'_>, reading: &mut Reading) -> PyResult<()> {
         reading.window.copy_within(reading.from..reading.to, 0);
         (reading.from, reading.to) = (0, reading.to - reading.from);

@@ -242,8 +242,8 @@ const MOST_FIELDS: usize = 64;
 struct HeaderShape {
     tag: usize,
     fields: Vec<(Py<PyString>, Py<PyAny>)>,
-    /// The environ of the second request with this list of names; `None` if only one such request
-    /// has occurred.
+    /// The cached WSGI environ, made for the second request with this list of field names; `None`
+    /// if there was only one such request.
     made: Option<Py<PyDict>>,
 }
 

@@ -1,6 +1,6 @@
 //! Creates `bytes` objects whose data is written after their creation. As in [`super::fresh`], a
-//! short object is an allocation into which a header is copied; only the length is set for each
-//! object.
+//! short object is created by copying a prebuilt header into a new allocation; only the length is
+//! set for each object.
 
 use std::mem::{MaybeUninit, offset_of};
 

@@ -40,8 +40,9 @@ static N_CROSSING: AtomicIsize = AtomicIsize::new(0);
 /// [`Crossing`] any more.
 static ALL_ARE_THROUGH: (Mutex<()>, Condvar) = (Mutex::new(()), Condvar::new());
 
-/// The longest time that the finalization waits until no thread has a [`Crossing`]. It then
-/// continues, so that a thread that runs Python code for a long time does not prevent the exit.
+/// The longest time that the finalization waits for threads that have a [`Crossing`], because they
+/// acquire the GIL or run Python code. The finalization then continues, so that a thread that runs
+/// Python code for a long time does not prevent the exit.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Registers the `atexit` callback that begins the finalization. This function is called when the

@@ -71,7 +71,8 @@ enum SourceEncoding {
 pub(crate) struct TextCache {
     /// The table. It has [`SLOTS`] slots, or none before the first lookup.
     slots: Vec<Option<TextSlot>>,
-    /// The number of strings until the cache next decides whether strings are looked up.
+    /// The number of strings until the cache decides again whether the following strings are looked
+    /// up.
     n_left: u32,
     n_hits: u32,
 }

@@ -70,6 +70,7 @@ impl RowStream {
 pub(crate) enum Left {
     /// Bytes that were filled in advance, if any, followed by the chunks of the source.
     Rows(onecopy_serve::Chunks),
-    /// Only bytes that were filled in advance; `None` if there are none.
+    /// The source is closed, so only the bytes that were filled in advance are left; `None` if
+    /// there are none.
     Bytes(Option<PinnedBytes>),
 }

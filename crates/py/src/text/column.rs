@@ -209,7 +209,7 @@ const AHEAD: usize = 32;
 
 /// The maximum number of slots in the table of recent strings.
 const MOST_SLOTS: usize = 4096;
-/// How often the hits (successful lookups) are counted, as a number of lookups.
+/// The number of lookups after which the hits (successful lookups) are counted.
 const TRY: usize = 256;
 /// The number of cells that are decoded without a lookup after there were too few hits.
 const PAUSE: usize = 32 * TRY;

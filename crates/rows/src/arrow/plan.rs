@@ -63,8 +63,8 @@ impl Default for ArrowOptions {
     }
 }
 
-/// Returns the plan of each column of the schema. The flag is `true` if `options` requests the type
-/// of the column.
+/// Returns for each column of the schema how its Arrow type is chosen, and `true` if `options`
+/// requests this type.
 ///
 /// # Errors
 /// [`ErrorKind::Programming`] if `options.types` names a column that does not exist;
@@ -106,7 +106,7 @@ pub fn has_fractions(column: &Column) -> bool {
     plan(column) == ColumnPlan::FirstValue { floats: true }
 }
 
-/// Returns the plan of a column whose type the caller did not request.
+/// Returns how the Arrow type of a column is chosen if the caller did not request a type.
 fn plan(column: &Column) -> ColumnPlan {
     ColumnPlan::Type(match column.column_type {
         ColumnType::Any => return declared(&column.type_name),

@@ -156,7 +156,7 @@ impl ArrowStream {
     }
 
     /// Returns an error for the first cell, in row order, that its column cannot store. `misfit` is
-    /// only the first such cell in column order, because the block was emitted column by column: an
+    /// the first such cell in column order, because the block was emitted column by column. An
     /// earlier row may have such a cell in a later column.
     fn first_misfit(&mut self, misfit: Misfit) -> Error {
         let found = self.rows.error(misfit);

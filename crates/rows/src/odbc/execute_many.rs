@@ -480,7 +480,8 @@ impl RowBatch<'_, '_, '_> {
         }
     }
 
-    /// Executes a savepoint or transaction statement on the second handle.
+    /// Executes a savepoint or transaction statement on a second statement handle, which the first
+    /// call creates.
     fn run(&mut self, sql: &str) -> Result<(), Error> {
         let aside = match &self.many.aside {
             Some(aside) => Arc::clone(aside),

@@ -145,8 +145,8 @@ impl Fault {
     }
 }
 
-/// Parses the numbers of a version. `13.02.0000`, `1:13.02-1+b1` (Debian's epoch is skipped) and
-/// `13.2` begin with the same numbers.
+/// Returns the numbers in a version string. For example, `13.02.0000`, `1:13.02-1+b1` (Debian's
+/// epoch is skipped) and `13.2` all begin with the numbers 13 and 2.
 fn numbers(version: &str) -> Vec<u32> {
     let version = version.split_once(':').map_or(version, |(_, v)| v);
     let upstream = version.split(['-', '+', '~', ' ']).next().unwrap_or("");

@@ -52,7 +52,8 @@ pub(crate) struct Prefetcher {
 }
 
 impl Prefetcher {
-    /// Starts the thread, with empty blocks that are created from `before`, the last block fetched.
+    /// Starts the prefetch thread. It fills blocks that have the same columns as `before`, the
+    /// block that was fetched last.
     ///
     /// # Errors
     /// If the thread cannot be started, the reader is returned.

@@ -42,8 +42,8 @@ pub(crate) enum CacheSupport {
     /// was changed, the driver (MariaDB) returns the new columns, but with the column names from
     /// the time of the preparation.
     NamedColumns,
-    /// A handle that reads without a server-side cursor may be executed again. The connection
-    /// attribute `attribute` switches cursors off. Preparing fixes parameter types.
+    /// A prepared handle may be executed again if it reads its rows without a server-side cursor.
+    /// The connection attribute `attribute` switches cursors off. Preparing fixes parameter types.
     WithoutCursor { attribute: i32 },
 }
 
@@ -79,7 +79,7 @@ pub(crate) struct FetchSize {
     /// The keyword in a connection string that sets the number of rows. If the user's connection
     /// string contains this keyword, this crate does not change the number.
     pub(crate) keyword: &'static str,
-    /// The number of rows per request that the keyword sets when the connection is opened.
+    /// The initial number of rows per request, which `keyword` sets when the connection is opened.
     pub(crate) first: usize,
 }
 

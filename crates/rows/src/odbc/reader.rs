@@ -34,7 +34,7 @@ pub(crate) struct BlockReader {
     /// The number of rows that the driver requests at a time, adapted to the size of earlier rows.
     pub(crate) fetch_size: usize,
     walk: RowsetReader,
-    /// The memory, in addition to the rowset, that the driver uses. Its address must not change.
+    /// Memory outside of the rowset that the driver uses, such as row statuses; never moved.
     registers: Registers,
     /// `true` if `SQLGetData` can read the rest of a long value in any row of a block.
     tails: bool,
@@ -96,8 +96,8 @@ impl BlockReader {
         self.most_rows = most_rows;
     }
 
-    /// Defers the values of `columns` (from 0); rows are then fetched one by one. Must be called
-    /// before the first fetch.
+    /// Defers the columns with these indices (from 0): their values are read in parts, after each
+    /// row. Rows are then fetched one by one. Must be called before the first fetch.
     pub(crate) fn defer(&mut self, mut columns: Vec<usize>) -> Result<(), Error> {
         columns.sort_unstable();
         for &index in &columns {

@@ -85,8 +85,8 @@ impl CachePolicy {
     }
 }
 
-/// Returns the number of the connection attribute that switches cursors on and off, if the driver
-/// declares a cursor for each query; otherwise `None`.
+/// Returns the number of the connection attribute that switches server-side cursors on and off, if
+/// the driver uses a cursor for each query; otherwise `None`.
 pub(super) fn cursor_switch(quirks: &Quirks, string: &ConnectionString) -> Option<i32> {
     match (quirks.keeps_prepared, quirks.streams) {
         (CacheSupport::WithoutCursor { attribute }, Streams::By { keyword, off }) => {
@@ -245,7 +245,8 @@ impl StatementCache {
         (self.statements.len() > MOST_STATEMENTS).then(|| self.statements.remove(0).1)
     }
 
-    /// Records the size of a result that has ended; returns the key if the statement may be cached.
+    /// Records the number of rows of a result that has ended. Returns `key` if the statement may be
+    /// cached, otherwise `None`.
     pub(super) fn learn(
         &mut self,
         key: Option<Key>,

@@ -75,10 +75,10 @@ impl Response {
         }
     }
 
-    /// Handles an event after the start of the COPY; returns `true` at the end of the response.
-    /// Each event that is not part of the response to one COPY is consumed, and makes the response
-    /// a failure. Such an event can arrive if the server's rules for strings differ from those of
-    /// [`check_text`], for example with `standard_conforming_strings = off`.
+    /// Handles an event after the start of the COPY; returns `true` at the end of the response. An
+    /// event that does not belong to the response to a single COPY is consumed, and the response is
+    /// then reported as a failure. Such an event can arrive if the server's rules for strings
+    /// differ from those of [`check_text`], for example with `standard_conforming_strings = off`.
     fn handle(&mut self, event: Event, wire: &mut Wire) -> Result<bool, Error> {
         match event {
             Event::Ready => return Ok(true),

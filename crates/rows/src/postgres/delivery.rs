@@ -41,8 +41,8 @@ impl Completion {
 /// The end of a result: the completion of its command, or the error.
 pub(super) type ResultEnd = Result<Completion, Error>;
 
-/// The rows and the end of a result that the connection has received, but the statement has not
-/// read yet.
+/// The rows and the end of a result, as far as the connection has received them and the statement
+/// has not read them yet.
 #[derive(Debug, Default)]
 pub(super) struct Delivery {
     state: Mutex<Delivered>,

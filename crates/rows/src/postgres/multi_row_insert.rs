@@ -143,9 +143,11 @@ impl RepeatedInsert {
         }
     }
 
-    /// Returns the type of each parameter (object identifier) if it has one type in all rows, and
-    /// the values of every row can be sent; otherwise `None`. If `common_types` has a type for a
-    /// parameter, numbers of several types have this type.
+    /// Returns the type (object identifier) of each parameter if each parameter has one type in all
+    /// rows, and the values of every row can be sent; otherwise `None`. A parameter that is a
+    /// 32-bit integer in some rows and a 64-bit integer in others has the 64-bit type. If
+    /// `common_types` has a type for a parameter, its values may be a mix of integers and values of
+    /// this type.
     fn types_of(&self, rows: &[Vec<Value>], common_types: &[u32]) -> Option<Vec<u32>> {
         if rows
             .iter()

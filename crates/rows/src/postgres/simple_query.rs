@@ -1,4 +1,4 @@
-//! Executes commands and queries of one value in the simple query protocol.
+//! Executes commands, and queries that return a single value, in the simple query protocol.
 
 use postgres_protocol::message::frontend;
 

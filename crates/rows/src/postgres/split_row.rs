@@ -29,7 +29,8 @@ pub(super) enum LongRows<'a> {
     Whole,
     /// The row is not received yet, because the reader has not chosen between `Whole` and `Pieces`.
     Wait,
-    /// The row is returned in pieces. The values that [`Parts`] defines are divided into parts.
+    /// The row is returned in pieces, as its bytes arrive. The long values that [`Parts`] selects
+    /// are divided into parts.
     Pieces(&'a Parts),
 }
 

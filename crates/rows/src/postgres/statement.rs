@@ -195,9 +195,9 @@ impl Statement {
         Ok(())
     }
 
-    /// Makes rows, or the end of the result, available to `fetch` if they were received before they
-    /// were requested, because another statement was executed. Returns `true` if there were such
-    /// rows or the end.
+    /// If another statement was executed meanwhile, rows or the end of this result may have been
+    /// received before `fetch` requested them. Makes these available to `fetch`, and returns `true`
+    /// if there were any.
     fn take_delivered(&mut self) -> Result<bool, Error> {
         let Some(delivery) = self.delivery.clone() else {
             return Ok(false);

@@ -77,8 +77,8 @@ pub(super) enum Kind {
     Timestamp(u8),
     /// A timestamp with time zone in binary format, for a session whose time zone is UTC.
     TimestampUtc(u8),
-    /// A timestamp with time zone in text format, for a session with another time zone. The text
-    /// contains that zone's offset, which the binary format omits.
+    /// A timestamp with time zone in text format, for a session whose time zone is not UTC. The
+    /// text contains the zone's offset from UTC, which the binary format omits.
     TimestampText(u8),
     /// A time of day with an offset from UTC, in text format.
     TimeTz,

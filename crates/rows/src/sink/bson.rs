@@ -78,7 +78,7 @@ pub struct BsonRows {
     long: Option<OpenBsonValue>,
 }
 
-/// A long value in BSON that has begun, and whose last part was not written yet.
+/// The state of a long value that is being written to BSON in parts.
 #[derive(Debug)]
 enum OpenBsonValue {
     Text(Frame, Carry),

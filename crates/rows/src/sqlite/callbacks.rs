@@ -26,7 +26,8 @@ pub(super) const N_OPS: c_int = 2000;
 /// holds the interpreter lock. In this call, Python lets other threads run and handles signals.
 const TURN: Duration = Duration::from_millis(4);
 
-/// A condition variable that wakes the threads that wait for a lock of another connection.
+/// A condition variable that wakes the threads that wait until another connection releases a lock,
+/// so that they check whether they must stop.
 #[derive(Debug, Default)]
 pub(super) struct Signal {
     lock: Mutex<()>,
@@ -185,8 +186,9 @@ impl CallbackState {
         Running(self)
     }
 
-    /// Returns `true` if the current call must stop. Calls [`AttachedHost::turn`] if the time
-    /// [`TURN`] has passed since the last call to `turn`.
+    /// Returns `true` if the current call must stop. If the time [`TURN`] has passed since the last
+    /// call to [`AttachedHost::turn`], calls `turn` again, in which the host lets other threads
+    /// run.
     fn stop(&self) -> bool {
         // SAFETY: the progress handler calls this function, on the thread that holds the call lock.
         let current = unsafe { &mut *self.current.get() };

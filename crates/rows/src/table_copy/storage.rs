@@ -24,7 +24,7 @@ pub(super) enum Refusal {
     Offset,
 }
 
-/// A class of column types that store the same values.
+/// A group of column types that store a given value in the same way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ColumnStorage {
     /// SQLite: a column with the affinity TEXT, which stores numbers as text.

@@ -248,7 +248,7 @@ impl LogState {
     }
 }
 
-/// The message of a write to the log file that failed, and the number of bytes that were written
+/// The error message of a failed write to the log file, and the number of bytes that were written
 /// before the failure.
 struct WriteFailure {
     text: String,

@@ -23,8 +23,9 @@ pub(super) struct BodyReader {
 
 /// The receiver of a complete request body.
 pub(super) enum BodyReceiver {
-    /// A handler that is called when the body is complete. The fields are a copy of the request's
-    /// head and the positions of the parts in this copy. The body itself is not copied.
+    /// A handler that is called when the body is complete. The first field is a copy of the
+    /// request's head, and the second has the positions of the head's parts in this copy. The body
+    /// itself is not copied.
     Call(Vec<u8>, HeadIndex),
     /// A handler that is already running. It has requested the body and waits until the body is
     /// complete.

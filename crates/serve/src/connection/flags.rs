@@ -22,7 +22,7 @@ pub(crate) const STOP: u32 = 1 << 6;
 pub(crate) const CUT: u32 = 1 << 7;
 /// A [`crate::Breaker`] has ended the connection's row stream with an error.
 pub(super) const BROKEN: u32 = 1 << 8;
-/// The handler requests the body of its request by calling `AwaitedBody::receive`.
+/// The handler has requested the body of its request by calling `AwaitedBody::receive`.
 pub(crate) const ASKED: u32 = 1 << 9;
 /// A handler has delivered its response. The handler was called before the body of its request was
 /// received.

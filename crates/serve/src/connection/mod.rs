@@ -104,7 +104,8 @@ pub(crate) struct Connection {
     /// The handler was called before the body of its request was received, and its thread does not
     /// own the connection yet.
     is_wanted: AtomicBool,
-    /// `true` if the connection ended before the handler's thread got the requested ownership.
+    /// `true` if the connection ended after the handler's thread requested the ownership of it, and
+    /// before the thread got it.
     is_refused: AtomicBool,
     /// The state that only the owner of the connection accesses. The owner is the only thread that
     /// locks it, so locking never waits.
@@ -149,7 +150,8 @@ struct ConnectionState {
     fell_short: bool,
     timer_due: bool,
     cut: bool,
-    /// `true` if a worker has filled a chunk that the owner has not processed yet.
+    /// `true` if a worker thread has filled a chunk that the thread that owns the connection has
+    /// not processed yet.
     filled: bool,
     /// `true` if a handler has delivered its response or requests the ownership of the connection,
     /// and the owner has not processed this yet.
@@ -281,7 +283,8 @@ impl Connection {
         self.is_wanted.swap(false, Ordering::SeqCst)
     }
 
-    /// Rejects the request of [`Connection::request_output`], because the connection has ended.
+    /// Rejects the request for the ownership that [`Connection::request_output`] has made, because
+    /// the connection has ended.
     fn refuse_output_request(&self) {
         self.is_refused.store(true, Ordering::SeqCst);
         self.wake_writer();

@@ -37,5 +37,5 @@ pub(super) const CONNECTIONS: usize = GAUGES;
 pub(super) const HANDLERS: usize = GAUGES + 1;
 pub(super) const WAITING: usize = GAUGES + 2;
 pub(super) const STREAMS: usize = GAUGES + 3;
-/// The number of words that a slot uses: the counters and four gauges.
+/// The number of words that a slot uses: one for each counter, and one for each of the four gauges.
 pub(super) const N: usize = GAUGES + 4;

@@ -156,7 +156,8 @@ const N_SAMPLES: usize = 8;
 /// The number of code units in each sample.
 const SAMPLE_UNITS: usize = 32;
 
-/// Returns the samples from which the kind of a text is guessed, at equal distances in the text.
+/// Returns short samples of a text, at equal distances, from which its kind (the width of its
+/// characters) is guessed.
 fn samples<U>(text: &[U]) -> impl Iterator<Item = &[U]> {
     let step = (text.len() - SAMPLE_UNITS) / (N_SAMPLES - 1);
     (0..N_SAMPLES).map(move |i| &text[i * step..i * step + SAMPLE_UNITS])

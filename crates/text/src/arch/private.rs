@@ -9,7 +9,8 @@ use super::memory::uninit;
 /// The number of units of one part. A part and its result fit into the L1 cache together.
 const PART_UNITS: usize = 1024;
 
-/// A text and its encoding, which determines where a part may end.
+/// A text and its encoding. The encoding determines between which units the text may be divided
+/// into parts.
 #[derive(Clone, Copy)]
 pub(super) enum Encoded<'a, U> {
     Utf8(&'a [U]),

@@ -61,8 +61,8 @@ impl<S: ByteSink> Window<'_, S> {
         n
     }
 
-    /// Writes UTF-16 as UTF-8. The space of the window must be at least 3 bytes per unit, or
-    /// exactly the length of the result. Returns `false`, and writes nothing, if the text is
+    /// Writes UTF-16 as UTF-8. The window must have space for at least 3 bytes per unit, or for
+    /// exactly the bytes of the result. Returns `false`, and writes nothing, if the text is
     /// malformed or was changed after it was measured.
     #[inline]
     pub(crate) fn put_utf16(&mut self, src: &[u16]) -> bool {
@@ -72,8 +72,8 @@ impl<S: ByteSink> Window<'_, S> {
         written.is_some()
     }
 
-    /// Writes UTF-32 as UTF-8. The space of the window must be at least 4 bytes per unit, or
-    /// exactly the length of the result. Returns `false`, and writes nothing, if the text is
+    /// Writes UTF-32 as UTF-8. The window must have space for at least 4 bytes per unit, or for
+    /// exactly the bytes of the result. Returns `false`, and writes nothing, if the text is
     /// malformed or was changed after it was measured.
     #[inline]
     pub(crate) fn put_utf32(&mut self, src: &[u32]) -> bool {
@@ -83,8 +83,8 @@ impl<S: ByteSink> Window<'_, S> {
         written.is_some()
     }
 
-    /// Writes Latin-1 as UTF-8. The space of the window must be at least 2 bytes per unit, or
-    /// exactly the length of the result. Returns `false`, and writes nothing, if the text was
+    /// Writes Latin-1 as UTF-8. The window must have space for at least 2 bytes per unit, or for
+    /// exactly the bytes of the result. Returns `false`, and writes nothing, if the text was
     /// changed after it was measured.
     #[inline]
     pub(crate) fn put_latin1(&mut self, src: &[u8]) -> bool {

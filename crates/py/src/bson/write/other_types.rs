@@ -77,8 +77,7 @@ impl BsonWriteOptions {
         put_binary(subtype, &bytes, out)
     }
 
-    /// Returns the object form with which the encoder writes an instance of a class derived from a
-    /// built-in type.
+    /// Returns how the encoder writes an instance of a class derived from a built-in type.
     fn subclass<'py>(
         &self,
         object: &Bound<'py, PyAny>,
@@ -139,7 +138,8 @@ impl BsonWriteOptions {
         Ok(Some(ObjectForm::Pairs(members)))
     }
 
-    /// Returns the object form of a NumPy scalar or array; `None` for any other object.
+    /// Returns how a NumPy scalar or array is written; `None` for any other object, and if the
+    /// array cannot be written.
     fn numpy<'py>(&self, object: &Bound<'py, PyAny>) -> Result<Option<ObjectForm<'py>>, BsonStop> {
         let described = ndarray::describe(object, self.style.natives.numpy)?;
         Ok(match described {

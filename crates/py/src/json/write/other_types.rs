@@ -127,7 +127,8 @@ impl JsonWriteOptions {
         }))
     }
 
-    /// Returns the object form of a NumPy scalar or array; `None` for any other object.
+    /// Returns how a NumPy scalar or array is written; `None` for any other object, and if JSON
+    /// cannot represent the items.
     fn numpy<'py>(&self, object: &Bound<'py, PyAny>) -> Result<Option<ObjectForm<'py>>, JsonStop> {
         let choice = self.style.natives.numpy;
         Ok(match ndarray::describe(object, choice)? {

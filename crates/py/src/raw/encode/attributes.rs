@@ -31,7 +31,7 @@ pub(super) struct Attribute {
 enum Position {
     /// The attribute is in a slot, at this offset in bytes from the start of the object.
     Slot(usize),
-    /// The attribute is a key that instances of the class share. The field is the index of its
+    /// The attribute is one of the keys that all instances share. The field is the index of its
     /// value, set at the first read. Some instances of such a class have a dictionary instead.
     #[cfg_attr(
         not(Py_3_11),

@@ -37,8 +37,9 @@ pub(super) enum BsonClass {
     Words([Attribute; 2]),
 }
 
-/// The classes whose value is a `bytes` in a slot: module and name of the class, the slot, the BSON
-/// tag of the value, and the number of its bytes.
+/// The classes whose instances store their value as a `bytes` in an attribute of `__slots__`. Each
+/// entry has the module and the name of the class, the name of the attribute, the BSON tag of the
+/// value, and the number of its bytes.
 const IN_SLOTS: [(&str, &str, &str, Tag, usize); 3] = [
     (
         "onecopy.bson._decimal128",

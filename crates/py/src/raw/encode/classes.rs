@@ -119,14 +119,13 @@ impl Fields {
         }
     }
 
-    /// Returns the name of the next field to write, which is found like that of [`Fields::step`].
+    /// Returns the name of the next field to write, as [`Fields::step`] finds it.
     pub(super) fn next_name(&self, private: bool, at: &mut isize) -> Option<*mut ffi::PyObject> {
         self.step(private, at).map(Attribute::name)
     }
 
-    /// Returns the name of the next field to write, which is found like that of [`Fields::step`],
-    /// and the field's value in an instance. The value is null if the instance does not have the
-    /// attribute.
+    /// Returns the name of the next field to write, as [`Fields::step`] finds it, and the field's
+    /// value in an instance. The value is null if the instance does not have the attribute.
     ///
     /// # Safety
     /// The same requirements as for [`Attribute::read`].

@@ -11,9 +11,9 @@ use super::format::MemberEncoder;
 use super::frames::{ContainerForm, ContainerFrame};
 use super::members::{ExitReason, container, write_fields, write_members};
 
-/// Writes the remaining members of all containers on the stack of frames. It is called after a
-/// frame was pushed for the outermost container, or after [`enter`], which may have pushed frames
-/// because it was interrupted.
+/// Writes the remaining members of all open containers, whose states are the frames on the stack.
+/// It is called after a frame was pushed for the outermost container, or after [`enter`], which may
+/// have pushed frames because it was interrupted.
 ///
 /// # Safety
 /// The GIL must be held while the encoder lives, the caller must hold a reference to the root, and

@@ -393,8 +393,8 @@ unsafe fn other_container<'py, 's, K: Kernels, F: MemberEncoder<'py>>(
 /// Implements [`container`] for `object`, which is an instance of a dataclass.
 ///
 /// # Safety
-/// The same requirements as for [`container`]; the object must be of this class, which has these
-/// fields.
+/// The same requirements as for [`container`]; `object` must be an instance of `class`, whose
+/// fields are `fields`.
 #[inline(always)]
 #[expect(clippy::too_many_arguments)]
 unsafe fn fields_of<'py, 's, K: Kernels, F: MemberEncoder<'py>>(

@@ -28,9 +28,9 @@ pub(crate) struct Natives {
     pub(crate) floats: bool,
     pub(crate) tuples: bool,
     pub(crate) numpy: Choice,
-    /// `true` if the format has no special representation for instances of BSON classes: they are
-    /// written like those of any other class. `false` if they are written as [`Native::Short`], or
-    /// by the `ObjectForms` of the format.
+    /// `true` if the format has no special representation for instances of BSON classes, so that
+    /// they are written like instances of any other class. `false` if they are written as
+    /// [`Native::Short`], or by the `ObjectForms` of the format.
     pub(crate) marked: bool,
     /// `true` if dataclass fields whose names begin with an underscore are written.
     pub(crate) private_fields: bool,
@@ -86,7 +86,8 @@ pub(super) enum Native {
     Other,
 }
 
-/// The time zone and the classes that were used last. They are cached until Python code runs.
+/// A cache of the time zone and the classes of the objects that were written last. It is valid
+/// until Python code runs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RecentObjects {
     pub(super) zone: Zone,

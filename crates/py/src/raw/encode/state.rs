@@ -30,8 +30,8 @@ pub(super) struct EncoderState<'py> {
     pub(super) interruption: Interruption,
     /// The classes and time zones that have been looked up since Python code last ran.
     pub(super) recent: RecentObjects,
-    /// The cached properties of a dataclass whose instance will be entered next. The pointer is
-    /// valid until Python code runs.
+    /// The cached properties of the class of the dataclass instance that is written next. The
+    /// pointer is valid until Python code runs.
     pub(super) found: *const Class,
     /// The result of the fast path for the last object that it did not write.
     pub(super) unwritten: Step,

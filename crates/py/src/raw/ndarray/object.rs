@@ -135,9 +135,11 @@ fn is_written(view: &View, choice: Choice) -> bool {
 
 /// How a NumPy object is written.
 pub(crate) enum Described<'py> {
-    /// From the memory of an array. A scalar is treated as an array without dimensions.
+    /// The object is written from the memory of an array. A scalar is treated as an array without
+    /// dimensions.
     Memory(Memory<'py>),
-    /// As a list of the items, for an array of objects or of strings of variable length.
+    /// The array is written as a list of its items, which are objects or strings of variable
+    /// length.
     List(Bound<'py, PyAny>),
     /// Not written, because the byte order of the array differs from the processor's. orjson
     /// refuses such an array even if a `default` is set.

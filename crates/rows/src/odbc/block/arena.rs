@@ -122,7 +122,7 @@ impl Arena {
     }
 
     /// Returns the bytes of value `number`; `None` if the value does not belong to `slot`. The
-    /// number comes from an indicator, to which a driver may write.
+    /// number must be checked, because it comes from an indicator, which a driver may overwrite.
     pub(crate) fn cell(&self, slot: usize, number: usize) -> Option<&[u8]> {
         let (_, range) = self.cells.get(number).filter(|(of, _)| *of == slot)?;
         self.bytes().get(range.clone())

@@ -95,7 +95,8 @@ impl RowsetReader {
         self.next == self.end && self.under_way.is_none() && self.failure.is_none()
     }
 
-    /// Returns the next rows, as a slice (a range of slots); the slice is empty after the last row.
+    /// Returns the next rows as a slice, which is a range of row indices in `rowset`. The slice is
+    /// empty after the last row.
     pub(crate) fn advance<C: FetchCalls>(
         &mut self,
         rowset: &mut Rowset,

@@ -46,8 +46,8 @@ impl NarrowText {
 }
 
 impl WideText {
-    /// Returns the plan of the column. The declared size counts characters, each of which needs up
-    /// to two units of UTF-16; for SQL Server, it counts units.
+    /// Returns the kind, binding and type of a text column. The declared size counts characters,
+    /// each of which needs up to two 16-bit units; for SQL Server, it counts 16-bit units.
     pub(crate) fn plan(d: &Described, quirks: &Quirks) -> ColumnBinding<Self> {
         let unit_bytes = match quirks.dialect {
             Dialect::SqlServer => 2,

@@ -1,5 +1,6 @@
-//! `TimeText` and `SsTime`: the column kinds of times of day. `SQL_TIME_STRUCT` has no fraction, so
-//! times are bound as text; SQL Server's `time(n)` has a struct of its own.
+//! `TimeText` and `SsTime`: the column kinds (the bound buffer, and its conversion to a `Cell`) for
+//! times of day. `TimeText` binds times as text, because `SQL_TIME_STRUCT` has no fraction of a
+//! second. `SsTime` is for SQL Server's `time(n)`, which has a struct of its own.
 
 use onecopy_text::Units;
 

@@ -26,14 +26,13 @@ pub(super) static TWO: [[u8; 16]; 256] = {
     all
 };
 
-/// Byte shuffles of a vector of four 32-bit lanes, each of which keeps the last 1 to 4 bytes of a
-/// lane. Each lane keeps its last byte. Lane `i` keeps one byte more if bit `i` of the index is
-/// set, and two bytes more if bit `4 + i` is set.
+/// Byte shuffles that keep the last 1 to 4 bytes of each lane of a vector of four 32-bit lanes.
+/// Each lane keeps its last byte. Lane `i` keeps one byte more if bit `i` of the index is set, and
+/// two bytes more if bit `4 + i` is set.
 pub(super) static ANY: [[u8; 16]; 256] = last_bytes(false);
 
-/// Byte shuffles of a vector of four 32-bit lanes, each of which keeps the last 1 to 4 bytes of a
-/// lane. The index has two bits for each lane: 00 for one byte, 01 for two, 11 for three, 10 for
-/// four.
+/// Byte shuffles that keep the last 1 to 4 bytes of each lane of a vector of four 32-bit lanes. The
+/// index has two bits for each lane: 00 to keep one byte, 01 for two, 11 for three, 10 for four.
 pub(super) static SOME: [[u8; 16]; 256] = last_bytes(true);
 
 /// Returns a table of byte shuffles that keep the last 1 to 4 bytes of each of four 32-bit lanes.

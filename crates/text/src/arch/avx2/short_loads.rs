@@ -21,7 +21,8 @@ fn is_readable(text: &[u8], n: usize) -> bool {
     (text.len() >= n) | (is_in_page & !text.is_empty())
 }
 
-/// Returns `true` if the 64 bytes after the end of `text` may be loaded too.
+/// Returns `true` if the 64 bytes after `text` may be loaded, because they are in the same memory
+/// page as its end.
 #[inline(always)]
 pub(super) fn is_readable_behind(text: &[u8]) -> bool {
     let last = (text.as_ptr() as usize)

@@ -71,9 +71,10 @@ fn put_latin1<const BRIEF: bool>(
     out.put(_mm512_maskz_compress_epi8(needed, bytes), n);
 }
 
-/// Encodes 32 bytes of the vector `v`, one in each 16-bit lane: the lower half of `v` if `twice` is
-/// [`LOWER`], the upper half if it is [`UPPER`]. Returns lanes with the lead byte in the low byte
-/// and the last byte in the high byte, and a mask of the bytes that are used.
+/// Encodes 32 of the 64 Latin-1 characters in `v` as UTF-8: those in the lower half if `twice` is
+/// [`LOWER`], those in the upper half if it is [`UPPER`]. Returns a vector with one character in
+/// each 16-bit lane (the lead byte in the low byte, the last byte in the high byte), and a mask of
+/// the bytes that are used.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vbmi")]
 pub(super) fn latin1_pairs(v: __m512i, twice: &'static [u8; 64]) -> (__m512i, u64) {

@@ -28,8 +28,8 @@ struct ByteClasses {
     high: u64,
     /// A mask of the continuation bytes, 0x80 to 0xBF.
     tails: u64,
-    /// A mask of the bytes that are neither ASCII nor continuation bytes: leads of two bytes or
-    /// more.
+    /// A mask of the lead bytes of characters of two bytes or more: the bytes that are neither
+    /// ASCII nor continuation bytes.
     leads: u64,
     /// A mask of the leads of three bytes or more.
     three: u64,

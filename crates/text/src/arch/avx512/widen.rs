@@ -1,9 +1,9 @@
 //! Widens bytes to units of two or four bytes, which may be stored at any address.
 //!
-//! The destination may start at an address that is not a multiple of `W`; then no store of whole
-//! units is aligned to a cache line. But a unit has only one nonzero byte. So the stores start at
-//! an aligned address, inside a unit: each lane stored has the last bytes of one unit and the first
-//! bytes of the next, and its nonzero byte is shifted accordingly.
+//! The destination may start at an address that is not a multiple of `W`. Stores of whole units
+//! would then never be aligned to a cache line. Therefore the stores start at an aligned address
+//! inside a unit: each stored lane has the last bytes of one unit and the first bytes of the next.
+//! Since a unit has only one nonzero byte, it suffices to shift this byte within the lane.
 
 use std::arch::x86_64::*;
 use std::mem::MaybeUninit;

@@ -37,7 +37,8 @@ impl CanaryBuffer {
         unsafe { std::slice::from_raw_parts_mut(self.bytes.as_mut_ptr().add(1).cast(), n) }
     }
 
-    /// Checks the canaries, and returns the bytes that were written.
+    /// Checks that the guard values (canaries) around the text are unchanged, and returns the bytes
+    /// that were written.
     fn written(&self) -> Vec<u8> {
         let all: Vec<u8> = self.bytes.iter().flat_map(|w| w.to_ne_bytes()).collect();
         assert!(all[..8].iter().all(|&b| b == CANARY), "before");

@@ -12,8 +12,8 @@ use crate::convert::{
 };
 use crate::{Encoding, Kind, MalformedKind, Order, Policy, Shape, Units, measure};
 
-/// A text whose bytes are overwritten by those of another text when a `str` or `bytes` is
-/// allocated.
+/// A text that changes during a conversion: when a `str` or `bytes` is allocated for the result,
+/// the bytes of another text overwrite it.
 struct Changing<'a> {
     text: *mut u8,
     later: &'a [u8],

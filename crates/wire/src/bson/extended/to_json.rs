@@ -138,7 +138,7 @@ impl<S: ByteSink, const CANONICAL: bool> TextWriter<'_, S, CANONICAL> {
         Rejection::OWN
     }
 
-    /// Writes a value of a fixed size by calling `put`, and then a comma.
+    /// Calls `put`, which writes a value of a fixed size, and then writes a comma.
     #[inline(always)]
     fn short(&mut self, put: impl FnOnce(&mut Window<'_, S>)) -> EventResult {
         let written = self.sink.window(ROOM).map(|mut window| {

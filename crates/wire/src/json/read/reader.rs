@@ -236,7 +236,7 @@ impl<'a, F: SourceForm, K: Kernels> Reader<'a, F, K> {
         self.text.get(at..).unwrap_or_default()
     }
 
-    /// Skips white space. Returns the first unit after it, which is not skipped.
+    /// Skips white space, and returns the next unit without consuming it.
     #[inline(always)]
     fn skip_blank(&mut self) -> u32 {
         let unit = self.unit(self.at);

@@ -414,7 +414,7 @@ pub(super) unsafe fn short_key<K: Kernels>(
     true
 }
 
-/// Reserves the byte at `at` for the tag, and writes a short key without NUL. Returns its end.
+/// Reserves the byte at `at` for the tag, writes a short key without NUL, and returns its end.
 ///
 /// # Safety
 /// `key` must be a live `str`; at least `ROOM / 2` bytes must be writable at `at`.

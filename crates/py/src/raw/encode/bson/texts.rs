@@ -61,8 +61,8 @@ impl BsonEncoder<'_, '_> {
         Ok(pen)
     }
 
-    /// Reserves a byte for the tag, and writes a key of any length with its NUL. The second
-    /// returned value is the number of bytes written, including the reserved byte. A key that is
+    /// Reserves a byte for the tag, and writes a key of any length with its NUL. Returns the pen
+    /// after the NUL, and the number of bytes written, including the reserved byte. A key that is
     /// not a `str` is an error; Python code may run before the error is returned.
     ///
     /// # Safety

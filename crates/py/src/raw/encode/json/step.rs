@@ -108,7 +108,7 @@ fn put_bool(value: *mut ffi::PyObject, pen: &mut Pen<'_>) {
 }
 
 /// Writes the leading items of `items` that are `None`, `True` or `False`, each followed by a
-/// comma, and returns the number of these items. Columns often have many such values in a row.
+/// comma, and returns their number. Columns often have many such values one after the other.
 ///
 /// # Safety
 /// The items must be alive.

@@ -45,7 +45,7 @@ fn escapes32<const ESCAPES: bool>(v: __m256i) -> __m256i {
     _mm256_or_si256(low, _mm256_cmpeq_epi32(v, splat32(0x5C)))
 }
 
-/// Returns a vector in which the 16-bit units that are surrogates are all ones.
+/// Returns a vector whose 16-bit lanes are all ones for the surrogates in `v`, otherwise zero.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn surrogates(v: __m256i) -> __m256i {
@@ -164,8 +164,8 @@ unsafe fn put_three(units: __m256i, n: usize, out: *mut u8) -> *mut u8 {
     }
 }
 
-/// Writes as UTF-8 at most 32 units below U+0800, none of which JSON escapes, or at most 21 from
-/// U+0800 on, none a surrogate. Returns the address after the result; null for any other text.
+/// Writes up to 32 units below U+0800 without JSON escapes, or up to 21 units from U+0800 on
+/// without surrogates, as UTF-8. Returns the address after the result; null for any other text.
 ///
 /// # Safety
 /// `out` must be writable for 64 bytes, and must not overlap `u`.
@@ -271,8 +271,8 @@ unsafe fn short_three(u: &[u16], out: *mut u8) -> *mut u8 {
 /// The number of three-byte characters in 64 bytes: 16, whose units fill a vector, and 5 more.
 const MOST_OF_THREE: usize = 21;
 
-/// Writes 16-bit units as the body of a JSON string. Returns null if one is a surrogate; the
-/// contents of `out` are then unspecified.
+/// Writes 16-bit units as the body of a JSON string, and returns the address after it. Returns null
+/// if a unit is a surrogate; the contents of `out` are then unspecified.
 ///
 /// # Safety
 /// `out` must be writable for `6 * u.len() + 64` bytes, and must not overlap `u`.

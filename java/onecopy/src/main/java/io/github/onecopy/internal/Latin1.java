@@ -9,10 +9,10 @@ import java.nio.ByteOrder;
  * copied first and then checked (decision 0102).
  *
  * <p>{@code String.getBytes(int, int, byte[], int)} copies the bytes, but truncates characters
- * above U+00FF without an error. Therefore, the method first determines whether the string is
- * narrow: stored as one byte per character. In the public API, only the class of the string's
- * spliterator reveals this. In a JDK in which this class has another name, strings are not copied
- * in this way.
+ * above U+00FF without an error. Therefore, this class first determines whether the string is
+ * narrow, that is, stored as one byte per character. In the public API, only the class of the
+ * string's spliterator reveals this. In a JDK in which this class has another name, strings are not
+ * copied in this way.
  */
 final class Latin1 {
     private static final String NARROW = "java.lang.StringLatin1$CharsSpliterator";

@@ -254,8 +254,8 @@ public final class Native {
     }
 
     /**
-     * Converts Latin-1 to UTF-8, and writes the result to the segment, at most from {@code to} to
-     * its end.
+     * Converts Latin-1 to UTF-8, and writes the result to the segment from offset {@code to} on,
+     * but not past its end.
      */
     static long latin1ToUtf8(byte[] src, int at, int n, MemorySegment dst, long to) {
         check(src, at, n);
