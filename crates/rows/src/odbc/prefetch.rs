@@ -52,7 +52,7 @@ pub(crate) struct Prefetcher {
 }
 
 impl Prefetcher {
-    /// Starts the prefetch thread. It fills blocks that have the same columns as `before`, the
+    /// Starts the prefetch thread, which fills new blocks with the same layout as `before`, the
     /// block that was fetched last.
     ///
     /// # Errors

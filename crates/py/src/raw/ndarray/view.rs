@@ -362,8 +362,8 @@ pub(crate) enum ItemOrder {
 }
 
 impl ItemOrder {
-    /// Returns how the items of an array are read. The decision considers the alignment of only one
-    /// item, the one at `address`, so either all items must be aligned for `T` or none.
+    /// Returns how the items of an array are read. If the item at `address` is aligned for `T`, the
+    /// others must be aligned too, because all items are then read by aligned loads.
     #[inline(always)]
     fn of<T>(dtype: DType, address: usize) -> ItemOrder {
         match dtype.is_swapped {
