@@ -191,7 +191,7 @@ def _marks(n: int) -> str:
 
 
 def _by_place(dialect: str, name: str, routine: _Routine, given: list[Any]) -> Call:
-    """Return the call of a routine whose parameters have the values ``given``."""
+    """Return the SQL call of a routine that passes the values ``given`` by position."""
     places = routine.places()
     names = [routine.names[i] for i in places]
     marks = _marks(len(given))

@@ -155,5 +155,5 @@ class _Whole(_Part):
     """A file object for a whole file, which a server may send directly from the file descriptor."""
 
     def fileno(self) -> int:
-        """Return the descriptor of the file, whose position is the start."""
+        """Return the file descriptor. Its current position is the start of the file."""
         return self._number

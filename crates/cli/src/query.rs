@@ -104,7 +104,7 @@ fn query(args: &Query, interrupt: &Interrupt) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The format of the output: a table for people, or rows in a file format.
+/// The format of the output: an aligned table for reading on a screen, or rows in a file format.
 #[derive(Clone, Copy)]
 enum Form {
     Table,

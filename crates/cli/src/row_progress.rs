@@ -58,8 +58,8 @@ impl Reporting {
         code
     }
 
-    /// Returns `true` if the progress is displayed: always as JSON, otherwise only on a terminal
-    /// and without `--quiet`.
+    /// Returns `true` if the progress is displayed. JSON progress is always displayed; other
+    /// progress only on a terminal, and not with `--quiet`.
     pub(crate) fn shows_progress(self) -> bool {
         match self.form {
             ProgressForm::Auto => !self.is_quiet && io::stderr().is_terminal(),

@@ -104,7 +104,7 @@ pub fn manifest_path(path: &Path) -> PathBuf {
     path.with_file_name(name)
 }
 
-/// Writes all rows of `statement` into `file`, with a hash of the bytes.
+/// Writes all rows of `statement` to `file`, and computes the hash of the written bytes.
 pub(crate) fn write_file(
     file: &mut AtomicFile,
     statement: Statement,

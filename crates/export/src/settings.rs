@@ -1,4 +1,4 @@
-//! [`Settings`]: the options that all parts of an export must have in common.
+//! [`Settings`]: the options that must be equal for all parts of an export.
 
 use onecopy_text::Policy;
 
@@ -7,11 +7,11 @@ use crate::format::{Compression, FileFormat, Format};
 use crate::json::{self, JsonWriter, items, member, text};
 use crate::writer::RowOptions;
 
-/// The version of the JSON of [`Settings`].
+/// The version of the JSON format in which [`Settings`] are stored.
 const VERSION: u64 = 1;
 
-/// The options that all parts of an export must have in common, although several processes may
-/// write them.
+/// The options that must be equal for all parts of an export, even if several processes write the
+/// parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// The format and compression of the files.

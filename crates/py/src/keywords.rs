@@ -38,8 +38,9 @@ impl Drop for Hook {
     }
 }
 
-/// Returns the value that `choices` pairs with the word in `object`, the argument `parameter`.
-/// Returns an error if `object` is not one of these words.
+/// Parses an argument that must be one of the words in `choices`, and returns the value that
+/// belongs to the word. `object` is the argument, and `parameter` is its name. Returns an error if
+/// `object` is not one of the words.
 pub(crate) fn choose<T: Copy>(
     object: Borrowed<'_, '_, PyAny>,
     parameter: &str,

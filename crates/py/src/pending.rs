@@ -33,8 +33,8 @@ trait Steps {
     fn result(self: Box<Self>, py: Python<'_>, late: Option<Error>) -> PyResult<Py<PyAny>>;
 }
 
-/// The result of a database call: success or an error, and a value. A failed call may also have a
-/// value.
+/// The outcome of a database call: first its success or error, then the value that it returned. A
+/// failed call may also have returned a value.
 pub(crate) type Returned<T> = (Result<(), Error>, Option<T>);
 
 struct CallSteps<T: 'static, F> {
@@ -160,8 +160,9 @@ impl PendingCall {
     }
 
     /// Requests that the call be cancelled. The caller repeats this until the call has ended,
-    /// because a cancel has no effect if the statement has not begun. A cancel several seconds
-    /// after the first effective one shuts the connection down.
+    /// because a cancel has no effect if the statement has not begun. If the call still runs
+    /// several seconds after the first cancel that had an effect, a further cancel shuts the
+    /// connection down.
     fn cancel(&self, py: Python<'_>) {
         let cancel = self.cancel.clone();
         gil::detach(py, move || cancel.cancel());

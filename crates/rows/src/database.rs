@@ -73,7 +73,8 @@ pub struct ConnectOptions {
     /// to 9999 as text. `false` to emit them as dates; a sink that cannot write such a date then
     /// returns an error.
     pub far_dates_as_text: bool,
-    /// For `postgresql://` targets: when statements are prepared on the server under a name.
+    /// For `postgresql://` targets: determines when a statement is prepared on the server under a
+    /// name, to be executed again without being parsed.
     pub prepare: PrepareMode,
     /// For ODBC drivers that can either stream a result or load it completely: `true` to return
     /// rows while they arrive, `false` to load the complete result before its first row is

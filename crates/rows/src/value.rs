@@ -114,12 +114,12 @@ impl<'r> Batches<'r> {
         }
     }
 
-    /// Returns the error of the caller's iterator, if it has returned one. The rows before the
-    /// error were returned in batches, so the caller calls this function after it has executed the
-    /// last batch, and before it commits a transaction.
+    /// Returns an error if the iterator over the rows has returned one. The rows before the error
+    /// were returned in batches, so this function must be called after the last batch was executed,
+    /// and before the transaction is committed.
     ///
     /// # Errors
-    /// The error of the caller's iterator.
+    /// The error of the iterator over the rows.
     pub(crate) fn end(self) -> Result<(), Error> {
         self.end.unwrap_or(Ok(()))
     }

@@ -68,7 +68,8 @@ struct SchedulerState<T> {
     n_handling: usize,
     /// The number of running handlers that wait until their client has read bytes of the response.
     n_sending: usize,
-    /// The number of handler calls that have started, plus the number that have ended.
+    /// A counter of progress: the number of handler calls that have started, plus the number of
+    /// handler calls that have ended.
     n_moves: u64,
     /// `true` while the thread of [`Scheduler::watch`] wakes up at each tick. `false` while it
     /// sleeps until a handler runs.
@@ -212,8 +213,8 @@ impl<T> Scheduler<T> {
         }
     }
 
-    /// Counts a part of a response body that a handler has sent, which shows that the handler makes
-    /// progress.
+    /// Counts one more part of a response body that was sent by a handler. The watchdog regards it
+    /// as progress of the handler.
     pub(crate) fn count_part(&self) {
         self.n_parts.fetch_add(1, Relaxed);
     }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 /// A table of shared values, each identified by a token. The token consists of the value's index
-/// and the number of times that this index was used. Therefore a late event for a removed value
-/// does not have the token of a later value with the same index.
+/// and the number of times that this index was used. Therefore, if an event for a removed value
+/// arrives late, its token differs from that of a later value with the same index.
 pub(crate) struct Slab<T> {
     slots: Vec<Slot<T>>,
     free: Vec<u32>,

@@ -119,7 +119,7 @@ pub(crate) static POINTS: [u8; N_FORMS] = {
 /// The decimal digits of a float: 17 digits, and the number of them that follow the decimal point.
 #[derive(Clone, Copy)]
 pub(crate) struct Decimal {
-    /// The first 16 digits as an integer below 2^53; the first digit may be zero.
+    /// The first 16 digits as one integer, which is below 2^53. The first digit may be zero.
     pub(crate) first: u64,
     /// The 17th digit; 0 if the first 16 digits are sufficient.
     pub(crate) last: u64,

@@ -151,8 +151,8 @@ impl Tally {
         self.0.taken += len_bytes as u64;
     }
 
-    /// Counts bytes that the operating system's kernel moved: as taken but not copied, because user
-    /// space did not read or write them.
+    /// Counts bytes that the operating system's kernel moved. They are added to `taken`, but not to
+    /// `copied`, because this process did not read or write them.
     #[inline]
     pub fn moved(&mut self, len_bytes: u64) {
         self.0.taken += len_bytes;

@@ -361,7 +361,7 @@ pub struct Pen<'s> {
 }
 
 impl<'s> Pen<'s> {
-    /// Creates a pen that writes to `memory`.
+    /// Creates a pen, which writes to `memory` from its start on.
     #[inline(always)]
     #[must_use]
     pub fn new(memory: &'s mut [MaybeUninit<u8>]) -> Pen<'s> {

@@ -6,7 +6,7 @@
 use blake3::Hasher;
 use blake3::hazmat::{HasherExt, Mode, merge_subtrees_non_root, merge_subtrees_root};
 
-/// The hash of a node of the hash tree that is not the root.
+/// The hash of a node of the BLAKE3 tree, other than the root node.
 pub type Node = [u8; 32];
 
 /// Returns the hash of a block of a file that has several blocks. `index` is the index of the

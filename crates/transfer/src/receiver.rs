@@ -94,8 +94,8 @@ impl Receiver {
 
     /// Receives one transfer. After most errors, the received blocks are kept for the next attempt.
     ///
-    /// This process copies the bytes of a file from the socket to a buffer and to the file. Without
-    /// hashes and TLS, the kernel moves a file of more than one block instead.
+    /// This process copies the bytes of a file from the socket to a buffer and to the file. If
+    /// neither hashes nor TLS are used, the kernel moves a file of several blocks instead.
     ///
     /// # Errors
     /// [`Error`]; the sender receives the reason, unless it aborted or the connection failed.

@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::message::{FileHead, FileTime};
 use crate::name;
 
-/// A file or folder that [`walk`] has found.
+/// An entry that [`walk`] has found: a folder or its end, a file, or a file that is not sent.
 pub(crate) enum WalkStep<'a> {
     /// A folder. Its contents follow, and then a `FolderEnd`.
     Folder { name: &'a str, mode: u16 },

@@ -61,8 +61,8 @@ impl Carry {
         Ok(())
     }
 
-    /// Appends the base64 text of the kept bytes, with padding. The encoder can then be used for
-    /// another value.
+    /// Appends the base64 text of the bytes that remain from earlier calls (at most two), with
+    /// padding. The encoder can then be used for another value.
     ///
     /// # Errors
     /// Returns [`SinkFull`] if the sink has no space.

@@ -117,9 +117,9 @@ impl Step {
         }
     }
 
-    /// Returns the milliseconds from the start of 1970 to the time that is `count` steps later,
-    /// rounded down. The time may be in any year. Returns `None` if the result does not fit into 64
-    /// bits.
+    /// Returns the time that is `count` steps after the start of 1970, in milliseconds since the
+    /// start of 1970, rounded down. The time may be in any year. Returns `None` if the result does
+    /// not fit into 64 bits.
     #[inline]
     #[must_use]
     pub fn unix_ms(self, count: i64) -> Option<i64> {

@@ -167,8 +167,8 @@ pub enum NonFinite {
     Literal,
 }
 
-/// Returns the text that is written for NaN or an infinity under `policy`, or `None` if it is
-/// written like NULL. `text` is the name of the value, such as `NaN`.
+/// Returns the text that is written for NaN or an infinity under `policy`, or `None` if the value
+/// is written like NULL. `text` is the name of the value, such as `NaN`.
 pub(crate) fn non_finite(
     text: &'static str,
     policy: NonFinite,

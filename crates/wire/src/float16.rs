@@ -67,9 +67,9 @@ impl Half {
         }
     }
 
-    /// Returns the `f64` with which a parameter of this type is bound: an integer without a change,
-    /// any other number as [`Half::widen`] does. The shortest decimal of 65,504 is that of another
-    /// integer, 65,500.
+    /// Returns the `f64` with which a parameter of this type is bound. An integer is returned
+    /// unchanged; any other number is converted as by [`Half::widen`]. `widen` would change some
+    /// integers: the shortest decimal of 65,504 is 65,500, which is a different integer.
     #[must_use]
     pub fn widen_parameter(self) -> f64 {
         let exact = self.to_f64();

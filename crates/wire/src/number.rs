@@ -147,9 +147,10 @@ pub fn widen(value: f32) -> f64 {
     shortest.parse().unwrap_or(wide)
 }
 
-/// Returns the `f64` with which a parameter that is an `f32` is bound: an integer without a change,
-/// because the column may have a type for integers; any other number as [`widen`] does. The
-/// shortest decimal of 134,217,728 is that of another integer, 134,217,730.
+/// Returns the `f64` with which a parameter that is an `f32` is bound. An integer is returned
+/// unchanged, because the column may have a type for integers; any other number is converted as by
+/// [`widen`]. `widen` would change some integers: the shortest decimal of 134,217,728 is
+/// 134,217,730, which is a different integer.
 #[must_use]
 pub fn widen_parameter(value: f32) -> f64 {
     let wide = f64::from(value);

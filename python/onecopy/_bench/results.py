@@ -120,7 +120,7 @@ class WayResult:
                 engine.cpu_ratio = Ratio.of(engine.cpu_s, ours.cpu_s)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the JSON object that represents this way to read rows in the output of
+        """Return the JSON object that describes this way to read rows, for the output of
         `--json`."""
         best = {by: self.best_peer(by) for by in ("wall", "cpu")}
         return {

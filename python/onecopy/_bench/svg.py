@@ -1,4 +1,4 @@
-"""The report as a picture: an SVG file with bars for each way."""
+"""The report as a picture: an SVG file with a group of bars for each way to read the rows."""
 
 from __future__ import annotations
 

@@ -134,8 +134,8 @@ class _Worker:
 
     def do_check(self, command: dict[str, Any]) -> dict[str, Any]:
         """Run the statement once. Return the number of rows and the digest of each column. For the
-        columns whose indexes are in ``common``, also return the digest of the values in their
-        common form."""
+        columns whose indexes are in ``common``, also return the digest of the values after each
+        value was converted to a form that all engines have in common."""
         job = self._opened()
         folder = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
         with tempfile.NamedTemporaryFile(dir=folder) as file:

@@ -87,7 +87,8 @@ fn share(left: &[u64], right: &[u64], n: usize) -> (usize, usize) {
     (n_left, n - n_left)
 }
 
-/// Appends to `starts` the indexes that are nearest to the boundaries of `n` equal parts.
+/// Divides the items with the given `weights` into `n` parts of about equal weight. Appends the
+/// index (plus `offset`) at which each part starts to `starts`.
 fn quantiles(weights: &[u64], offset: usize, n: usize, total: u64, starts: &mut Vec<usize>) {
     let (mut before, mut at) = (0_u64, 0);
     for i in 0..n {

@@ -62,7 +62,8 @@ pub(super) fn schema_hash(schema: &Schema) -> String {
     fields.finish()
 }
 
-/// Returns the hash of a plan: the hash of its statement, and its parts with the snapshot.
+/// Returns the hash of a plan. It is computed from the statement, and from the SQL, the values and
+/// the snapshot of each part.
 pub(crate) fn plan_hash(statement: &str, parts: &[PartSpec]) -> String {
     let mut fields = FieldHasher::new("plan");
     fields.add(statement);

@@ -105,7 +105,7 @@ pub fn plan(
     planner.plan(snapshot)
 }
 
-/// The ranges of a key, with the estimated number of rows of each.
+/// The ranges of a key, and the estimated number of rows in each range.
 struct Ranges {
     columns: Vec<KeyColumn>,
     conditions: Vec<(Condition, Option<u64>)>,
@@ -274,7 +274,7 @@ impl Planner<'_> {
         Ok(schema)
     }
 
-    /// Returns the condition of each part, with the estimated number of its rows.
+    /// Returns the condition of each part, and the estimated number of rows of each part.
     fn ranges(&mut self, key: &Key, template: &Template) -> Result<Ranges, Error> {
         if let Some(RowAddress::Ctid { n_pages }) =
             self.table.as_ref().and_then(|t| t.address.as_ref())
@@ -467,7 +467,7 @@ fn check_names(schema: &Schema, dialect: Dialect) -> Result<(), Error> {
     Ok(())
 }
 
-/// Returns a condition as text for people, in which values replace the placeholders.
+/// Returns a condition as text for messages: the placeholders are replaced by their values.
 fn for_people(condition: &Condition, dialect: Dialect) -> String {
     let values: Vec<String> = condition.values.iter().map(shown).collect();
     onecopy_rows::sql::named::fill_marks(&condition.sql, dialect, &values)

@@ -140,12 +140,13 @@ pub(crate) fn pages(column: &KeyColumn, n_pages: u64, n: usize) -> Vec<Condition
 
 /// The operators with which [`compare`] compares the columns of a key with a bound.
 struct Operators {
-    /// The operator that equal values satisfy, for each column except the last one.
+    /// The operator `>=` or `<=`, for each column except the last one. It only allows an index to
+    /// be used.
     inclusive: &'static str,
-    /// The operator that equal values do not satisfy, for each column except the last one: if it is
-    /// satisfied, the later columns are not compared.
+    /// The operator `>` or `<`, for each column except the last one. If it is satisfied, the later
+    /// columns are not compared.
     strict: &'static str,
-    /// The operator that compares the last column.
+    /// The operator with which the last column is compared.
     last: &'static str,
 }
 

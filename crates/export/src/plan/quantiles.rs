@@ -1,4 +1,5 @@
-//! Quantiles of a key, which the database computes in its own order.
+//! Quantiles of a key. The database computes them, because only the database knows the order in
+//! which it sorts the key.
 
 use onecopy_rows::Value;
 use onecopy_rows::connect::Connection;

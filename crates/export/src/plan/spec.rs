@@ -34,7 +34,7 @@ pub struct PartSpec {
     pub snapshot: Option<String>,
     /// The names of the key's columns.
     pub key: Vec<String>,
-    /// The condition that selects the rows of the part, as text for people.
+    /// The condition that selects the rows of the part, as text for messages.
     pub condition: String,
     /// The estimated number of rows of the part; `None` if unknown.
     pub rows: Option<u64>,

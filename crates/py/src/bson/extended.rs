@@ -366,7 +366,7 @@ fn one<E: From<ReadError>, F: Into<E>>(
     Ok(())
 }
 
-/// Calls `work` for each of the consecutive documents in `bytes`.
+/// Calls `work` for each document in `bytes`, which contains concatenated documents.
 fn each<E: Later, F: Into<E>>(
     bytes: &[u8],
     mut work: impl FnMut(&[u8]) -> Result<usize, F>,

@@ -196,7 +196,7 @@ fn check(file: &Bound<'_, PyAny>, method: &str, question: &str, what: &str) -> P
 }
 
 /// Sets the position of a buffered file object to the position of its descriptor. It must be called
-/// after bytes were written to the descriptor and not through the file object.
+/// after bytes were written directly to the descriptor, without the file object.
 pub(super) fn stand_behind(file: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = file.py();
     let known = classes(py)?;

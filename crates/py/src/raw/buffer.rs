@@ -123,7 +123,7 @@ fn part_of_bytes<'py>(
     Ok(Some((owner, part)))
 }
 
-/// Returns an error if an object has no buffer.
+/// Checks that an object has a buffer.
 ///
 /// # Errors
 /// `TypeError` for an object without a buffer.

@@ -162,8 +162,8 @@ impl<'c, 'py> GrowingStr<'c, 'py> {
         n_gone
     }
 
-    /// Allows the writer to write directly to the memory of the `str`. `n_gone` is the number of
-    /// bytes of the block that have already been copied to the `str`.
+    /// Lets the writer write directly to the memory of the `str` from now on. `n_gone` is the
+    /// number of bytes of the current block that have already been copied to the `str`.
     fn map_ucs2(&mut self, n_gone: usize) {
         let (mut at, mut end) = (null_mut(), null_mut());
         if let Some(made) = &self.made

@@ -35,8 +35,8 @@ pub(super) fn handler_name(errors: Option<Borrowed<'_, '_, PyAny>>) -> PyResult<
 }
 
 /// Returns the transcoder policy that has the same effect as the error handler `name`. Returns
-/// `None` if the handler itself must be called. These encodings cannot represent surrogates, so
-/// `surrogatepass` has the effect of `strict`.
+/// `None` if there is no such policy and the handler itself must be called. The legacy encodings
+/// cannot represent surrogates, so `surrogatepass` has the effect of `strict`.
 pub(super) fn policy_of_handler(name: &str) -> Option<Policy> {
     Policy::of_name(name, &Policy::ALL)
         .ok()

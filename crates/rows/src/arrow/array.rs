@@ -13,8 +13,8 @@ pub struct Array {
     pub data_type: DataType,
     /// The number of values in the array.
     pub len: usize,
-    /// The number of values in each buffer that precede the first value of this array. It is not 0
-    /// if the array is a slice of a larger array.
+    /// The index, in each buffer, of the first value of this array. It is not 0 if the array is a
+    /// slice of a larger array.
     pub offset: usize,
     /// A bitmap with a bit per value, set if the value is not NULL; `None` if no value is NULL.
     pub validity: Option<Memory>,

@@ -107,8 +107,9 @@ impl NumberColumn {
         }
     }
 
-    /// Returns the current type of the column. A column of [`NumberColumn::of_first`] may change
-    /// from an integer type to a float type when a float is appended.
+    /// Returns the current type of the column. If the column was created by
+    /// [`NumberColumn::of_first`], its type may change from an integer type to a float type when a
+    /// float is appended.
     #[must_use]
     pub fn data_type(&self) -> DataType {
         self.0.data_type()

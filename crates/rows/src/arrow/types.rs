@@ -143,7 +143,7 @@ pub enum DataType {
     },
     /// Lists of values of one type, with offsets of 32 bits.
     List(Box<DataType>),
-    /// Dictionary encoding: indices into a separate array of values. This crate only imports it.
+    /// Indices into a separate array of values. This crate can import, but not create, this type.
     Dictionary {
         /// The integer type of the indices.
         index: Box<DataType>,

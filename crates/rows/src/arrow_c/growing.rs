@@ -15,8 +15,8 @@ const FIRST_BYTES: usize = 64 << 10;
 /// this number grows by a quarter.
 const STEP_BYTES: usize = 1 << 20;
 
-/// A [`ByteSink`] in memory that was mapped from the system. Unwritten capacity uses only address
-/// space.
+/// A [`ByteSink`] in memory that was mapped from the system. Capacity that was not written to uses
+/// address space, but no physical memory.
 #[derive(Debug, Default)]
 pub struct Growing {
     pages: Option<Pages>,

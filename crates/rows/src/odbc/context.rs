@@ -31,8 +31,8 @@ pub(super) struct StatementContext {
 
 impl StatementContext {
     /// Returns an error if the connection was closed or lost, or if [`StatementContext::check`]
-    /// returns one. This function is called before rows that were fetched earlier are returned
-    /// without a driver call.
+    /// returns one. It must be called before rows that were fetched earlier are returned, because
+    /// no driver call then detects these states.
     pub(super) fn check_open(&self) -> Result<(), Error> {
         self.shared.health.check()?;
         // The check does not lock the handle, because a cancel in progress holds that lock.

@@ -246,7 +246,8 @@ impl<'a> Driver<'a> {
         !self.shared.quirks.cuts_at_nul || !values.iter().any(has_nul)
     }
 
-    /// Executes the prepared statement with these parameters. Returns `true` if no row was changed.
+    /// Executes the prepared statement with `parameters`. Returns `true` if the driver reports that
+    /// no row was changed.
     pub(super) fn execute_with(&self, parameters: &mut Parameters) -> Result<bool, Error> {
         // SAFETY: the statement is alive; `parameters` lives until after the execution and the
         // reset below.

@@ -36,8 +36,9 @@ pub(super) struct Execution {
     /// The key under which the statement cache will store the statement's handle when the result
     /// has ended; `None` if the statement must not be cached.
     pub(super) key: Option<Key>,
-    /// The way in which the statement was executed. It is used when the result has ended and its
-    /// size is recorded; `None` if the size is not to be recorded.
+    /// The way in which the statement was executed, with or without a cursor. It determines how the
+    /// size of the result is recorded after the result has ended. `None` if the size must not be
+    /// recorded.
     pub(super) lesson: Option<SizeObservation>,
 }
 

@@ -104,8 +104,8 @@ pub struct UrlScheme {
     pub to_install: &'static str,
 }
 
-/// Returns the URL schemes that require an ODBC driver, one per database: `mysql` also for MariaDB,
-/// and `mssql` for SQL Server.
+/// Returns the URL schemes that require an ODBC driver: `mysql` for MySQL and MariaDB, and `mssql`
+/// for SQL Server.
 #[must_use]
 pub fn url_schemes() -> Vec<UrlScheme> {
     ["mysql", "mssql"]

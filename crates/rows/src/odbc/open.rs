@@ -21,7 +21,7 @@ use crate::fork;
 use crate::odbc::block::buffer;
 use crate::sql::dialect::Dialect;
 
-/// Opens a URL, a connection string or `DSN=name`. If `width` is `None`, a query determines it.
+/// Opens a URL, ODBC string or `DSN=name`. If the text width is `None`, a test query determines it.
 pub(crate) fn open(
     target: &str,
     options: &ConnectOptions,

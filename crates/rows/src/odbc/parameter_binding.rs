@@ -251,7 +251,7 @@ fn fields(of: [u16; 3]) -> [u8; 6] {
     bytes
 }
 
-/// Returns `true` for a date that the driver would change, because it is too early.
+/// Returns `true` for a date that is so early that the driver would change it.
 fn is_early(date: Date, quirks: &Quirks) -> bool {
     date.year < quirks.first_right_year
 }

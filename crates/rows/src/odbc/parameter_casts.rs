@@ -1,8 +1,8 @@
 //! Adds casts to the parameters of a statement whose types the server would infer wrongly.
 //!
 //! MariaDB's driver sends decimals as text, and without a cast the server would compute with them
-//! as doubles. If an operand is an interval, PostgreSQL would parse its text as a value of the
-//! other operand's type.
+//! as doubles. psqlodbc sends intervals as text, and without a cast PostgreSQL would parse this
+//! text as a value of the other operand's type.
 
 use std::borrow::Cow;
 

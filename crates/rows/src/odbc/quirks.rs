@@ -146,7 +146,7 @@ pub(crate) struct Quirks {
     /// number, which is the year or an infinity. (A `date` BC loses its sign; this cannot be
     /// detected.)
     pub(crate) fills_dates: bool,
-    /// `true` to bind 64-bit floats as text: this crate parses faster than the driver.
+    /// `true` to bind 64-bit floats as text, because this crate parses it faster than the driver.
     pub(crate) float_text: bool,
     /// `true` to bind 32-bit floats as `SQL_C_DOUBLE`. Connector/ODBC 3.1.15 advances by 8 bytes in
     /// an array of `SQL_C_FLOAT`, so it writes past the end of the buffer. Every 32-bit float is
@@ -178,7 +178,7 @@ pub(crate) struct Quirks {
     pub(crate) errors_as_warnings: bool,
     /// `true` if the driver counts the rows of a query's result, `false` if it reports 0 instead.
     pub(crate) counts_queries: bool,
-    /// The prepared handles that may be executed again; they are cached by SQL text.
+    /// Which prepared statement handles may be executed again; they are cached by SQL text.
     pub(crate) keeps_prepared: CacheSupport,
     /// The column type, under the driver's name for it, that causes the following fault; `None` if
     /// the driver does not have the fault. psqlodbc 13.02 counts the statements that use its

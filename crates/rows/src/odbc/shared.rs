@@ -42,8 +42,7 @@ pub(crate) struct SharedConnection {
     /// The value of [`fork::generation`](crate::fork::generation) in the process that opened the
     /// connection. No other process may use the connection.
     pub(super) fork_generation: u32,
-    /// The health of the connection, which records that an error has reported the connection as
-    /// lost.
+    /// Records whether an error has reported the connection as lost.
     pub(super) health: ConnectionHealth,
     pub(super) state: Mutex<SessionState>,
     /// The number of rows that the driver requests from the server at a time; `None` if this crate

@@ -19,8 +19,8 @@ use crate::fork;
 /// back before it responds.
 pub(crate) const GRACE: Duration = Duration::from_secs(3);
 
-/// The thread that is in a driver call of a connection. At most one thread is in such a call at a
-/// time.
+/// The thread that is currently executing a driver call of a connection. Only one thread at a time
+/// executes such a call.
 #[derive(Debug, Default)]
 pub(crate) struct Caller {
     /// The operating-system id of the thread that is in a driver call; 0 if there is none.
@@ -90,8 +90,8 @@ impl Caller {
 /// A time limit for a driver call. If the limit expires before this value is dropped, the sockets
 /// on which the call waits are shut down.
 pub(crate) struct Limit {
-    /// The sender whose drop signals to the timer thread that the call has ended; `None` if there
-    /// is no timer thread.
+    /// The sender end of a channel. Dropping it signals to the timer thread that the call has
+    /// ended. `None` if there is no timer thread.
     ended: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -250,7 +250,8 @@ mod linux {
         }
     }
 
-    /// Reads the descriptors below `n` from the bit sets of `select`.
+    /// Returns the descriptors below `n` that are in the bit sets `sets`, which are arguments of
+    /// `select`.
     fn selected(n: usize, sets: &[usize]) -> Vec<c_int> {
         let mut found = Vec::new();
         for &set in sets.iter().filter(|set| **set != 0) {

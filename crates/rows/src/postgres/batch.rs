@@ -72,7 +72,7 @@ pub(super) fn run_batch(
 /// read.
 struct Pending<'s> {
     sql: &'s str,
-    /// The index (from 0) of the row of parameters of the first of these executions.
+    /// The index (from 0) of the parameter row with which the first of these executions was made.
     first_row: u64,
     n: usize,
     /// The number of rows that all earlier executions have changed; `None` if it is unknown.
@@ -80,7 +80,8 @@ struct Pending<'s> {
 }
 
 impl Pending<'_> {
-    /// Sends the executions, and reads their completions.
+    /// Sends the statement executions that are in the output buffer, and reads the server's
+    /// responses to them.
     fn complete(&mut self, wire: &mut Wire) -> Result<(), Error> {
         let n = std::mem::take(&mut self.n);
         if n == 0 {

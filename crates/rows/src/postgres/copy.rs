@@ -387,9 +387,9 @@ impl CopyIn {
         })
     }
 
-    /// Sends data. Returns `false` if the server has reported an error; it then discards further
-    /// data. After each send, the messages that have arrived are read, because a server that has
-    /// cancelled the COPY still accepts its data.
+    /// Sends data. Returns `false` if the server has reported an error, after which the server
+    /// discards all further data. Each call also reads the server's messages, because a server that
+    /// has cancelled the COPY still accepts data.
     ///
     /// # Errors
     /// The connection was lost.

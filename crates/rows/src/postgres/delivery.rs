@@ -28,8 +28,8 @@ impl Completion {
         }
     }
 
-    /// Returns the completion of a command that returns no rows: the rows of its query were stored
-    /// in a table (`CREATE TABLE AS`), so they are counted as changed rows.
+    /// Converts the completion of a command whose rows are not returned, because the command has
+    /// stored them in a table (`CREATE TABLE AS`). The stored rows are counted as changed rows.
     pub(super) fn without_rows(self) -> Completion {
         Completion {
             n_changed: self.n_changed.or(self.n_selected),

@@ -83,8 +83,8 @@ impl Waiting {
 }
 
 impl Further {
-    /// Creates the remaining work of a SQL string that consists of the statements `texts`, none of
-    /// which was executed. `values` are the parameter values of all these statements, in order.
+    /// Creates the list of the statements of a SQL string that are still to be executed: `texts`.
+    /// `values` are the parameter values of all these statements, in order.
     pub(super) fn new(texts: &[String], values: &[Value]) -> Arc<Further> {
         Arc::new(Further {
             pieces: Arc::new(Mutex::new(Pieces {

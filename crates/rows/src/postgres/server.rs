@@ -27,7 +27,7 @@ const MOST_NOTIFICATION_BYTES: usize = 16 << 20;
 pub struct Notification {
     /// The name of the channel.
     pub channel: String,
-    /// The text that the sender passed; empty if there is none.
+    /// The text that the sender passed to NOTIFY; empty if the sender passed none.
     pub payload: String,
     /// The process id of the sender's session.
     pub process_id: i32,

@@ -221,8 +221,8 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Returns `true` if `--` begins a comment. MySQL requires white space after the dashes;
-    /// without it, as in `5--1`, they are two minus signs.
+    /// Returns `true` if `--` begins a comment. MySQL requires white space after the two dashes.
+    /// Without white space, as in `5--1`, the dashes are two minus signs.
     fn is_dash_comment(&self) -> bool {
         let after = self.sql.as_bytes().get(self.at + 2);
         self.dialect != Dialect::MySql

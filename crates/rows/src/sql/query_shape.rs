@@ -45,8 +45,8 @@ pub struct TableShape {
     pub names: Vec<String>,
     /// The position of the table's name, with its schema.
     pub name: Range<usize>,
-    /// The position of the name with which the query's columns are qualified: the alias, or the
-    /// last name of the table.
+    /// The position of the name that qualifies the columns of the query: the table's alias if it
+    /// has one, otherwise the last part of the table's name.
     pub alias: Range<usize>,
     /// The position of `FROM`.
     pub from: usize,

@@ -241,7 +241,7 @@ pub struct LiveRow {
     pub(super) part_bytes: usize,
     /// 1 if a row, or a part of a row, remains to be emitted; otherwise 0.
     pub(super) n_rows: usize,
-    /// The position within the row at which the next emit begins.
+    /// The position within the row at which the next call to `emit` begins.
     pub(super) start: At,
     /// The position in the row from which the next emit continues; `None` if the last emit has
     /// emitted the whole row.

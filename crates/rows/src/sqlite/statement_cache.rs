@@ -33,7 +33,7 @@ pub(super) struct Prepared {
 unsafe impl Send for Prepared {}
 
 /// The cached statements, which were reset and have no bindings. A statement in use is not in the
-/// cache, so a SQL string that is used twice at the same time has two statements.
+/// cache. Therefore a SQL string that two cursors execute at the same time has two statements.
 #[derive(Debug, Default)]
 pub(super) struct Cache {
     resting: HashMap<Arc<str>, (u64, Prepared)>,

@@ -12,9 +12,9 @@ use crate::guard;
 use crate::items::Items;
 use crate::response::{OnEnd, StreamEnd};
 
-/// A response whose bytes are all in the output queue, or which has ended early. It is reported to
-/// the access log and the metrics once: when its last byte was sent, or when the connection has
-/// ended.
+/// A response that is being sent: all its bytes are in the output queue, or it has ended early. The
+/// response is reported to the access log and the metrics once: when its last byte was sent, or
+/// when the connection has ended.
 pub(super) struct Answer {
     pub(super) exchange: Exchange,
     pub(super) status: u16,

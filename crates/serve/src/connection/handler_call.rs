@@ -121,8 +121,8 @@ impl Drive<'_> {
         begins
     }
 
-    /// Takes the ownership of the connection back from the thread of a handler that has returned.
-    /// Sends the part of the response that the handler has not written itself.
+    /// Called after a handler that owned the connection has returned. Takes the ownership back, and
+    /// sends the part of the response that the handler has not sent itself.
     pub(super) fn end_begun(&mut self, response: Option<Response>) {
         let returned = self.take_back();
         let Some(exchange) = returned.exchange else {

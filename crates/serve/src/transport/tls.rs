@@ -35,7 +35,7 @@ pub(crate) struct TlsStream {
     said_end: bool,
 }
 
-/// Information about the received bytes that rustls does not record.
+/// Facts about the received bytes. This module records them, because rustls does not.
 #[derive(Default)]
 struct Received {
     /// The first byte of the connection, from which this module detects a client that sends plain

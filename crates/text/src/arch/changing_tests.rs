@@ -30,8 +30,8 @@ fn lengths() -> impl Iterator<Item = usize> {
         .chain([1024, 1999, 4100])
 }
 
-/// A unit type with a value (a canary) that is written before and after each destination and must
-/// stay unchanged.
+/// A type of units, with a value (a canary) that the tests write before and after each destination.
+/// The conversions must not change it.
 trait Canary: Copy + PartialEq + std::fmt::Debug {
     const CANARY: Self;
 }

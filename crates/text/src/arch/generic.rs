@@ -58,7 +58,7 @@ pub(super) unsafe trait Vector: Copy {
     /// # Safety
     /// The processor must support the feature of the vector type.
     unsafe fn sum8(self) -> usize;
-    /// Returns a mask of the highest bits of all bytes; the first byte has the lowest bit.
+    /// Returns the highest bit of each byte as a mask, whose lowest bit is that of the first byte.
     /// # Safety
     /// The processor must support the feature of the vector type.
     unsafe fn mask(self) -> u32;
@@ -80,7 +80,7 @@ pub(super) unsafe trait Vector: Copy {
 pub(super) trait UnitClass {
     /// The size of a unit in bytes.
     const SIZE: usize;
-    /// Returns a vector in which the units of the class are all ones, and all other units are zero.
+    /// Returns a vector with all ones in each unit that belongs to this class, zeros in all others.
     /// # Safety
     /// The processor must support the feature of the vector type.
     unsafe fn marks<V: Vector>(v: V) -> V;
@@ -321,7 +321,7 @@ pub(super) unsafe fn narrow_u16<V: Vector>(src: *const u16, len: usize, dst: *mu
     }
 }
 
-/// Narrows two vectors for [`narrow_plain`]. Returns a mask of the units at which it stops.
+/// Narrows two vectors; returns a mask of the units at which [`narrow_plain`] has to stop.
 /// # Safety
 /// The requirements of [`narrow_step`] must be met.
 #[inline(always)]

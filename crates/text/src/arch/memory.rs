@@ -1,4 +1,4 @@
-//! Conversions between units and memory that may be uninitialised.
+//! Converts units and slices of units to possibly uninitialised memory (`MaybeUninit`), and back.
 
 use std::mem::MaybeUninit;
 

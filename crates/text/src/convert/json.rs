@@ -77,8 +77,9 @@ impl OutputForm for JsonBody {
     }
 }
 
-/// Converts the result of writing a short text: `true` if the whole text was written, `false` if it
-/// is malformed. If the sink is full, removes the partial output and returns the error.
+/// Handles the result of the attempt to write a short text. Returns `true` if the whole text was
+/// written, and `false` if it is malformed. If the sink is full, removes the partial output and
+/// returns the error.
 fn undone<S: ByteSink>(
     result: Result<bool, WriteStop>,
     sink: &mut S,

@@ -88,7 +88,7 @@ pub(crate) trait OrderedUnit: Copy {
     fn count<const SWAPPED: bool>(units: &[Self]) -> Option<usize>;
 
     /// Decodes UTF-16 to code points, one in each 32-bit unit. Returns `false` if the text is
-    /// malformed, and for 32-bit units.
+    /// malformed, or if its units have 32 bits.
     fn write_pairs<const SWAPPED: bool>(units: &[Self], out: &mut [MaybeUninit<u32>]) -> bool;
 
     /// Returns `true` if a `str` of this kind has the same units as the text, in the same byte
@@ -188,7 +188,7 @@ struct Make<'a, U, N, const SWAPPED: bool, const PAIRS: bool>(&'a [U], &'a mut N
 /// The number of samples that are taken from a text to guess its largest character, and from it the
 /// kind (the character width) of the `str`.
 const N_SAMPLES: usize = 8;
-/// The number of units in each sample.
+/// The number of consecutive units in each of the samples.
 const SAMPLE_UNITS: usize = 32;
 
 impl<U: OrderedUnit, N: NewStr, const SWAPPED: bool, const PAIRS: bool> Work
@@ -252,8 +252,9 @@ fn of<U: OrderedUnit, N: NewStr, const SWAPPED: bool>(
     }
 }
 
-/// The result of writing a text into a `str` of one kind: the `str`, or the number of units written
-/// and the result of `look` for the block with a unit that did not fit.
+/// The result of the attempt to write a text into a `str` of one kind. It is the `str`, or, if a
+/// unit did not fit into this kind, the number of units written before its block, and the result of
+/// `look` for this block.
 enum Tried<S> {
     Made(S),
     UpTo(usize, (u32, bool)),

@@ -107,7 +107,8 @@ impl StreamEncoder {
         Ok(())
     }
 
-    /// Encodes well-formed text. `from` is the position in bytes of this text in the part.
+    /// Encodes well-formed text. `from` is the byte offset of this text in the part that is being
+    /// encoded.
     fn str<S: ByteSink>(
         &mut self,
         mut text: &str,

@@ -42,7 +42,7 @@ pub enum Value {
 /// times.
 pub type Document = Vec<(String, Value)>;
 
-/// Parses `bytes` as a sequence of documents without gaps; returns `None` if the bytes are invalid.
+/// Parses `bytes` as concatenated documents; returns `None` if the bytes are invalid.
 #[must_use]
 pub fn documents(bytes: &[u8]) -> Option<Vec<Document>> {
     let mut reader = NaiveReader { rest: bytes };

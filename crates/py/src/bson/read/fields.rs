@@ -40,8 +40,8 @@ pub(super) fn key<'py>(
     }
 }
 
-/// Returns the last element whose key is `key`. All elements are visited because, of several
-/// elements with equal keys, `decode` also uses the last one.
+/// Returns the last element whose key is `key`. All elements are visited, because `decode` too uses
+/// the last element if a key occurs several times.
 #[inline]
 pub(super) fn find<'a>(
     document: &'a [u8],

@@ -37,8 +37,8 @@ pub(super) fn write<'py>(
     done.map_err(|failed| to_py(py, failed, options.style.max_depth))
 }
 
-/// Adds `bytes` to the counts of the active `onecopy.ledger()`. They are the bytes that were copied
-/// again because a buffer had to grow.
+/// Adds `bytes` to the counts of the active `onecopy.ledger()`. `bytes` is the number of bytes that
+/// were copied again because a buffer had to grow.
 pub(super) fn moved(py: Python<'_>, bytes: usize) -> PyResult<()> {
     let mut tally = Tally::default();
     tally.copied_again(bytes);

@@ -313,7 +313,7 @@ impl InstanceValues {
     }
 }
 
-/// Returns the attribute values of an instance, or its dictionary (or null) as `Err`.
+/// Returns the attribute values of an instance, or `Err` with its dictionary (null if it has none).
 ///
 /// # Safety
 /// `object` must be alive, and its class must store the dictionary pointer before the object.

@@ -36,8 +36,8 @@ pub(super) enum ClassForm {
     Decimal,
     /// A member of an enumeration, whose attribute `value` is written.
     Enum(Attribute),
-    /// A member of an `int` or `str` enumeration that equals its value. It is written as an object
-    /// of this built-in type.
+    /// A member of an `int` or `str` enumeration. The member equals its value, so it is written as
+    /// an object of the built-in type in the field.
     EnumContents(ObjectKind),
     /// An instance of a class derived from a built-in type. It is written as an object of this
     /// type.

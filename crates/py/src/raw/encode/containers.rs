@@ -1,5 +1,6 @@
-//! The loop over an encoder's open containers, whose members have not all been written. It
-//! continues each container with the member at which the loop over its members was interrupted.
+//! The loop over an encoder's open containers. A container is open until all its members have been
+//! written. The loop continues each container with the member at which the loop over its members
+//! was interrupted.
 
 use onecopy_text::Pen;
 use onecopy_text::convert::Kernels;

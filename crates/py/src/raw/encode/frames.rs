@@ -1,5 +1,5 @@
-//! `Frames`: the stack of an encoder's open containers, whose members have not all been written.
-//! Its entries are called frames.
+//! `Frames`: the stack of an encoder's open containers. A container is open until all its members
+//! have been written. The entries of the stack are called frames.
 
 use std::cell::Cell;
 use std::fmt::Write as _;

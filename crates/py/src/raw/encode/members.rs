@@ -1,10 +1,11 @@
 //! The loop that writes the members of a container, such as the items of a list or the entries of a
 //! `dict`. It is generic over the type of container and the output format.
 //!
-//! The loop is interrupted if it needs more space, Python code or a slow path. Each open container
-//! then gets a frame, which is an entry of the stack of open containers and records the position of
-//! the next member. The module [`containers`](super::containers) continues at these positions. A
-//! container that is written without an interruption needs no frame.
+//! The loop is interrupted if it needs more space in the output, must run Python code, or needs a
+//! slow path. Each open container then gets a frame, which is an entry of the stack of open
+//! containers and records the position of the next member. The module
+//! [`containers`](super::containers) continues at these positions. A container that is written
+//! without an interruption needs no frame.
 
 use onecopy_text::Pen;
 use onecopy_text::convert::{Kernels, Work};
@@ -42,7 +43,7 @@ pub(super) enum ExitReason {
 /// Why and where the loop over the members was interrupted.
 pub(super) struct Interruption {
     pub(super) reason: ExitReason,
-    /// The value that must be written next; unused if the reason is `Space` or `Key`.
+    /// The value that must be written next; unused if `reason` is `Space` or `Key`.
     pub(super) value: *mut ffi::PyObject,
     /// The position of the next member in the innermost container that already had a frame before
     /// the interruption. The frames that were pushed for containers inside it have their own

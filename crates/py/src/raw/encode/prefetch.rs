@@ -36,10 +36,10 @@ pub(super) fn fetch_object(items: &[*mut ffi::PyObject], at: usize) {
     }
 }
 
-/// Prefetches data of two later rows: the table of row `at + ENTRIES` if this row is a `dict` or a
-/// list, and the values of row `at + VALUES`, whose table was prefetched earlier. Objects other
-/// than dicts, lists and tuples are skipped. An instance of a derived class is treated like one of
-/// its base class.
+/// Prefetches data of two later rows. Of row `at + ENTRIES`, if it is a `dict` or a list, the
+/// memory that contains the pointers to its values is prefetched; of row `at + VALUES`, the values
+/// themselves. Objects other than dicts, lists and tuples are skipped. An instance of a derived
+/// class is treated like one of its base class.
 ///
 /// # Safety
 /// The items must be alive.

@@ -14,7 +14,7 @@ use super::decimal::{self, ShortDecimal};
 use crate::raw::ndarray::{Choice, Scalar};
 use crate::raw::temporal;
 
-/// Which types of objects are written without running Python code, and how.
+/// Determines which types of objects are written without running Python code, and how.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Natives {
     pub(crate) temporal: bool,
@@ -41,7 +41,8 @@ pub(crate) struct Natives {
     pub(crate) decimals: bool,
     /// `true` if an `int` of any size is written as a number.
     pub(crate) exact_ints: bool,
-    /// `true` if only objects of classes that orjson supports are written, as orjson writes them.
+    /// `true` to write only objects of classes that orjson supports, and to write them as orjson
+    /// does.
     pub(crate) orjson: bool,
 }
 

@@ -269,8 +269,8 @@ impl ScalarClass {
     }
 }
 
-/// Returns `true` if the fields of some sample arrays, read from memory, are equal to the results
-/// of the array interface protocol.
+/// Reads the fields of some sample arrays directly from memory, and returns `true` if they are
+/// equal to the fields that NumPy's array interface protocol returns.
 fn arrays_are_as_read(numpy: &Bound<'_, PyAny>) -> PyResult<bool> {
     let globals = PyDict::new(numpy.py());
     globals.set_item("numpy", numpy)?;

@@ -139,7 +139,7 @@ impl<'py> Building<'py> {
     }
 
     /// Returns the slot of the cached key that has this hash and for which `is_it` returns `true`.
-    /// If no such key is cached, returns the slot in which the key may be stored as the error.
+    /// If no such key is cached, returns `Err` with the slot in which the key may be stored.
     #[inline(always)]
     pub(crate) fn find_key(&self, hash: u32, is_it: impl Fn(&[u8]) -> bool) -> Result<u16, u16> {
         self.state.keys.find(hash, is_it)

@@ -25,8 +25,8 @@ struct KeySlot {
     hash: u32,
     /// The slot of the key that followed this key in the most recent object that contains it.
     likely_next: u16,
-    /// The slot of the first key of the most recent object in the value of this key. The value is
-    /// this object, or a list that contains it.
+    /// For a key whose value is an object, or a list of objects: the slot of the first key of the
+    /// most recent such object.
     first: u16,
     is_ascii: bool,
 }
@@ -64,7 +64,7 @@ impl Keys {
     }
 
     /// Returns the slot of the cached key that has this hash and for which `is_it` returns `true`.
-    /// If no such key is cached, returns the slot in which the key may be stored as the error.
+    /// If no such key is cached, returns `Err` with the slot in which the key may be stored.
     #[inline(always)]
     pub(super) fn find(&self, hash: u32, is_it: impl Fn(&[u8]) -> bool) -> Result<u16, u16> {
         let first = (hash >> 8) as usize % SLOTS / WAYS * WAYS;

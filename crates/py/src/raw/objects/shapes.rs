@@ -34,8 +34,8 @@ struct ShapeSlot {
     tag: u64,
     n_keys: u32,
     credit: u8,
-    /// An owned reference to a dict with these keys and the value None for each key; null if the
-    /// shape has occurred only once.
+    /// An owned reference to a dict with the keys of the shape and the value None for each key;
+    /// null if the shape has occurred only once.
     template: *mut ffi::PyObject,
     /// The offset of the entries in the dict's table of keys, in bytes.
     entries_at: usize,

@@ -1,4 +1,4 @@
-//! The hash of short texts in the caches of keys and of cell texts.
+//! The hash function for short texts. The cache of keys and the cache of cell texts use it.
 
 /// Returns a hash of a short text. It is computed from the length and from at most eight bytes each
 /// of the start, the middle and the end.

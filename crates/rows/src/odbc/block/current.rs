@@ -145,8 +145,9 @@ impl Block for CurrentBlock {
     }
 }
 
-/// Converts text in the rowset or the arena to `Units`. The method is in this module because this
-/// module guarantees the alignment of slots and arena values.
+/// Converts text in the rowset, or in the arena (the memory for values that do not fit into their
+/// slot), to `Units`. The method is in this module because this module guarantees the alignment of
+/// slots and arena values.
 impl<'b> Raw<'b> {
     /// Returns the bytes as UTF-16 text, in native byte order.
     pub(crate) fn utf16(self) -> Units<'b> {

@@ -63,9 +63,8 @@ pub(crate) struct RowsetReader {
     check: bool,
     /// The error to return after the rows `next..end`; `None` if no call has failed.
     failure: Option<Box<Error>>,
-    /// The number of rows of the result that precede this rowset. In the layout by column, these
-    /// are the rows before slot 0; in the layout by row, these are the rows that were returned
-    /// whole.
+    /// The number of rows of the result that precede this rowset: in the layout by column, the rows
+    /// before the first slot; in the layout by row, the rows that were already returned as a whole.
     before: u64,
     /// The slot of the row from which `get_data` reads, set by `position`. `None` if `position` was
     /// not called since the last fetch.

@@ -23,7 +23,8 @@ const LARGEST_UNSEEN: usize = 64 << 20;
 /// the reading if a driver returns data endlessly.
 pub(crate) const LARGEST_VALUE: usize = 1 << 31;
 
-/// The largest number of consecutive calls that may return no bytes of a value before its end.
+/// The largest number of consecutive calls that may return no bytes although the end of the value
+/// was not reached.
 const MOST_EMPTY: usize = 3;
 
 /// The number of marked bytes at the end of a window (the buffer of an `SQLGetData` call). They are
@@ -38,8 +39,8 @@ pub(super) enum FirstPiece {
     FirstPart(ValueProgress),
 }
 
-/// Reads a value from its beginning into the arena: the whole value, or its first part if the value
-/// is emitted in parts.
+/// Reads a value from its beginning into the arena (the memory for values that do not fit into
+/// their slot). It reads the whole value, or only its first part if the value is emitted in parts.
 // There is one call site; a struct of the arguments would only rename them.
 #[allow(clippy::too_many_arguments)]
 pub(super) fn value<C: FetchCalls>(

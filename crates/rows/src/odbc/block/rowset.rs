@@ -329,8 +329,7 @@ impl Rowset {
     }
 
     /// Returns the arena value to which the indicator of `row` refers. Returns `None` if that value
-    /// belongs to another slot: a driver may write any number to the indicator, and must not
-    /// thereby select the value of another slot.
+    /// belongs to another slot, because a driver may write any number to the indicator.
     fn arena_cell<'b>(
         &self,
         column: &ColumnBuffer,

@@ -252,9 +252,9 @@ unsafe fn put_units(to: *mut u8, v: __m256i, before: &mut Before) -> usize {
     }
 }
 
-/// Returns 16-bit lanes with the last two bytes of each unit's UTF-8 form, the last byte in the
-/// high byte of the lane; an ASCII unit has only that byte. `two` marks the units that have two
-/// bytes or more in UTF-8, `three` those that have three.
+/// Returns 16-bit lanes with the last two bytes of each unit's UTF-8 form. The last byte is in the
+/// high byte of the lane; an ASCII unit has only this byte. `two` marks the units that have two or
+/// three bytes in UTF-8, and `three` the units that have three.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn last_two(v: __m256i, two: __m256i, three: __m256i) -> __m256i {

@@ -282,8 +282,9 @@ unsafe fn escaped(u: &[u8], mut out: *mut u8) -> *mut u8 {
     out
 }
 
-/// Writes the first `u.len()` bytes of the vector `v`, which are the bytes of `u`. The bytes that
-/// are all ones in `stop` are escaped. If `as_is` is `true`, non-ASCII bytes are copied unchanged.
+/// Writes the bytes of `u`, which are also the first bytes of the vector `v`. A byte is escaped if
+/// the byte of `stop` at its position is all ones. If `as_is` is `true`, non-ASCII bytes are copied
+/// unchanged.
 ///
 /// # Safety
 /// `out` must be writable for `6 * u.len() + 64` bytes, and must not overlap `u`.

@@ -24,7 +24,8 @@ mod ucs4;
 pub(in crate::arch) use ucs4::to_ucs4;
 pub(super) use ucs4::{chars_of_lanes, fetched};
 
-/// Returns a mask of 16 bytes, in which a bit is set if a character starts at the byte.
+/// Returns a mask with one bit for each of 16 bytes. The bit is set if a character starts at this
+/// byte.
 ///
 /// # Safety
 /// The processor must support SSE2.
@@ -108,10 +109,10 @@ fn wide_units<const PAIRS: bool>(v: __m256i, second: __m256i, third: __m256i) ->
     ]
 }
 
-/// Returns the units that start at each of 16 positions, in vectors of eight 16-bit lanes. `v` has
-/// the byte at each position; `second` and `third` have the bytes one and two positions later. If
-/// `WIDE` is `false`, all characters must be below U+0800. If `PAIRS` is `true`, a character of
-/// four bytes yields two units, as in [`wide_units`].
+/// Decodes the character that starts at each of 16 positions, and returns the units in vectors of
+/// eight 16-bit lanes. `v` has the byte at each position; `second` and `third` have the bytes one
+/// and two positions later. If `WIDE` is `false`, all characters must be below U+0800. If `PAIRS`
+/// is `true`, a character of four bytes yields two units, as in [`wide_units`].
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn units<const WIDE: bool, const PAIRS: bool>(

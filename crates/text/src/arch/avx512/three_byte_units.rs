@@ -16,8 +16,9 @@ pub(super) struct Three {
     marks: [u8; 64],
 }
 
-/// The tables of the three vectors of UTF-8 that 64 units yield. They are applied to the vectors of
-/// 32 units that start at units 0, 16 and 32.
+/// The tables for the three vectors of UTF-8 (64 bytes each) to which 64 units are converted. Each
+/// table reads a vector of 32 units: the first from unit 0 on, the second from unit 16 on, and the
+/// third from unit 32 on.
 pub(super) static THREE: [Three; 3] = [Three::new(0), Three::new(1), Three::new(2)];
 
 impl Three {

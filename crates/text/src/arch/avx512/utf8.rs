@@ -31,9 +31,9 @@ struct ByteClasses {
     /// A mask of the lead bytes of characters of two bytes or more: the bytes that are neither
     /// ASCII nor continuation bytes.
     leads: u64,
-    /// A mask of the leads of three bytes or more.
+    /// A mask of the lead bytes of characters of three bytes or more.
     three: u64,
-    /// A mask of the leads of four bytes or more.
+    /// A mask of the lead bytes of characters of four bytes or more.
     four: u64,
 }
 

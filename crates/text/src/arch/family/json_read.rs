@@ -56,7 +56,7 @@ impl Plain<'_> {
 /// A JSON number without an exponent and with at most 19 digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShortNumber {
-    /// The length of the number's text in bytes, without its minus sign.
+    /// The length in bytes of the number's text, not including a minus sign.
     pub len: usize,
     /// The integer that all digits form, with the decimal point ignored: 125 for `1.25`.
     pub digits: u64,

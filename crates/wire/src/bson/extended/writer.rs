@@ -71,8 +71,8 @@ pub(super) struct DocumentWriter<'s, K, S> {
     pub(super) n_wrapped: u32,
     /// The error to report, if an event handler method has returned [`Rejection::OWN`].
     pub(super) fault: Option<Reason>,
-    /// A buffer that is reused for texts whose escapes are replaced, and for the elements of type
-    /// wrappers.
+    /// A reused buffer. It contains a text after its JSON escapes were replaced, or the elements of
+    /// type wrappers.
     pub(super) place: Vec<u8>,
 }
 

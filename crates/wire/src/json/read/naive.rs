@@ -227,7 +227,7 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// Creates an event handler that treats lone surrogates by the policy `surrogates`.
+    /// Creates an event handler that handles lone surrogates as the policy `surrogates` specifies.
     #[must_use]
     pub fn new(surrogates: Policy) -> Tree {
         Tree {

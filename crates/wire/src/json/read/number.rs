@@ -102,8 +102,8 @@ impl Digits {
         }
     }
 
-    /// Returns the value of the digits. If there are more than [`SHORT_DIGITS`] digits, returns
-    /// `other`.
+    /// Returns the integer that the digits form; `other` if there are more than [`SHORT_DIGITS`]
+    /// digits.
     fn value_or(&self, other: u64) -> u64 {
         if self.n <= SHORT_DIGITS {
             self.value

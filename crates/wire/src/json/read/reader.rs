@@ -375,7 +375,7 @@ impl<'a, F: SourceForm, K: Kernels> Reader<'a, F, K> {
         Ok(start)
     }
 
-    /// Returns the error for a text whose next units begin like `word` but differ from it.
+    /// Returns the error for a misspelled or incomplete `word`, such as `tru` instead of `true`.
     #[cold]
     #[inline(never)]
     fn no_word(&mut self, word: &[u8]) -> ReadError {

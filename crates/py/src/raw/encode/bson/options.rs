@@ -98,8 +98,9 @@ pub(crate) enum ObjectForm<'py> {
 /// Writes objects of types that the encoder itself does not support, or determines how they are
 /// written. Any Python code may run.
 pub(crate) trait ObjectForms<'py> {
-    /// Writes the value of an object without its tag and key, or returns the [`ObjectForm`] that
-    /// determines how the encoder writes it.
+    /// Either writes the value of an object, without its tag and key, and returns
+    /// `ObjectForm::Put`, or returns another [`ObjectForm`], which determines how the encoder
+    /// writes the object. Returns `None` if the encoder must call `ObjectForms::default`.
     fn other(
         &self,
         object: &Bound<'py, PyAny>,

@@ -24,10 +24,11 @@ pub(crate) const LAST_MS: i64 = 253_402_300_799_999;
 /// The bytes of an empty document or array.
 pub(super) const EMPTY: [u8; LENGTH_BYTES + 1] = [5, 0, 0, 0, 0];
 
-/// The next action of the encoder, after a call to [`ObjectForms`](super::ObjectForms).
+/// The action of the encoder after [`ObjectForms`](super::ObjectForms) has examined an object that
+/// is not of a built-in type.
 enum BsonNext<'s> {
-    /// Nothing: either the object was written, or a frame was pushed, from which the object's
-    /// members will be written.
+    /// Nothing more. The object was written, or a frame was pushed for it, so that its members are
+    /// written later.
     Done(Pen<'s>),
     /// Write the object in the first field next. The second field is the number of bytes from the
     /// tag's byte to the write position.

@@ -75,8 +75,8 @@ impl<'py> JsonEncoder<'_, 'py> {
     }
 
     /// Writes the NumPy array that `view` describes. `is_fresh` may be `true` only if no Python
-    /// code has run since the view was created; otherwise the view is first compared with the
-    /// array.
+    /// code has run since the view was created. If it is `false`, this function first checks that
+    /// the view still describes the array.
     ///
     /// # Safety
     /// `object` must be alive, and `view` must be the view of this object.

@@ -116,7 +116,7 @@ impl Work for EncodeWork<'_, '_, '_> {
     }
 }
 
-/// The next action of the encoder for an object that the fast path has not written.
+/// The action of the encoder for an object that the fast path has not written.
 enum JsonNext<'py> {
     /// Nothing: the object was written.
     Done,

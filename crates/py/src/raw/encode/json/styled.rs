@@ -66,8 +66,8 @@ impl JsonEncoder<'_, '_> {
         }
     }
 
-    /// Returns the size in bytes of the line break and indent before a member. `levels` is how much
-    /// the depth of the member is below `lines.deepest`.
+    /// Returns the size in bytes of the line break and indent before a member. `levels` is
+    /// `lines.deepest` minus the nesting depth of the member.
     #[inline(always)]
     pub(super) fn line_bytes(&self, levels: usize) -> usize {
         let lines = &self.lines;

@@ -13,9 +13,9 @@ use super::super::utf8_second_bytes::wrong_seconds;
 use super::super::{BYTES, Out, first, load, load_first, select, splat8, store, three_byte_runs};
 use super::{VectorCheck, bytes_of};
 
-/// The difference between the lead byte `0xF0 + k` of a four-byte character and `0xD7 + k`. The
-/// latter becomes `0xD8 + k` if one of the bits 0x30 of the second byte is set. It is the high byte
-/// of the character's first surrogate half.
+/// Added to the lead byte `0xF0 + k` of a four-byte character, this number yields `0xD7 + k`
+/// (modulo 256). If one of the bits 0x30 of the second byte is set, 1 is added. The result is the
+/// high byte of the character's first surrogate half.
 const HIGH_HALF: u8 = 0xD7_u8.wrapping_sub(0xF0);
 
 /// Returns the number of UTF-16 units that [`to_utf16`] writes for well-formed text. For malformed

@@ -21,7 +21,7 @@ public final class BsonException extends RuntimeException {
         EARLY_END("the document ends before its declared length"),
         /** The length of a text is less than 1, although it includes the final NUL. */
         TEXT_LENGTH("the length of a text is below 1"),
-        /** A text does not end with a zero byte at the position that its length determines. */
+        /** The last byte of a text, according to its length prefix, is not zero. */
         TEXT_END("no zero byte at the end of the text"),
         /** A name, or one of the texts of a regex, has no zero byte before its document ends. */
         OPEN_TEXT("a name or pattern has no zero byte at its end"),

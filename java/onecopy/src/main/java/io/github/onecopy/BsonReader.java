@@ -280,7 +280,7 @@ public final class BsonReader extends BsonCursor {
     /**
      * Returns the upper half of the decimal of the current element.
      *
-     * @return the upper 64 bits of its IEEE 754-2008 form, binary integer significand
+     * @return the upper 64 bits of its IEEE 754-2008 form with a binary integer significand
      */
     public long decimal128High() {
         return bytes.getLong(value(BsonType.DECIMAL128) + 8);

@@ -310,7 +310,7 @@ public final class BsonWriter extends BsonWriterSegments {
      * Writes a decimal, {@link BsonType#DECIMAL128}.
      *
      * @param name its name
-     * @param high the upper 64 bits of its IEEE 754-2008 form, binary integer significand
+     * @param high the upper 64 bits of its IEEE 754-2008 form with a binary integer significand
      * @param low the lower 64 bits
      */
     public void decimal128(BsonName name, long high, long low) {

@@ -29,7 +29,10 @@ public class DecodeBenchmark {
         }
     }
 
-    /** The UTF-8 of each string in a buffer of one kind, heap or direct. */
+    /**
+     * Holds each test string as UTF-8 in a buffer. A subclass determines the kind of the buffers:
+     * heap or direct.
+     */
     public abstract static class Buffers {
         private ByteBuffer[] in;
         private int at;

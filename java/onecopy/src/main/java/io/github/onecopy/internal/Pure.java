@@ -108,8 +108,9 @@ final class Pure {
     }
 
     /**
-     * Writes the UTF-16 units {@code from..to} of an array, which contains those of a string.
-     * {@code base} is the string's index of the first unit in the array, for the exception.
+     * Writes the UTF-16 units {@code from..to} of an array as UTF-8. The array contains a part of a
+     * string, and {@code base} is the index in the string at which this part begins. It is needed
+     * for the index in the exception.
      *
      * @return the index in {@code dst} after the last byte written; the caller has ensured space
      * for {@link #MOST_BYTES} per unit
@@ -213,8 +214,8 @@ final class Pure {
     }
 
     /**
-     * Returns the number of bytes of the sequence at the index {@code i}, which is not ASCII: 2 to
-     * 4, or -1 if it is malformed (RFC 3629, section 4).
+     * Returns the length in bytes, 2 to 4, of the non-ASCII sequence that starts at the index
+     * {@code i}; -1 if the sequence is malformed (RFC 3629, section 4).
      */
     private static int width(byte[] src, int i, int end) {
         int first = src[i] & 0xFF;

@@ -194,8 +194,8 @@ public final class Native {
     }
 
     /**
-     * Converts UTF-16 to UTF-8, and writes the result to the segment, at most from {@code to} to
-     * its end.
+     * Converts UTF-16 to UTF-8, and writes the result to the segment from the offset {@code to} on.
+     * Nothing is written after the end of the segment.
      */
     static long utf16ToUtf8(char[] src, int at, int n, MemorySegment dst, long to,
             int replacement) {
