@@ -341,7 +341,8 @@ impl PartsExport<'_> {
         }
     }
 
-    /// Runs in each of the threads: writes the next open part until none is left.
+    /// Runs in each of the threads: writes unfinished parts, one after the other, until none is
+    /// left.
     fn job(
         &self,
         staging: &Staging,

@@ -95,8 +95,8 @@ struct Live {
 }
 
 impl Run {
-    /// Stops the run: records the reason `why` unless an earlier reason was recorded, and cancels
-    /// the driver call in progress.
+    /// Stops the execution of the query: records the reason `why` unless an earlier reason was
+    /// recorded, and cancels the driver call in progress.
     fn stop(&self, why: RunError) {
         let mut control = lock(&self.control);
         control.stopped.get_or_insert(why);

@@ -100,8 +100,8 @@ pub(crate) struct PyRows<'py> {
     rows: TupleBuilder<'py>,
     /// For each column, a cache of recent strings; empty if equal strings do not share a `str`.
     seen: Vec<TextCache>,
-    /// The number of rows at which the sink is full. It applies only if the sink receives rows and
-    /// not columns.
+    /// The number of rows after which the sink reports that it is full. This limit applies only if
+    /// the sink receives rows and not columns.
     limit: usize,
     /// The counts of the converted text, which the caller adds to a ledger.
     pub(crate) tally: Tally,

@@ -40,8 +40,8 @@ pub(crate) trait FillHost: Send + Sync + 'static {
     /// Queues `target` for a thread of the server, after a worker has filled a chunk for `target`.
     fn signal_fill(&self, target: &Arc<Self::Target>);
 
-    /// Performs the next steps of `target` on the calling worker, after the worker has filled a
-    /// chunk for `target`. Does nothing if another thread owns `target`.
+    /// Performs the next steps of `target` on the calling worker, which has just filled a chunk for
+    /// it. Does nothing if another thread owns `target`.
     fn drive_fill(self: &Arc<Self>, target: &Arc<Self::Target>, kit: &mut Self::Kit);
 }
 

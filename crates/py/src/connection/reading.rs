@@ -98,7 +98,7 @@ impl RowsOfParameters for ArrowRows {
     }
 }
 
-/// A call that executes a statement, or inserts into a table, for many rows of parameters.
+/// A call that executes a statement for many rows of parameters, or inserts many rows into a table.
 struct ManyRows<R> {
     into: Destination,
     returns_rows: bool,

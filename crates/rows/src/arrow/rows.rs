@@ -39,7 +39,7 @@ pub struct ArrowRows {
     /// The number of rows that are being added column by column; 0 while no block is added in this
     /// way. Their cells are not complete yet, so `n_rows` does not include these rows.
     n_coming: usize,
-    /// The number of rows in earlier batches.
+    /// The number of rows in the batches before the current one.
     n_before: u64,
     /// The approximate size of the current batch in bytes.
     n_bytes: usize,

@@ -19,7 +19,7 @@ const MOST_TEXTS: usize = 100;
 /// The largest number of prepared statements of one SQL string, which differ in their parameter
 /// types.
 const MOST_SIGNATURES: usize = 4;
-/// The beginning of the names of prepared statements on the server.
+/// The prefix of the names that onecopy gives to prepared statements on the server.
 pub(super) const NAME_PREFIX: &str = "onecopy_";
 /// The largest size in bytes of a SQL string in the cache.
 const LONGEST_TEXT: usize = 64 << 10;

@@ -11,8 +11,8 @@ use crate::error::{Error, ErrorKind};
 use crate::schema::Schema;
 use crate::source::RowSink;
 
-/// The largest number of rows between two reads of the clock. Reading the clock takes about 25 ns;
-/// writing a row from SQLite takes about 1 µs.
+/// The largest number of rows that are written between two reads of the clock. Reading the clock
+/// takes about 25 ns; writing a row from SQLite takes about 1 µs.
 const MOST_ROWS_UNSEEN: u32 = 16;
 
 /// If more than this time passed between two reads of the clock, rows arrive slowly, and the clock

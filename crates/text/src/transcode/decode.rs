@@ -491,7 +491,7 @@ fn look_for_mark(
     (last || !may_come).then_some((UnitForm::of(encoding), 0))
 }
 
-/// Returns the [`SinkFull`] error of converting well-formed text, which causes no other error.
+/// Converts the result of converting well-formed text, whose only possible error is [`SinkFull`].
 fn well_formed(result: Result<usize, ConvertError>) -> Result<(), SinkFull> {
     match result {
         Err(ConvertError::SinkFull(e)) => Err(e),

@@ -49,7 +49,8 @@ pub(crate) struct RowsetSlice {
     pub(crate) stop: Option<ArenaPart>,
 }
 
-/// Reads rows and their long values, and stores which rows and parts of values were read.
+/// Reads rows and their long values, and records which rows and which parts of long values were
+/// read.
 #[derive(Debug)]
 pub(crate) struct RowsetReader {
     /// The slots `next..end` contain the rows that were fetched, but not yet returned in a

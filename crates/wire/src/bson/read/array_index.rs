@@ -34,7 +34,7 @@ impl Index {
         n_digits: 1,
     };
 
-    /// Returns the expected key of the item with the index `n`.
+    /// Returns the expected key of the array item with the index `n`.
     #[cold]
     #[inline(never)]
     pub(super) fn of(n: u32) -> Index {
