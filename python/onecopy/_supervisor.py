@@ -149,7 +149,7 @@ class _Worker:
             self.line.send(command)
 
     def kill_at(self) -> float | None:
-        """Return the time to kill the worker, earlier if it runs no Python code; None for never."""
+        """Return when to kill the worker (sooner if it runs no Python code); None for never."""
         if self._kill_at is None or self.is_killed:
             return None
         if self._late_at is None:
@@ -162,7 +162,7 @@ class _Worker:
         self.process.kill()
 
     def receive(self, reports: bytes) -> None:
-        """Record reports of one byte; stacks of threads follow `_NO_BEAT` and `_ALL_BUSY`."""
+        """Record one-byte reports. The stacks of all threads follow `_NO_BEAT` and `_ALL_BUSY`."""
         for at, report in enumerate(reports):
             if self.report is not None:
                 self.report += reports[at:]

@@ -76,8 +76,8 @@ impl Crashes {
         }
     }
 
-    /// Counts a crash at the time `now`. `suspects` has the indexes of the databases that may have
-    /// caused it.
+    /// Counts a crash at the time `now`, and returns what the supervisor must do. `suspects` has
+    /// the indexes of the databases whose drivers may have caused the crash.
     pub(crate) fn count(&mut self, now: Instant, suspects: &[usize]) -> Verdict {
         let one = match suspects {
             [one] => self.databases.get_mut(*one).map(|suspect| (*one, suspect)),

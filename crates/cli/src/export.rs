@@ -94,7 +94,7 @@ pub(crate) struct Rows<'a> {
     pub(crate) statement: Statement,
     /// The SQL text that the manifest records.
     pub(crate) sql: &'a str,
-    /// The estimated number of rows, for the progress; `None` if unknown.
+    /// The estimated number of rows, for the progress display; `None` if it is unknown.
     pub(crate) n_estimated: Option<u64>,
 }
 

@@ -52,7 +52,8 @@ use clap::{CommandFactory, FromArgMatches};
 
 use failure::Failure;
 
-/// Additions to the command that the caller of [`run`], the script of the Python wheel, makes.
+/// Features that the caller of [`run`] adds to the command. The caller is the script `onecopy` of
+/// the Python wheel.
 #[derive(Default)]
 pub struct Extra {
     /// Commands in addition to those of this crate.

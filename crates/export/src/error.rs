@@ -28,7 +28,7 @@ pub enum Error {
     },
     /// Another process exports into the folder. Wait until it has ended.
     Locked(PathBuf),
-    /// Another process writes the part with this number. Wait until it has ended.
+    /// Another process is writing the part with this number. Wait until that process has ended.
     PartLocked(usize),
     /// The folder contains an unfinished export of several parts. Resume it, or discard it and
     /// begin again.

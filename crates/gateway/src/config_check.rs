@@ -8,7 +8,7 @@ use crate::driver_calls::DriverCall;
 use crate::pool;
 use crate::supervision::Supervision;
 
-/// The result of the check for one database or one query.
+/// The result of checking one database or one query of the configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checked {
     /// The name of the database.

@@ -167,8 +167,8 @@ impl Drop for StuckSlot {
 /// The right to run one query on the database. When it is dropped, another query may run.
 pub(crate) struct Slot {
     pool: Arc<Pool>,
-    /// Counts a driver call as in progress, for the supervisor, until the slot is dropped; `None`
-    /// if the calls of the database's driver are not counted.
+    /// Reports a driver call in progress to the supervisor until the slot is dropped; `None` if the
+    /// calls of the database's driver are not counted.
     _mark: Option<CallMark>,
 }
 

@@ -81,7 +81,7 @@ struct Control {
     handle: Option<CancelHandle>,
     /// The number of times that the stopped run was found to be still in progress.
     n_looks: u32,
-    /// The mark that the run's slot is occupied by a driver that ignores the cancel; `None` until
+    /// Counts the slot of this run as occupied by a driver that ignores the cancel; `None` until
     /// the driver was found to ignore it.
     held: Option<StuckSlot>,
 }

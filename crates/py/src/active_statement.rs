@@ -25,7 +25,7 @@ const TURN: Duration = Duration::from_millis(4);
 pub(crate) struct Active {
     rest: StatementRest,
     position: BlockPosition,
-    /// `true` after the caller has requested the first row of this statement.
+    /// `true` once the caller has requested a row of this statement.
     is_touched: bool,
     /// The number of rows of this result that have been converted to tuples.
     n_given: u64,

@@ -371,7 +371,7 @@ pub trait DatabaseConnection: Debug + Send + Sync + Sized {
     }
 }
 
-/// A statement that was executed. Its rows are read through [`Source`].
+/// An executed statement. Its rows, if any, are read through [`Source`].
 pub trait DatabaseStatement: Source + Debug + 'static {
     /// Returns the number of rows inserted, changed or deleted; `None` if the database does not
     /// report it.

@@ -166,7 +166,7 @@ impl Schema {
         }
     }
 
-    /// Creates the schema of a result of an ODBC driver.
+    /// Creates the schema of a result that an ODBC driver returned.
     pub(crate) fn of_driver(columns: Vec<Column>, driver: &Arc<str>) -> Schema {
         Schema {
             driver: Some(Arc::clone(driver)),

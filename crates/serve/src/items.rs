@@ -38,7 +38,7 @@ impl Items for NoItems {
 /// The result of [`Items::pull`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pulled {
-    /// The sink accepts no more items now; the body may have more.
+    /// The sink accepts no more items now, although the body may have more items.
     More,
     /// The body has no more items.
     Done,

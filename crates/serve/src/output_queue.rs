@@ -25,8 +25,8 @@ const SHORT_FILE_BYTES: usize = 16 * 1024;
 /// sent.
 const TURN_BYTES: usize = 8 * 1024 * 1024;
 
-/// The bytes to send on a connection, in order. Each part of the queue stays in the memory of its
-/// owner, so the bytes of response bodies are not copied.
+/// The bytes to send on a connection, in order. The queue refers to the memory in which the bytes
+/// of response bodies already are, so these bytes are not copied.
 #[derive(Default)]
 pub(crate) struct OutQueue {
     /// The bytes of response heads and of the framing of chunks. They are cleared when the queue is

@@ -22,8 +22,8 @@ pub struct Request<'a> {
     origin: Option<Origin<'a>>,
 }
 
-/// The connection of a request, and the position at which its response starts, for a
-/// [`ResponseWriter`].
+/// The connection of a request, and the position in the bytes sent on this connection at which the
+/// response starts. A [`ResponseWriter`] needs both.
 type Origin<'a> = (&'a dyn AnswerOrigin, Option<u64>);
 
 #[derive(Clone, Copy)]

@@ -10,8 +10,8 @@ pub(crate) struct ThreadKit {
     pub(crate) scratch: Vec<u8>,
     pub(crate) date: HttpDate,
     pub(crate) now_ms: u64,
-    /// Copies of request fields whose access log lines were written. Later requests reuse their
-    /// memory.
+    /// Buffers with the logged fields of earlier requests, whose access log lines were already
+    /// written. Later requests reuse the memory.
     pub(crate) names: Vec<LoggedRequest>,
 }
 

@@ -16,8 +16,8 @@ use crate::accept_gate::Pause;
 use crate::liveness::{Liveness, Watchdog};
 use crate::shared::Shared;
 
-/// The longest time without progress before the server stops accepting connections. If half the
-/// timeout is shorter, half the timeout is used.
+/// After this time without progress, the server temporarily stops accepting connections. If half of
+/// the watchdog's timeout is shorter, half of the timeout is used instead.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The state of a server that one check of the watchdog examines.

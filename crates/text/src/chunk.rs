@@ -23,7 +23,7 @@ pub unsafe trait ChunkMemory: Any + Send {
     /// is then unchanged, or [`ChunkMemory::is_lost`] returns `true` from then on.
     fn grow(&mut self, len: usize, capacity: usize) -> Option<(*mut u8, usize)>;
 
-    /// Returns `true` if a call to [`ChunkMemory::grow`] failed and freed the area.
+    /// Returns `true` if a call to [`ChunkMemory::grow`] failed and freed the memory.
     fn is_lost(&self) -> bool {
         false
     }

@@ -28,7 +28,8 @@ struct Scale {
     /// The weight of the lowest bit of the float's significand, in units of 2^-53 times the weight
     /// of the 16th decimal digit.
     unit: u64,
-    /// The number of digits after the decimal point of a result with 17 digits.
+    /// The number of digits after the decimal point, if the result is written with 17 significant
+    /// digits.
     n_places: usize,
 }
 
@@ -162,8 +163,9 @@ const N_EXPONENTS_32: usize = 39;
 /// The number of fractional bits of the `unit` values in [`SCALES_32`].
 const UNIT_PLACES_32: u32 = 40;
 
-/// The constants for 32-bit floats, one [`Scale`] for each binary exponent. The unit is stored as a
-/// multiple of 2^-40 of the weight of the 8th digit, and results have at most 9 digits.
+/// The constants for 32-bit floats, one [`Scale`] for each binary exponent. The field `unit` is a
+/// multiple of 2^-40 times the weight of the 8th digit of the result. Results have at most 9
+/// digits.
 static SCALES_32: [Scale; N_EXPONENTS_32] = {
     let mut all = [Scale {
         unit: 0,

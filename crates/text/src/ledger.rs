@@ -120,7 +120,7 @@ impl Entry {
 pub struct Tally(Entry);
 
 impl Tally {
-    /// Counts a text of `len_bytes` bytes as taken and converted.
+    /// Counts a text of `len_bytes` bytes as read from its source and converted.
     #[inline]
     pub fn converted(&mut self, len_bytes: usize) {
         self.0.taken += len_bytes as u64;
@@ -191,8 +191,8 @@ impl Tally {
         }
     }
 
-    /// Counts a conversion of bytes that an earlier stage has already counted as taken, such as the
-    /// bytes of a long value whose parts were collected first.
+    /// Counts a further conversion of bytes that an earlier stage has already counted as read from
+    /// their source, such as the bytes of a long value whose parts were collected first.
     #[inline]
     pub fn converted_again(&mut self, len_bytes: usize) {
         self.0.converted += len_bytes as u64;

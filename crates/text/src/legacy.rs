@@ -257,7 +257,7 @@ impl LegacyDecoder {
     }
 
     /// Returns the number of input bytes that were either decoded or reported as malformed. The
-    /// number is exact only if the stream was pushed one byte at a time.
+    /// number is exact only if the caller pushed one byte at a time.
     pub(crate) fn settled_bytes(&self) -> u64 {
         self.settled_bytes
     }

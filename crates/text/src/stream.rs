@@ -49,8 +49,8 @@ enum Held {
 
 /// The result of joining the carried units with the first units of the next part.
 enum Joined {
-    /// The units form this character. The second value is the number of its units that are in the
-    /// next part.
+    /// The carried units and the first units of the next part form this character. The second value
+    /// is the number of its units that are in the next part.
     Char(char, usize),
     /// The units are malformed. The second value is the number of units of the malformed sequence
     /// that are in the next part.
@@ -229,8 +229,8 @@ impl Held {
         }
     }
 
-    /// Joins the carried units with the first units of `part`. Returns `None` if no units are
-    /// carried.
+    /// Joins the carried units (an incomplete character at the end of the previous part) with the
+    /// first units of `part`. Returns `None` if no units are carried.
     fn join(&mut self, part: Units<'_>) -> Option<Joined> {
         let (first, n_held, len) = match (*self, part) {
             (Held::Nothing, _) => return None,

@@ -106,7 +106,7 @@ pub enum Message {
     Start {
         /// The number of blocks that the receiver already has; [`SKIP`] if it has the whole file.
         n_blocks: u64,
-        /// The nodes of the hash tree that together cover these blocks.
+        /// The nodes of the file's hash tree that together cover the `n_blocks` blocks.
         stack: Vec<[u8; 32]>,
     },
     /// From the receiver: the reply to [`Message::Done`], when all files are synced to disk.

@@ -128,8 +128,8 @@ pub struct SenderState {
     /// The number of bytes of all files, and the number of files and folders, that the list has
     /// announced.
     n_listed: (u64, u64),
-    /// The number of bytes of the files, and the number of files and folders, that the sender has
-    /// begun to send after the list.
+    /// The total size in bytes of the files whose contents the sender has begun to send, and the
+    /// number of files and folders that it has begun to send. Messages of the list do not count.
     n_come: (u64, u64),
     /// The number of bytes of the current file that the receiver does not have yet.
     left_bytes: u64,

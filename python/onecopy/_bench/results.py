@@ -55,7 +55,7 @@ class EngineResult:
 
     @property
     def is_measured(self) -> bool:
-        """True if the engine has not failed, and there are figures of its rounds."""
+        """True if the engine has not failed and at least one round was measured."""
         return not self.failure and bool(self.wall_s)
 
     @property

@@ -55,7 +55,7 @@ def reader(of: Any) -> Callable[[str], Any]:
 
 
 def read(text: str, item: Callable[[str], Any]) -> list[Any]:
-    """Parse the text of an array into a list."""
+    """Parse the text form of a PostgreSQL array into a list. `item` parses each element."""
     if "{" not in text:  # int2vector and oidvector of the catalog.
         return [item(word) for word in text.split()]
     lists: list[list[Any]] = [[]]

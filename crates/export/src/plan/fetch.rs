@@ -115,7 +115,8 @@ fn is_money(column: &Column) -> bool {
         || !matches!(column.column_type, ColumnType::Decimal { .. })
 }
 
-/// Converts a cell to the parameter value that the database considers equal to the cell.
+/// Converts a cell to a parameter value that the database considers equal to the cell; `None` if
+/// there is no such value.
 fn value(cell: Cell<'_>, is_money: bool) -> Option<Value> {
     Some(match cell.or_text() {
         Cell::Null => Value::Null,

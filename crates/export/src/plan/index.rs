@@ -16,7 +16,7 @@ pub(crate) struct Explained<'a> {
     pub(crate) columns: &'a [&'a str],
 }
 
-/// Returns a sentence for people that states whether the database can use an index for the
+/// Returns a sentence for the user that states whether the database can use an index for the
 /// predicate of this part.
 ///
 /// # Errors

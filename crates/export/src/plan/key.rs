@@ -14,7 +14,7 @@ pub(crate) struct Key {
     /// Columns that are appended to `columns` if single values of `columns` have too many rows for
     /// one part.
     pub(crate) further: Vec<KeyColumn>,
-    /// The description of the key for people, such as `primary key`.
+    /// The description of the key for the user, such as `primary key`.
     pub(crate) kind: &'static str,
     /// `true` if the key consists of columns of the table. The predicate of a part is then added to
     /// the condition of the query. `false` if the key consists of columns of the result.

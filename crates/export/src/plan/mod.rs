@@ -7,7 +7,7 @@
 //! | [`spec`] | [`Plan`], [`PartSpec`] and their JSON |
 //! | `template` | a query into which the predicate of a part is inserted |
 //! | `key`, `catalog` | the columns to divide by, and the description of a table |
-//! | `notes` | sentences for people about properties of the parts |
+//! | `notes` | sentences for the user about properties of the parts |
 //! | `sample`, `quantiles`, `boundaries` | the database's quantiles, and the boundaries among them |
 //! | `predicate` | the condition of a part |
 //! | `snapshot`, `index` | a snapshot of PostgreSQL; sentences about snapshots and indexes |

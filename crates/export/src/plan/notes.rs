@@ -1,4 +1,4 @@
-//! Sentences for people about properties of the parts.
+//! Sentences for the user about properties of the parts.
 
 use onecopy_rows::sql::query_shape::{PLACEHOLDER, QueryShape};
 
@@ -13,8 +13,8 @@ pub(super) const BALANCED: f64 = 1.3;
 /// Returns sentences about effects of LIMIT, ORDER BY and groups on the parts.
 ///
 /// # Errors
-/// [`Error::Usage`] for a statement whose parts together would not be its result, because of a
-/// LIMIT.
+/// [`Error::Usage`] if the rows of all parts together would not be the result of the statement,
+/// because it has a LIMIT.
 pub(super) fn of_statement(shape: &QueryShape) -> Result<Vec<String>, Error> {
     let mut notes = Vec::new();
     if shape.limits_part {

@@ -50,7 +50,7 @@ impl Condition {
     }
 }
 
-/// A column of a key: its name for people, and the SQL that denotes it in predicates.
+/// A column of a key: its name for the user, and the SQL that denotes it in predicates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct KeyColumn {
     /// The name of the column, as it is shown to the user.

@@ -51,13 +51,13 @@ pub struct Plan {
     pub parts: Vec<PartSpec>,
     /// The names and types of the columns of the result.
     pub columns: Vec<(String, String)>,
-    /// The description of the key for people, such as `primary key`.
+    /// The description of the key for the user, such as `primary key`.
     pub key_kind: String,
     /// How the predicates of the parts were inserted into the statement.
     pub position: Position,
-    /// A sentence for people that states whether the database can use an index for the predicates.
+    /// A sentence for the user: it states whether the database can use an index for the predicates.
     pub index: String,
-    /// A sentence for people that states whether all parts read the same state of the database.
+    /// A sentence for the user that states whether all parts read the same state of the database.
     pub snapshot: String,
     /// Additional notes for the user, each a sentence about a property of the parts.
     pub notes: Vec<String>,

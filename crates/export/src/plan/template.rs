@@ -28,10 +28,10 @@ pub(crate) struct Template {
 }
 
 impl Template {
-    /// Returns the template of the query `sql`, and the position of the predicate. If `as_table` is
-    /// `true` and the query reads only one table, the predicate is added to the condition of the
-    /// query. Otherwise, the query becomes a derived table. A placeholder for the predicate takes
-    /// precedence over both.
+    /// Returns the template of the query `sql`, and the position of the predicate. If the query
+    /// contains the placeholder for the predicate, the predicate replaces it. Otherwise, if
+    /// `as_table` is `true` and the query reads only one table, the predicate is added to the
+    /// condition of the query. In all other cases, the query becomes a derived table.
     pub(crate) fn new(
         sql: &str,
         shape: &QueryShape,

@@ -157,7 +157,7 @@ pub struct Parameter {
 /// A value of `min`, `max` or `values` in the configuration, and the text from which it was parsed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bound {
-    /// The value with which a request's value is compared.
+    /// The parsed value, with which the parameter's value in a request is compared.
     pub value: Value,
     /// The text of the value as written in the configuration.
     pub text: String,

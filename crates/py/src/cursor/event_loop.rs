@@ -201,8 +201,8 @@ pub(crate) struct PendingColumns {
     /// The number of the cursor's result to which the rows belong.
     result: u64,
     limit: usize,
-    /// The rows that have been added so far; `None` after the columns were returned or the fetch
-    /// failed.
+    /// The values of the rows that have been added so far; `None` after the columns were returned
+    /// or the fetch failed.
     values: Guarded<Option<ColumnValues>>,
 }
 

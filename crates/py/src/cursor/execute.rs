@@ -189,7 +189,8 @@ pub(crate) fn executemany<'a>(
     }
 }
 
-/// Converts a type word of `onecopy._input_sizes` to the type of a declared parameter.
+/// Converts the name of a type, as the module `onecopy._input_sizes` returns it, to the type of a
+/// declared parameter.
 fn kind_of(word: &str) -> DeclaredKind {
     match word {
         "number" => DeclaredKind::Number,

@@ -215,9 +215,10 @@ unsafe impl Sync for ShortMemory {}
 static SHORT: ShortMemory = ShortMemory(UnsafeCell::new([MaybeUninit::uninit(); _]));
 static SHORT_IS_LENT: AtomicBool = AtomicBool::new(false);
 
-/// The buffer for a result that is probably short. It is in static memory, because it could
-/// overflow the stack if callbacks make nested calls. All threads share one buffer, because access
-/// to thread-local storage of a shared library takes 5 ns.
+/// The buffer for a result that is probably short. It is in static memory, not on the stack,
+/// because nested calls made by callbacks would need one buffer each and could overflow the stack.
+/// All threads share one buffer, because access to thread-local storage of a shared library takes 5
+/// ns.
 pub(crate) struct ShortBuffer(*mut Short);
 
 impl ShortBuffer {

@@ -94,9 +94,9 @@ impl Strings {
         Ok((peer.address.bind(py).clone(), peer.port.bind(py).clone()))
     }
 
-    /// Returns a `str` with the Latin-1 characters of `bytes`. If the cached `str` for the value
-    /// `which` has the same characters, returns this object; otherwise creates and caches a new
-    /// one.
+    /// Returns a `str` with the Latin-1 characters of `bytes`, which are the value that `which`
+    /// names (such as the path). If the cached `str` for this value has the same characters,
+    /// returns the cached object; otherwise creates and caches a new one.
     pub(crate) fn other<'py>(
         &mut self,
         py: Python<'py>,

@@ -69,9 +69,9 @@ impl<'py> Blanks<'py> {
         self.py
     }
 
-    /// Creates a short `str` like [`blank`]. Returns `None` if the allocation fails. If headers are
-    /// stored, also returns `None` for an empty `str`, and for one that is too large for the
-    /// small-object allocator.
+    /// Creates a short `str` whose characters the caller must write, like [`blank`]. Returns `None`
+    /// if the allocation fails. If prebuilt object headers are stored, also returns `None` for an
+    /// empty `str`, and for one that is too large for the small-object allocator.
     #[inline(always)]
     pub(crate) fn small(self, shape: Shape) -> Option<Bound<'py, PyAny>> {
         #[cfg(not(any(Py_3_14, Py_GIL_DISABLED)))]
@@ -99,9 +99,9 @@ mod templates {
     const ASCII_BYTES: usize = size_of::<ffi::PyASCIIObject>();
     const OTHER_BYTES: usize = size_of::<ffi::PyCompactUnicodeObject>();
     const LENGTH_AT: usize = offset_of!(ffi::PyASCIIObject, length);
-    /// The offset of seven bytes in the header of a `str` that CPython never reads: 24 unnamed bits
-    /// and padding after the length, the hash and the state byte. They are ignored when two headers
-    /// are compared.
+    /// In the header of a `str`, the offset of seven bytes that CPython never reads: 24 unnamed
+    /// bits and padding, after the length, the hash and the state byte. A comparison of two headers
+    /// ignores these bytes.
     const UNUSED_AT: usize = LENGTH_AT + 2 * size_of::<ffi::Py_ssize_t>() + 1;
 
     /// For each kind of `str`, the header of a new object, with a length of 0.

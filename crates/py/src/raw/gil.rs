@@ -63,8 +63,9 @@ fn begin(py: Python<'_>) {
     });
 }
 
-/// Decrements the number of threads that have a [`Crossing`]. If this number becomes 0 during the
-/// finalization, notifies the thread that waits for it.
+/// Decrements the number of threads that are acquiring the GIL or running Python code (they have a
+/// [`Crossing`]). If this number becomes 0 during the finalization of the interpreter, notifies the
+/// thread that waits for this.
 fn end_crossing() {
     if N_CROSSING.fetch_sub(1, SeqCst) == 1 && ENDED_BY.load(SeqCst) != 0 {
         let (mutex, all_are_through) = &ALL_ARE_THROUGH;
@@ -247,8 +248,8 @@ pub(crate) fn attach<T>(work: impl FnOnce(Python<'_>) -> T) -> T {
     })
 }
 
-/// Sets the number of threads that have a [`Crossing`] to 0. It must be called in a forked child,
-/// in which the other threads of the parent do not exist.
+/// Sets the number of threads that are acquiring the GIL or running Python code (`N_CROSSING`) to
+/// 0. It must be called in a forked child, in which the other threads of the parent do not exist.
 pub(super) fn forget_threads() {
     N_CROSSING.store(0, SeqCst);
 }

@@ -197,8 +197,8 @@ impl<'c, 'py> GrowingStr<'c, 'py> {
         }
     }
 
-    /// Converts the bytes of the block and appends them to the `str`. Returns `false` if the bytes
-    /// are malformed or if an allocation fails.
+    /// Converts the bytes of the block to code units and appends these to the `str`. Returns
+    /// `false` if the bytes are malformed or if an allocation fails.
     fn turn(&mut self) -> bool {
         onecopy_text::planted::extra_work_on_chunk(&self.block);
         let n_gone = self.take_ucs2();

@@ -20,7 +20,7 @@ pub(crate) struct ListBuilder<'py> {
 }
 
 impl<'py> ListBuilder<'py> {
-    /// Creates a list of `n` items, none of which is set.
+    /// Creates a list with space for `n` items, none of which is set yet.
     #[inline]
     pub(crate) fn new(py: Python<'py>, n: usize) -> PyResult<ListBuilder<'py>> {
         let size = isize::try_from(n).map_err(|_| PyMemoryError::new_err(()))?;

@@ -13,8 +13,8 @@ const KEPT_BYTES: usize = 512 << 10;
 /// The minimum size in bytes of the memory that is allocated for a copy.
 const LEAST_BYTES: usize = 4 << 10;
 
-/// The memory of a dropped copy, which the next copy reuses. If a thread finds the mutex locked, it
-/// allocates new memory instead of waiting.
+/// The memory of a dropped `PrivateBytes`, for reuse by the next one. If a thread finds the mutex
+/// locked, it allocates new memory instead of waiting.
 static KEPT: Mutex<Vec<u8>> = Mutex::new(Vec::new());
 
 /// A private copy of the bytes of a buffer.

@@ -12,7 +12,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering::Relaxed, Ordering::SeqCst};
 
-/// The maximum size in bytes of an allocation for which reserved memory is freed.
+/// Reserved memory is freed only if an allocation of at most this number of bytes fails.
 const SMALL_BYTES: usize = 16 << 10;
 
 const BLOCK: Layout = match Layout::from_size_align(SMALL_BYTES, 16) {

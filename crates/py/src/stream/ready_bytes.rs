@@ -154,8 +154,8 @@ impl RowStream {
         BytesMemory::finish(py, chunk)
     }
 
-    /// Returns a chunk that begins with the bytes that were filled in advance. All remaining bytes
-    /// can be appended to it.
+    /// Returns a chunk that begins with the bytes of the stream that were filled in advance. The
+    /// caller can append all other bytes of the stream to it.
     pub(super) fn chunk_of_all(&self, py: Python<'_>, rest: &mut StreamRest) -> PyResult<Chunk> {
         rest.is_touched = true;
         let Some(ready) = rest.ready.take() else {

@@ -211,7 +211,8 @@ const AHEAD: usize = 32;
 const MOST_SLOTS: usize = 4096;
 /// The number of lookups after which the hits (successful lookups) are counted.
 const TRY: usize = 256;
-/// The number of cells that are decoded without a lookup after there were too few hits.
+/// The number of cells that are decoded without a lookup in the table of recent cells, after too
+/// few lookups have found a cell.
 const PAUSE: usize = 32 * TRY;
 
 /// A hash table of the indices of recent cells. With it, cells with equal strings share one `str`.

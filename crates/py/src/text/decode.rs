@@ -34,8 +34,8 @@ fn decode_quickly<'py>(
     }
 }
 
-/// Decodes a text of medium length if no ledger is active. The text is checked first, and then
-/// copied with `memcpy`. Returns `None` if the text cannot be decoded in this way.
+/// Decodes a text of medium length if no ledger counts the copied bytes. The text is checked first,
+/// and then copied with `memcpy`. Returns `None` if the text cannot be decoded in this way.
 #[inline(never)]
 fn decode_middling<'py>(py: Python<'py>, bytes: &[u8], codec: Codec) -> Option<Bound<'py, PyAny>> {
     if ledger::is_kept() || bytes.len() >= MIDDLING_BYTES {

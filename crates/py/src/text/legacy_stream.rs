@@ -20,7 +20,7 @@ pub(super) struct LegacyDecoder {
     transcoder: Transcoder,
     /// The number of bytes that have been passed to `transcoder`.
     n_given: u64,
-    /// Bytes of a restored state, which must be decoded before the next part.
+    /// Bytes that `setstate` has restored. They must be decoded before the next part.
     before: Vec<u8>,
     /// The escape sequence state of ISO-2022-JP; `None` for other encodings.
     shift: Option<Iso2022JpState>,
@@ -170,8 +170,8 @@ impl LegacyDecoder {
     }
 }
 
-/// An encoder of ISO-2022-JP, and the number of its state at the end of a part: [`UNKNOWN_SET`], or
-/// 1 plus the index in [`SHIFTS`] of the active character set.
+/// An encoder of ISO-2022-JP. `number` identifies the character set that is active at the end of a
+/// part: 1 plus its index in [`SHIFTS`], or [`UNKNOWN_SET`].
 pub(super) struct ShiftingEncoder {
     encoding: Legacy,
     transcoder: Transcoder,

@@ -57,7 +57,7 @@ fn most(size: Option<isize>) -> usize {
         .unwrap_or(usize::MAX)
 }
 
-/// Returns the exception for a body that did not arrive.
+/// Returns the exception for a request body that was not received completely.
 fn not_come(error: BodyError) -> PyErr {
     let words = error.to_string();
     match error {

@@ -14,10 +14,10 @@ use crate::raw::pinned_bytes::references;
 const N_LINES: usize = 256;
 /// The maximum size of a cached line, in bytes.
 const MOST_BYTES: usize = 256;
-/// The reference count of a header field's tuple that was created for the current response only:
-/// one reference is in the list of header fields, and one belongs to the code that reads the tuple.
-/// A higher count means that the application also refers to the tuple, so that it may be sent
-/// again.
+/// The reference count of a header field's tuple that the application created only for the current
+/// response: one reference is in the list of header fields, and one belongs to the code of this
+/// crate that reads the tuple. A higher count means that the application also refers to the tuple,
+/// so that it may be sent again.
 const FRESH_REFERENCES: isize = 2;
 
 struct CachedLine {

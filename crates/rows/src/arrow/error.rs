@@ -20,8 +20,8 @@ pub(crate) enum ValueError {
     /// The value has more digits after the decimal point, or in the fraction of a second, than the
     /// column's type stores.
     Scale,
-    /// The value is malformed text. The `str` is the unit in which the position of the error is
-    /// counted: `byte`, `16-bit unit` or `32-bit unit`.
+    /// The value is malformed text. The second field is the unit in which the position of the error
+    /// is counted: `byte`, `16-bit unit` or `32-bit unit`.
     Malformed(Malformed, &'static str),
     /// The value is an array whose number of dimensions differs from that of the column's list
     /// type.

@@ -38,7 +38,7 @@ impl Lists {
         self.ends.try_reserve(n_values)
     }
 
-    /// Appends an empty list, for a NULL.
+    /// Appends an empty list as the placeholder for a NULL.
     pub(super) fn put_nothing(&mut self) {
         let end = *self.ends.last().expect("the first offset is always there");
         self.ends.push(end);

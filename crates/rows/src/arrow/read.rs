@@ -256,7 +256,8 @@ impl Array {
     }
 }
 
-/// Returns value `at` (from 0) of a buffer of values of `width` bytes each.
+/// Returns the value with the index `at` (from 0) in a buffer of values that have `width` bytes
+/// each.
 fn nth(bytes: &[u8], at: usize, width: usize) -> Result<&[u8], Error> {
     let from = at.checked_mul(width);
     let to = from.and_then(|from| from.checked_add(width));

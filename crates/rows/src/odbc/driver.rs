@@ -54,8 +54,9 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Stores the messages of a call that returned `SQL_SUCCESS_WITH_INFO`. If one of them is an
-    /// error of the server ([`Quirks`](super::quirks::Quirks)`::errors_as_warnings`), none is stored, and the function
+    /// Stores the diagnostic messages of a call that returned `SQL_SUCCESS_WITH_INFO`. If one of
+    /// these messages is an error of the server
+    /// ([`Quirks`](super::quirks::Quirks)`::errors_as_warnings`), none is stored, and the function
     /// returns `false`.
     fn listen(&self) -> bool {
         let shared = self.shared;

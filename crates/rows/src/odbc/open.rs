@@ -408,7 +408,7 @@ impl Dbc {
         value
     }
 
-    /// Converts the handle to a connection in autocommit mode.
+    /// Converts this open ODBC handle to a `Connection` in autocommit mode.
     fn finish(
         mut self,
         string: &ConnectionString,

@@ -22,8 +22,8 @@ use super::unblock::block_signals;
 use crate::odbc::block::CurrentBlock;
 use crate::source::Budget;
 
-/// The number of blocks that are fetched without a prefetch thread at first. For a short result,
-/// the cost of a thread exceeds its benefit.
+/// The number of blocks at the start of a result that are fetched without a prefetch thread. For a
+/// short result, the cost of a thread exceeds its benefit.
 pub(crate) const FIRST_BLOCKS: u64 = 2;
 
 /// The factor by which prefetching is delayed after its thread has stopped before the last row of a

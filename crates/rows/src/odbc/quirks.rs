@@ -74,7 +74,7 @@ pub(crate) struct Switch {
 /// How to set the number of rows that a driver fetches from the server at a time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FetchSize {
-    /// The number of the connection attribute that changes the number of rows.
+    /// The ODBC number of the connection attribute that sets how many rows are fetched at a time.
     pub(crate) attribute: i32,
     /// The keyword in a connection string that sets the number of rows. If the user's connection
     /// string contains this keyword, this crate does not change the number.

@@ -41,7 +41,7 @@ pub(crate) struct BlockReader {
     /// The current value of `SQL_ATTR_ROW_ARRAY_SIZE`.
     array_size: usize,
     /// `true` if a column may have values longer than its slot. The driver keeps such values in
-    /// memory until the next fetch, so a block has no more rows than the driver requests at a time.
+    /// memory until the next fetch, so a block has at most the rows of one request to the server.
     open: bool,
     /// The largest number of rows of a block. It is reduced for a short result that the driver has
     /// in memory.

@@ -20,7 +20,8 @@ pub(super) struct Registers {
 const UNWRITTEN: u8 = 0xFF;
 
 impl Registers {
-    /// Allocates the memory for the statuses of `n_rows` rows.
+    /// Allocates the memory in which the driver stores the number of fetched rows and the statuses
+    /// of up to `n_rows` rows.
     ///
     /// # Errors
     /// The allocation failed.

@@ -48,8 +48,8 @@ pub(crate) struct SharedConnection {
     /// The number of rows that the driver requests from the server at a time; `None` if this crate
     /// does not control it.
     pub(super) fetch_size: Option<AtomicUsize>,
-    /// The connection attribute that is switched off while an array of parameters is executed, if
-    /// the driver has one.
+    /// The number of a connection attribute that must be off while an array of parameters is
+    /// executed; `None` if the driver has no such attribute.
     pub(super) off_for_arrays: Option<i32>,
     pub(super) cache_policy: CachePolicy,
     /// The connection attribute that switches server-side cursors on and off; `None` if this

@@ -297,11 +297,11 @@ impl StatementCache {
 /// after the result has ended.
 #[derive(Debug)]
 pub(super) enum SizeObservation {
-    /// With a cursor. Contains the SQL string, whose number of consecutive short results is
-    /// updated.
+    /// The statement was executed with a server-side cursor. Contains its SQL string, for which the
+    /// number of consecutive short results is updated.
     Cursor(String),
-    /// Without a cursor, so the driver read the whole result. If the result was long, the SQL
-    /// string is executed only with cursors from then on.
+    /// The statement was executed without a cursor, so the driver read the whole result. If the
+    /// result was long, the SQL string is executed only with cursors from then on.
     Whole,
 }
 

@@ -46,8 +46,9 @@ fn not_a_copy(found: &str, direction: CopyDirection) -> Error {
     Error::new(ErrorKind::Programming, message)
 }
 
-/// Returns an error if `sql` is not exactly one COPY statement in this direction. The SQL is
-/// checked before it is sent, so that the server does not execute any other statement.
+/// Returns an error unless `sql` is exactly one COPY statement that copies in the direction
+/// `direction`. The SQL is checked before it is sent, so that the server does not execute any other
+/// statement.
 fn check_text(sql: &str, direction: CopyDirection) -> Result<(), Error> {
     let found = match copy_statement::classify(sql) {
         CopyText::One(found) if found == direction => return Ok(()),

@@ -26,7 +26,7 @@ const HEADER: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
 /// The number of columns with which the end of the data is marked in the binary COPY format.
 const TRAILER: i16 = -1;
 
-/// The smallest size of a CopyData message in bytes, except for the last message.
+/// The smallest size in bytes of a CopyData message. The last message of a COPY may be smaller.
 const MESSAGE_BYTES: usize = 64 << 10;
 
 /// The state of the insertion of rows into a table by COPY. A COPY is started for rows whose values

@@ -102,8 +102,8 @@ pub(super) fn frame(bytes: &[u8]) -> Result<Framed, Error> {
     })
 }
 
-/// Returns the first error in `bytes`, which begin with a message, with which the server ends the
-/// session; `None` if there is none.
+/// Returns the first error in `bytes` with which the server ends the session; `None` if there is
+/// none. `bytes` must begin at the start of a message.
 pub(super) fn fatal_error(mut bytes: &[u8]) -> Option<Error> {
     while let Ok(Framed::Complete(frame)) = frame(bytes) {
         if frame.tag == b'E'

@@ -38,9 +38,10 @@ pub(super) struct RepeatedInsert {
     /// The number of parameters of one row.
     n_parameters: usize,
     n_rows: usize,
-    /// For each parameter, the type (object identifier) to which numbers of several types are
-    /// converted without a change of the stored values; 0 if there is none. Empty if the types of
-    /// the columns are unknown. It is read before the first rows with values of several types.
+    /// For each parameter, the type (object identifier) as which all its numbers can be sent if the
+    /// rows contain numbers of different types. The stored values do not depend on this type. 0 if
+    /// there is no such type; empty if the types of the columns are unknown. It is determined
+    /// before the first rows with values of different types.
     common_types: OnceCell<Vec<u32>>,
 }
 
@@ -207,10 +208,10 @@ impl RepeatedInsert {
     }
 }
 
-/// Returns, for each parameter of the INSERT `sql`, the common type of integers and of the other
-/// numbers that its column stores: `float8` for a column of floats, `numeric` for a column of
-/// decimals, otherwise 0. The server infers the types of the parameters from the columns; if it
-/// cannot, the result is empty.
+/// Returns, for each parameter of the INSERT `sql`, the type as which integers and other numbers
+/// can both be sent: `float8` if its column stores floats, `numeric` if its column stores decimals,
+/// otherwise 0. The server infers the types of the parameters from the columns; if it cannot, the
+/// result is empty.
 fn common_types(shared: &Shared, wire: &mut Wire, sql: &str) -> Result<Vec<u32>, Error> {
     set_savepoint(shared, wire, sql)?;
     let translated = translate(sql).sql;

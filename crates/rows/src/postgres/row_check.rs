@@ -72,8 +72,8 @@ pub(super) fn value_len(
 }
 
 /// Checks the contents of a value. Returns an error for a time of day that is not within a day.
-/// Rewrites an amount of money to its digits, in place. For values of other kinds, the check of
-/// their length is sufficient.
+/// Replaces the text of an amount of `money` in place by a plain decimal number. For values of
+/// other kinds, the check of their length is sufficient.
 #[inline(always)]
 pub(super) fn check_value(kind: Kind, value: &mut [u8]) -> Result<(), Fault> {
     match kind {

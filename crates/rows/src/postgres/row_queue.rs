@@ -22,7 +22,8 @@ pub(super) struct RowQueue {
     /// The buffers of rows that are stored in a temporary file; `None` if all buffers are in
     /// memory.
     file: Option<BufferFile>,
-    /// The error of storing rows in the temporary file. The rows after this error were discarded.
+    /// The error that occurred when rows were written to the temporary file. The rows after this
+    /// error were discarded.
     failure: Option<Error>,
 }
 

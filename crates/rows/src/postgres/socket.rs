@@ -451,7 +451,8 @@ mod tests {
 
     use super::*;
 
-    /// Returns two connected sockets: the client's, with this limit, and the server's.
+    /// Returns two connected sockets: the client's, with `limit` as its `TCP_USER_TIMEOUT`, and the
+    /// server's.
     fn pair(limit: Duration) -> (Socket, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let tcp = TcpStream::connect(listener.local_addr().expect("bound")).expect("connected");

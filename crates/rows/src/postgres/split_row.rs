@@ -88,7 +88,7 @@ pub(super) enum Piece {
         /// row ends with them.
         next: Option<(usize, LongKind)>,
     },
-    /// A part of the long value of `column`.
+    /// A part of a long value, which is in `column`.
     Part {
         column: usize,
         bytes: Range<usize>,

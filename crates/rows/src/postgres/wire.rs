@@ -53,13 +53,15 @@ pub(super) struct Wire {
     pub(super) out: BytesMut,
     pub(super) server: ServerState,
     pub(super) cache: StatementCache,
-    /// The delivery to the statement whose result is being received; `None` between results.
+    /// Passes the received rows to the statement whose result is being received; `None` between two
+    /// results.
     pub(super) reader: Option<Arc<Delivery>>,
     /// The CommandComplete of the current result. Every response without an error has one.
     completion: Option<Completion>,
     failure: Option<Error>,
     pub(super) activity: Arc<Activity>,
-    /// The remaining statements of a SQL string, which must be executed before any other statement.
+    /// The statements of a SQL string that were not executed yet. They must be executed before any
+    /// other statement.
     pub(super) further: Option<Waiting>,
     /// The position in the long row of which only the beginning was passed to the reader so far;
     /// `None` if there is no such row.

@@ -287,7 +287,8 @@ struct BsonElements<'a, S> {
     rows: &'a mut BsonRows,
     out: &'a mut S,
     column: usize,
-    /// The arrays that have begun and have not ended, each with the number of its elements so far.
+    /// The arrays that have begun and have not ended (from the outermost to the innermost), each
+    /// with the number of its elements so far.
     open: Vec<(Frame, usize)>,
 }
 

@@ -60,7 +60,7 @@ impl SinkError {
     }
 }
 
-/// The limits at which a chunk is passed on: its size and a time.
+/// The two limits that determine when a chunk is passed on: its size, and a deadline.
 #[derive(Clone, Copy, Debug)]
 pub struct Turn {
     /// The size in bytes at which the chunk counts as full.
@@ -95,7 +95,7 @@ pub struct ByteRows<'a, F, S> {
     out: &'a mut S,
     progress: &'a mut SinkProgress,
     turn: Turn,
-    /// The offset in the chunk at which the current row or part began.
+    /// The offset in the chunk at which the current row began, or the current part of a long value.
     start: usize,
     rows_to_look: u32,
     rows_unseen: u32,
@@ -232,7 +232,8 @@ impl<'a, F: RowFormat, S: ByteSink> ByteRows<'a, F, S> {
     }
 }
 
-/// Converts an error that occurred between two cells, which can only be a lack of capacity.
+/// Converts an error that occurred between two cells to a `SinkError` without a column. Such an
+/// error can only be a lack of capacity.
 fn between(error: WriteError) -> SinkError {
     SinkError {
         error,

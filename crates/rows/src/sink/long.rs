@@ -9,7 +9,8 @@ use crate::cell::{Cell, LongKind};
 /// A long value whose last part was not written yet.
 #[derive(Debug)]
 pub(super) enum OpenLongValue {
-    /// Text; the field stores the incomplete character at the end of the last part.
+    /// Text. If the last part ended inside a character, the field contains the first units of this
+    /// character.
     Text(Carry),
     /// Binary data that is written as base64. Base64 encodes groups of three bytes, so up to two
     /// bytes of a part are stored until the next part arrives.

@@ -26,7 +26,7 @@ pub trait Layout: Send + 'static {
     const END: &'static [u8];
 }
 
-/// Writes each row as a JSON object, with the separators of `L`.
+/// Writes each row as a JSON object. `L` defines the text before, between and after the rows.
 #[derive(Debug)]
 pub struct ObjectRows<L> {
     objects: Objects,

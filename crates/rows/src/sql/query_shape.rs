@@ -176,8 +176,8 @@ fn tokens_of_query(sql: &str, dialect: Dialect) -> Result<Vec<Token<'_>>, Error>
 struct Groups {
     /// The number of the innermost group of each token; 0 outside of parentheses.
     of: Vec<usize>,
-    /// The groups that contain the placeholder, from the outermost one (0) to the innermost; empty
-    /// without a placeholder.
+    /// The numbers of the parenthesised groups that contain the placeholder, from the outermost
+    /// group (0) to the innermost; empty if the query has no placeholder.
     chain: Vec<usize>,
 }
 

@@ -17,8 +17,8 @@ use crate::error::{Error, ErrorKind};
 /// source.
 static ONE_AT_A_TIME: CallLock = CallLock::new();
 
-/// The number of pages that one step copies if the caller does not set a number (`n_pages` below
-/// 1). The caller may end the backup between two steps.
+/// The number of pages that one step of a backup copies if the caller sets no number (`n_pages` is
+/// below 1). Between two steps the caller may end the backup.
 const STEP_PAGES: i32 = 1024;
 
 /// The guard of the lock [`ONE_AT_A_TIME`]. The backup that owns it is the only one in the process.

@@ -26,8 +26,9 @@ use crate::value::Value;
 /// A connection to a SQLite database.
 ///
 /// A lock prevents concurrent calls. With autocommit off (PEP 249), a transaction begins as in
-/// Python's `sqlite3`: before the first INSERT, UPDATE, DELETE, REPLACE or writing WITH. It lasts
-/// until commit or rollback. Queries and DDL begin no transaction (docs/decisions/0012-sqlite.md).
+/// Python's `sqlite3`: before the first INSERT, UPDATE, DELETE or REPLACE, or before the first WITH
+/// statement that writes. It lasts until commit or rollback. Queries and DDL begin no transaction
+/// (docs/decisions/0012-sqlite.md).
 #[derive(Debug)]
 pub struct Connection {
     database: Arc<Database>,

@@ -18,7 +18,8 @@ use super::error::During;
 use crate::error::{Error, ErrorKind};
 use crate::value::{Value, exact_number};
 
-/// A scalar function. The text of its error becomes the message of the statement's error.
+/// A scalar SQL function. If it returns an error, the statement fails with this text as the
+/// message.
 pub type Scalar = dyn Fn(Vec<Value>) -> Result<Value, String> + Send + Sync;
 
 /// The state of an aggregate over one group of rows.
@@ -46,7 +47,7 @@ pub type Collation = dyn Fn(&str, &str) -> Ordering + Send + Sync;
 pub enum Function {
     /// A scalar function, which is called for each row.
     Scalar {
-        /// The function, which the host program (Python) implements.
+        /// The SQL function, which the host program (Python) implements.
         call: Box<Scalar>,
         /// `true` if the same arguments always have the same result, so that indexes may use the
         /// function.

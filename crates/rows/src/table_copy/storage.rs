@@ -340,8 +340,8 @@ fn decimal(value: Value, scale: Option<i8>) -> Result<Value, Refusal> {
     }
 }
 
-/// Converts a number to text, because a database could round it when it converts it to text itself.
-/// Returns other values unchanged.
+/// Converts a number to text, so that the database does not convert it. The database could round
+/// the number. Returns other values unchanged.
 fn number_as_text(value: Value) -> Value {
     Value::Text(match value {
         Value::Decimal(digits) => digits,

@@ -14,7 +14,8 @@ use crate::sql::dialect::Dialect;
 use crate::sql::insert::TableInsert;
 use crate::value::Value;
 
-/// The side of a copy that has failed, and its error.
+/// The error of a table copy. The variant names the side that has failed: the source of the rows,
+/// or the target table.
 #[derive(Debug)]
 pub enum CopyError {
     /// The rows cannot be read.

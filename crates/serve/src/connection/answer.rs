@@ -32,7 +32,7 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// Creates the [`Answer`] of a request to which no byte of a response is sent. `n_sent` is the
+    /// Creates the [`Answer`] for a request to which the server sends no response. `n_sent` is the
     /// number of bytes that were sent on the connection so far.
     pub(super) fn none(exchange: Exchange, n_sent: u64) -> Answer {
         Answer {

@@ -161,7 +161,7 @@ impl Drive<'_> {
         Some(exchange)
     }
 
-    /// Passes `error` to a handler that waits for the body of its request. The client is still
+    /// Ends the wait of a handler for the body of its request with `error`. The client is still
     /// connected, so the handler can still send a response.
     pub(super) fn fail_call(
         &mut self,

@@ -20,8 +20,8 @@ use crate::headers::Headers;
 use crate::items::{ItemQueue, ItemSink, Items, Pulled, Queued};
 use crate::shared::Shared;
 
-/// The queue is sent when at least this number of bytes is queued. Until then, items are collected,
-/// so that one system call sends many of them.
+/// The queued items are sent when they have at least this number of bytes in total. Until then they
+/// are collected, so that one system call sends many items.
 const FLUSH_BYTES: usize = 64 * 1024;
 
 /// Sends the queued bytes of each connection whose output queue is lent to a handler. It is called

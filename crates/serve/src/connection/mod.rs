@@ -124,7 +124,7 @@ struct ConnectionState {
     /// `true` if `input` may contain a complete request that has not been parsed.
     look_at_input: bool,
     out: OutQueue,
-    /// The responses whose last byte was not yet passed to the kernel.
+    /// The responses of which at least the last byte was not yet passed to the kernel.
     answers: VecDeque<Answer>,
     /// `true` after epoll has reported that the socket is readable, until a read finds the socket
     /// empty.

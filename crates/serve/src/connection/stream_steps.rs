@@ -266,7 +266,7 @@ impl Drive<'_> {
         }
     }
 
-    /// Processes a chunk that a worker has filled after the stream had ended.
+    /// Processes a chunk that a worker returned only after the response of its stream had ended.
     pub(super) fn late_fill(&mut self) {
         let Some(fill) = self.connection.take_fill() else {
             return;

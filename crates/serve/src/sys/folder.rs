@@ -29,8 +29,7 @@ pub(crate) struct Folder {
 /// The purpose for which a file is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OpenPurpose {
-    /// The file is opened in order to read its contents. Opening never blocks, whatever the type of
-    /// the file is.
+    /// The file is opened in order to read its contents. Opening never blocks, not even for a FIFO.
     Read,
     /// The file is opened in order to read only its metadata.
     Look,

@@ -83,8 +83,8 @@ impl Transport {
         }
     }
 
-    /// Sends the bytes for which [`Transport::owes`] returns `true`. Returns `false` if the kernel
-    /// does not accept all of them now.
+    /// Sends the pending bytes of the TLS protocol itself (see [`Transport::owes`]). Returns
+    /// `false` if the kernel does not accept all of them now.
     pub(crate) fn settle(&mut self) -> io::Result<bool> {
         match self {
             Transport::Plain(_) => Ok(true),

@@ -29,7 +29,7 @@ pub(crate) struct TlsStream {
     /// The number of bytes in the output queue that are already encrypted. They stay in the queue
     /// until the kernel has accepted all their records.
     n_encrypted: usize,
-    /// A buffer for a part of a file, which is read into the buffer and then encrypted.
+    /// A buffer into which a part of a file is read before it is encrypted.
     block: Vec<u8>,
     heard: Received,
     said_end: bool,

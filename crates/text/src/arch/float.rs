@@ -32,8 +32,8 @@ pub fn put_float32<P: Put>(value: f32, out: &mut P) -> bool {
     put_at(out, |buffer| with_kernels(PutFloat(value, buffer)))
 }
 
-/// A task that writes a float to the start of a buffer. Returns the number of bytes written, or
-/// `None` for floats that [`put_float`] does not write.
+/// A task that writes a float to the start of a buffer. Its result is the number of bytes written,
+/// or `None` for floats that [`put_float`] does not write.
 struct PutFloat<'a, F>(F, &'a mut [MaybeUninit<u8>; FLOAT_BYTES]);
 
 impl Work for PutFloat<'_, f64> {

@@ -120,7 +120,7 @@ impl UnitClass for EscapeU16 {
     }
 }
 
-/// The class of the bytes that are not ASCII.
+/// A `UnitClass` that contains the bytes that are not ASCII.
 pub(super) struct High;
 
 impl UnitClass for High {
@@ -132,7 +132,7 @@ impl UnitClass for High {
     }
 }
 
-/// The class of the 16-bit units that are surrogates.
+/// A `UnitClass` that contains the 16-bit units that are surrogates.
 pub(super) struct Surrogate;
 
 impl UnitClass for Surrogate {

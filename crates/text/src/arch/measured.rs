@@ -25,7 +25,8 @@ pub struct Measured<'a> {
     shape: Shape,
 }
 
-/// A measured text. The variant determines how the text is written.
+/// A text whose length and `str` kind were determined. The variant determines how the text is
+/// written.
 #[derive(Clone, Copy, Debug)]
 enum MeasuredForm<'a> {
     /// ASCII or Latin-1: each byte is a character.

@@ -8,12 +8,12 @@ use crate::{Kind, Shape};
 /// converted by the functions for text of any length.
 pub const MOST_CELL_BYTES: usize = 128;
 
-/// The result of making `bytes` for a cell; `None` if the kernels for cells do not convert the
-/// text.
+/// The result of making a `bytes` object from the short text of a cell; `None` if the kernels for
+/// short texts do not convert this text.
 pub(super) type MaybeBytes<B> = Option<Result<<B as NewBytes>::Bytes, <B as NewBytes>::Error>>;
 
-/// The result of making a `str` for a cell; `None` if the kernels for cells do not convert the
-/// text.
+/// The result of making a `str` from the short text of a cell; `None` if the kernels for short
+/// texts do not convert this text.
 pub(super) type MaybeStr<N> = Option<Result<MadeStr<<N as NewStr>::Str>, <N as NewStr>::Error>>;
 
 /// Makes a `bytes` object of length `len` with `new`. `write` receives the address of the object's
@@ -33,8 +33,8 @@ pub(super) fn encoded<B: NewBytes>(
 
 macro_rules! writers {
     ($($name:ident: $unit:ty, $variant:ident;)*) => {$(
-        /// Makes a `str` of this kind and length with `new`. `write` receives the address of the
-        /// units of the `str` and must write all of them.
+        /// Makes a `str` of the kind `kind` with `n_chars` characters by calling `new`. `write`
+        /// receives the address of the units of the `str` and must write all of them.
         #[inline(always)]
         pub(super) fn $name<N: NewStr>(
             new: &mut N,

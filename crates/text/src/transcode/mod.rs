@@ -264,10 +264,10 @@ impl Transcoder {
     }
 }
 
-/// Returns the position in the input stream of a character of `piece`, the portion of the input
-/// that was decoded last. `n_bytes` is the number of bytes of UTF-8 that precede this character in
-/// the decoded portion. The portion is decoded again, one character at a time, to find the
-/// character.
+/// Returns the position of a character in the input stream. The character is in `piece`, the
+/// portion of the input that was decoded last. `n_bytes` is the number of bytes of decoded UTF-8
+/// that precede the character in this portion. To find the character, the function decodes the
+/// portion again, one character at a time.
 fn start_of(
     mut decode: StreamDecoder,
     mut ends: LineEnds,

@@ -13,9 +13,9 @@ pub enum Bom {
     /// and iconv do the same.
     #[default]
     ByName,
-    /// A mark is always written. A mark in the input is dropped.
+    /// A byte order mark is always written. A mark in the input is dropped.
     Add,
-    /// A mark is never written. A mark in the input is dropped.
+    /// A byte order mark is never written. A mark in the input is dropped.
     Strip,
     /// A byte order mark is written if the input has one and the output encoding is UTF-8, UTF-16
     /// or UTF-32. The output mark is encoded anew, because the decoder drops the mark of the input.

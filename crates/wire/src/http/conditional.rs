@@ -110,7 +110,8 @@ impl<'a> SingleField<'a> {
 impl<'a> Conditions<'a> {
     /// Collects the conditions from the header fields of a request.
     ///
-    /// The values are borrowed. A list of tags is copied only if it is divided over several fields.
+    /// The values are borrowed. A list of entity tags is copied only if it is divided over several
+    /// header fields.
     pub fn of<N: AsRef<[u8]>>(fields: impl IntoIterator<Item = (N, &'a [u8])>) -> Conditions<'a> {
         let mut conditions = Conditions::default();
         for (name, value) in fields {

@@ -95,7 +95,8 @@ struct IterState {
     at: usize,
     /// The start of a document that began in an earlier buffer and continues in the current one.
     parts: Vec<u8>,
-    /// The offset of the next document in the whole input, in bytes.
+    /// The offset in bytes at which the next document starts, counted from the start of the whole
+    /// input.
     before: usize,
     more: Option<More>,
 }

@@ -13,7 +13,8 @@ pub(super) fn to_py(data: &Bound<'_, PyAny>, text: Units<'_>, error: ReadError) 
     raise(data, text, &error.reason.to_string(), error.at_units)
 }
 
-/// Creates the exception of [`to_py`] from a message and a position in code units of `text`.
+/// Creates the exception that [`to_py`] returns. `reason` is its message, and `at_units` the
+/// position of the error in code units of `text`.
 #[cold]
 pub(crate) fn raise(
     data: &Bound<'_, PyAny>,

@@ -1,5 +1,5 @@
-//! Calls the JSON encoder, adds the converted bytes to the ledger, and converts the encoder's
-//! errors to exceptions.
+//! Calls the JSON encoder, counts the converted bytes in the active ledger, and converts the
+//! encoder's errors to exceptions.
 
 use onecopy_text::{Stage, Tally};
 use pyo3::Borrowed;

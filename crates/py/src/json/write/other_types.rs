@@ -268,8 +268,8 @@ fn digits(value: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
 }
 
 impl JsonWriteOptions {
-    /// Returns an [`ObjectForm`] of the object, which the encoder can write; `None` for a type that
-    /// JSON cannot represent.
+    /// Converts the object to a form that the encoder can write; returns `None` if JSON cannot
+    /// represent its type.
     fn form<'py>(&self, object: &Bound<'py, PyAny>) -> Result<Option<ObjectForm<'py>>, JsonStop> {
         let py = object.py();
         if !self.passes(Passed::Datetime)

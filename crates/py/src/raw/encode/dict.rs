@@ -52,7 +52,8 @@ pub(super) unsafe fn len(dict: *mut ffi::PyObject) -> isize {
     }
 }
 
-/// Returns the address of a `dict`'s table of entries. The address may only be prefetched.
+/// Returns the address of a `dict`'s table of entries. The caller may only prefetch this address,
+/// not read from it.
 ///
 /// # Safety
 /// The same requirements as for [`len`].

@@ -226,7 +226,8 @@ pub(super) trait MemberEncoder<'py>: Sized {
     /// Returns the error for a container that Python code has changed while it was being written.
     fn changed() -> Self::Stop;
 
-    /// Records why and where the loop over members was interrupted.
+    /// Records the reason and the position of an interruption of the loop over a container's
+    /// members.
     #[inline(always)]
     fn interrupt(
         &mut self,
@@ -238,8 +239,8 @@ pub(super) trait MemberEncoder<'py>: Sized {
         self.shared().interruption.set(reason, value, at, start);
     }
 
-    /// Pushes a frame for a container, after the loop over its members was interrupted. `at` is the
-    /// position of the next member in the container that contains this one.
+    /// Pushes a frame for `container`, after the loop over its members was interrupted. `at` is the
+    /// position of the next member in the parent container.
     ///
     /// # Safety
     /// The same requirements as for [`Frames::push`](super::frames::Frames::push).

@@ -26,7 +26,8 @@ struct KeyCacheSlot {
 
 thread_local! {
     /// The slots of the encoder that this thread used last. The next encoder reuses their memory.
-    /// It ignores their contents, which have the number of the earlier encoder.
+    /// It ignores the cached keys in them, because these are marked with the number of the earlier
+    /// encoder.
     static PLACES_LEFT: Cell<Option<Box<[KeyCacheSlot; PLACES]>>> = const { Cell::new(None) };
 }
 

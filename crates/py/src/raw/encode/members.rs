@@ -28,12 +28,12 @@ pub(super) const LEVELS: usize = 16;
 pub(super) enum ExitReason {
     /// All members have been written.
     Done,
-    /// There may be too little space for the next member.
+    /// The output may have too little space for the next member.
     Space,
     /// The fast path does not support the next key, because it is long or not a `str`, or cannot
     /// read the next attribute of a dataclass instance. Nothing was written for this member.
     Key,
-    /// The fast path does not support the value, which is of a built-in type.
+    /// The value is of a built-in type that the fast path does not write.
     Slow(ObjectKind),
     /// The value is not of a built-in type, or is a container that cannot be entered without a
     /// frame.

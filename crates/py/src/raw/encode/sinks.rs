@@ -110,8 +110,8 @@ impl<'a> Fixed<'a> {
         self.settle().then_some((self.len, self.copied_bytes))
     }
 
-    /// While the encoder writes to `tail`, returns the number of bytes in the fixed buffer;
-    /// otherwise 0.
+    /// Returns the number of bytes in the fixed buffer if the encoder is writing to the separate
+    /// buffer `tail`; otherwise 0.
     pub(super) fn settled(&self) -> usize {
         if self.in_tail { self.len } else { 0 }
     }
@@ -129,7 +129,8 @@ impl<'a> Fixed<'a> {
         }
     }
 
-    /// Appends the bytes of `tail` to the fixed buffer. Returns `false` if they do not fit.
+    /// Appends the bytes of the separate buffer `tail` to the fixed buffer. Returns `false` if they
+    /// do not fit.
     fn settle(&mut self) -> bool {
         if self.in_tail {
             if self.tail.len() > self.place.len - self.len {

@@ -26,7 +26,7 @@ pub(super) struct TooDeep {
 pub(super) struct EncoderState<'py> {
     pub(super) frames: Frames<'py>,
     pub(super) keys: KeyCache,
-    /// Why and where the loop over the members was last interrupted.
+    /// The reason and the position of the last interruption of the loop over a container's members.
     pub(super) interruption: Interruption,
     /// The classes and time zones that have been looked up since Python code last ran.
     pub(super) recent: RecentObjects,

@@ -104,7 +104,7 @@ pub(crate) fn class_of(class: &Bound<'_, PyType>) -> PyResult<Option<Class>> {
     Ok(is_itself.then_some(Class::Scalar))
 }
 
-/// Returns `true` if an object is a NumPy scalar. Any Python code may run.
+/// Returns `true` if an object is a NumPy scalar. The check may run arbitrary Python code.
 pub(crate) fn is_scalar(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(class_of(&object.get_type())? == Some(Class::Scalar))
 }

@@ -38,9 +38,9 @@ struct ArrayInterface {
     first: *mut c_void,
 }
 
-/// The flag of an array whose items are contiguous in C order (the index of the last dimension
-/// varies fastest). `NOT_SWAPPED` is the flag of an array whose items have the processor's byte
-/// order.
+/// The NumPy flag of an array whose items are contiguous in C order (the index of the last
+/// dimension varies fastest). `NOT_SWAPPED` is the NumPy flag of an array whose items have the
+/// processor's byte order.
 const CONTIGUOUS: c_int = 1;
 const NOT_SWAPPED: c_int = 0x200;
 

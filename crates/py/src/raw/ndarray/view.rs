@@ -331,9 +331,9 @@ impl<T: Bits> ArrayItems<'_, T> {
 }
 
 impl ArrayItems<'_, u8> {
-    /// Packs `n` one-byte items (at most four), from `index` on, into the result. The first item is
-    /// in the lowest byte; if `n` is less than four, the remaining bytes are 0. The memory of each
-    /// item is read only once.
+    /// Returns `n` one-byte items (at most four), from `index` on, packed into an integer. The
+    /// first item is in the lowest byte; if `n` is less than four, the remaining bytes are 0. The
+    /// memory of each item is read only once.
     ///
     /// # Panics
     /// If an index is out of range.

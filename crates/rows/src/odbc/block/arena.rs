@@ -37,8 +37,8 @@ const BLOCK_BYTES: usize = 1 << 20;
 const KEEP_BYTES: usize = 2 * BLOCK_BYTES;
 
 impl Arena {
-    /// Creates an empty arena for another block of the same statement. The new arena uses memory
-    /// from the system (`pages`) if this arena uses it.
+    /// Creates an empty arena for another block of the same statement. If this arena has large
+    /// memory from the system (`pages`), the new arena allocates such memory too.
     pub(crate) fn another(&self) -> Arena {
         Arena {
             pages: self.pages.as_ref().and_then(|_| Pages::new(BLOCK_BYTES)),
@@ -69,7 +69,8 @@ impl Arena {
         std::mem::take(&mut self.moved_bytes)
     }
 
-    /// Begins a value at the next offset that is a multiple of 8; returns the offset.
+    /// Begins a value in the arena, at the next offset that is a multiple of 8; returns this
+    /// offset.
     pub(crate) fn begin(&mut self) -> usize {
         self.len = self.len.next_multiple_of(8);
         self.len
@@ -108,7 +109,8 @@ impl Arena {
         Some(())
     }
 
-    /// Adds the first `n` bytes of the window that was returned last to the bytes in use.
+    /// Marks the first `n` bytes of the most recent window (the buffer of one `SQLGetData` call) as
+    /// in use.
     pub(crate) fn commit(&mut self, n: usize) {
         self.len += n;
         debug_assert!(self.len <= self.bytes().len());

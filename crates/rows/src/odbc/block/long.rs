@@ -41,8 +41,8 @@ pub(crate) struct RowsetSlice {
     pub(crate) first_slot: usize,
     /// The number of rows, including rows of which only a part was read.
     pub(crate) n_rows: usize,
-    /// The part of a long value with which the first row continues, if an earlier slice contains
-    /// the row's beginning.
+    /// If an earlier slice contains the beginning of the first row: the part of a long value that
+    /// continues this row.
     pub(crate) resume: Option<ArenaPart>,
     /// The part of a long value with which the last row of this slice ends, if the next slice will
     /// contain the rest of the row.
@@ -57,10 +57,10 @@ pub(crate) struct RowsetReader {
     /// [`RowsetSlice`].
     next: usize,
     end: usize,
-    /// The column of row `next` whose value was read only in part, and how much of the value was
-    /// read; `None` if no value was read in part.
+    /// If a value of row `next` was read only in part: its column, and how much of the value was
+    /// read; otherwise `None`.
     under_way: Option<(usize, ValueProgress)>,
-    /// `true` if each row must be checked for values that do not fit in their slot.
+    /// `true` if the reader must check each row for values that did not fit in their slot.
     check: bool,
     /// The error to return after the rows `next..end`; `None` if no call has failed.
     failure: Option<Box<Error>>,

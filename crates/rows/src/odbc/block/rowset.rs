@@ -183,7 +183,8 @@ impl Rowset {
         }
     }
 
-    /// Returns a number that identifies a slot: the offset of the slot's indicator.
+    /// Returns a number that identifies the slot of `row` in `column`: the offset of the slot's
+    /// indicator in the block's memory.
     pub(crate) fn slot(column: &ColumnBuffer, row: usize) -> usize {
         column.indicators + row * column.indicator_stride
     }

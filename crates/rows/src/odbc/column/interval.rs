@@ -1,5 +1,5 @@
 //! `Interval`: the column kind (the bound buffer, and its conversion to a [`Cell`]) for durations,
-//! such as PostgreSQL's `interval`, bound as text.
+//! such as PostgreSQL's `interval`. The driver writes durations to the buffer as text.
 
 use super::spec::{ColumnBinding, Raw, Spec};
 use crate::cell::Cell;

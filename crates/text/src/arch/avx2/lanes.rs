@@ -5,8 +5,8 @@
 
 use std::arch::x86_64::*;
 
-/// Byte shuffles of a vector of 8 16-bit lanes, indexed by a mask of lanes. The low byte of each
-/// lane is kept; the high byte is kept too if the lane is in the mask.
+/// Byte shuffles that pack the bytes of a vector of eight 16-bit lanes, indexed by a mask of lanes.
+/// The low byte of each lane is kept; the high byte is kept too if the lane is in the mask.
 pub(super) static TWO: [[u8; 16]; 256] = {
     let mut all = [[0x80; 16]; 256];
     let mut mask = 0;

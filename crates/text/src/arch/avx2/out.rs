@@ -327,8 +327,9 @@ impl Bounded {
         self.end as usize - self.at as usize
     }
 
-    /// Calls `step` with the address to write to. `step` writes the bytes of the result, possibly
-    /// followed by other bytes, and returns the number of bytes of the result.
+    /// Calls `step` with the write position in the destination. `step` writes the bytes of its
+    /// result there, possibly followed by meaningless bytes, and returns the number of bytes of the
+    /// result.
     ///
     /// # Safety
     /// The destination must have space for all bytes that `step` writes.

@@ -22,7 +22,8 @@ fn lanes(len: usize) -> (u64, u64) {
     (first(len), first(len.saturating_sub(BYTES)))
 }
 
-/// Returns a text of at most 128 bytes in two vectors, followed by zeros.
+/// Loads a text of at most 128 bytes into two vectors. The bytes of the vectors after the text are
+/// zero.
 #[inline]
 #[target_feature(enable = "avx512bw,bmi2")]
 pub(super) fn load_two<U>(text: &[U]) -> (__m512i, __m512i) {

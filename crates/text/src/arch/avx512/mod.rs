@@ -218,8 +218,8 @@ impl<const BRIEF: bool> Bounded<BRIEF> {
         }
     }
 
-    /// Converts this destination to one whose `BRIEF` is `true`, to write the short remainder of a
-    /// text.
+    /// Returns the same destination with the parameter `BRIEF` set to `true`, to write the short
+    /// remainder of a text.
     #[inline(always)]
     fn brief(self) -> Bounded<true> {
         let Bounded { at, end, full } = self;

@@ -8,7 +8,8 @@ use std::arch::x86_64::*;
 
 use super::{BYTES, Out, load, splat8, splat16};
 
-/// The number of characters that one iteration decodes.
+/// The number of three-byte characters that one iteration of the decoder decodes: as many as fit in
+/// a vector of 64 bytes.
 const CHARS: usize = 21;
 const CHARS_BYTES: usize = 3 * CHARS;
 

@@ -5,7 +5,8 @@ use std::arch::x86_64::*;
 
 use super::{load, select};
 
-/// The tables for one of the three 64-byte vectors of UTF-8 that 64 units yield.
+/// The tables for one of three result vectors. Each vector has 64 bytes, because 64 units yield 192
+/// bytes of UTF-8.
 pub(super) struct Three {
     /// For each group of 8 result bytes, the indices of the four units that these bytes belong to.
     units: [u16; 32],

@@ -38,7 +38,7 @@ struct ByteClasses {
 }
 
 /// Classifies the bytes of a vector. `N` is the length in bytes of the longest character in the
-/// text; the masks of longer leads are 0.
+/// text; the masks for lead bytes of longer characters are 0.
 #[inline]
 #[target_feature(enable = "avx512bw")]
 fn bytes_of<const N: usize>(v: __m512i) -> ByteClasses {

@@ -103,8 +103,8 @@ pub trait Kernels: CellSteps + JsonSteps + JsonKernels + Utf8Kernels {
     fn fetch(self, text: &[u8], bytes: usize);
 }
 
-/// The kernels that every processor supports: for UTF-8, for UTF-16 without surrogates, and for
-/// plain copies.
+/// The kernel family that every processor supports. It has kernels for UTF-8, for UTF-16 without
+/// surrogates, and for text that is copied unchanged.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Common;
 

@@ -1,6 +1,6 @@
 //! Compares the scans of the JSON reader with plain implementations. The texts have all lengths,
-//! and some end at the end of a page. Each comparison is made for the best kernels of the
-//! processor, for those for AVX2, and for those that every processor supports.
+//! and some end at the end of a page. Each comparison is made for three kernel families: the best
+//! one for this processor, the one for AVX2, and the one that every processor supports.
 
 use super::super::cell::tests::AtEnd;
 use super::super::dispatch::with_kernels;

@@ -46,7 +46,7 @@ impl<'a> VolatileBytes<'a> {
         }
     }
 
-    /// Returns the number of bytes of the memory.
+    /// Returns the size of the memory in bytes.
     #[must_use]
     pub fn len(&self) -> usize {
         self.len

@@ -41,7 +41,7 @@ pub enum Reason {
 pub struct FromJsonError {
     /// The reason why the text cannot be converted.
     pub reason: Reason,
-    /// The index of the unit of the text at which the error was found.
+    /// The position of the error in the text, as an index (from 0) of code units.
     pub at_units: usize,
 }
 

@@ -64,8 +64,8 @@ impl WrapperKey {
         })
     }
 
-    /// Returns the name of the key if an object with this key must be a valid type wrapper. Returns
-    /// `None` if an object with this key may also be a plain document.
+    /// Returns the name of this key if an object that contains it must be a valid type wrapper.
+    /// Returns `None` if such an object may also be a plain document.
     pub(super) fn strict_name(self) -> Option<&'static str> {
         match self {
             WrapperKey::One(one) => Some(one.name()),

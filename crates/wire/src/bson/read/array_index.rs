@@ -56,8 +56,8 @@ impl Index {
         }
     }
 
-    /// Returns the expected key of the item after the item whose key ends in `bytes` before
-    /// position `end`. The zero byte of that key is at `end`.
+    /// Returns the key that the next item of an array must have. `bytes` contains the key of the
+    /// previous item, and `end` is the position of the zero byte that ends this key.
     #[inline(never)]
     pub(super) fn following(bytes: &[u8], end: usize) -> Index {
         let digits = bytes.get(..end).unwrap_or_default();

@@ -124,7 +124,8 @@ pub(super) struct Reader<'a, K> {
     /// The position in the input at which the innermost open document starts.
     pub(super) start: u32,
     pub(super) is_array: bool,
-    /// The expected key of the next item in the array that starts at position `index_of`.
+    /// The key (the index as text) that the next item of an array must have. The array starts at
+    /// position `index_of`.
     pub(super) index: Index,
     pub(super) index_of: u32,
     /// The open documents and arrays that enclose the innermost one, the outermost first. Each
@@ -330,7 +331,7 @@ impl<'a, K: Kernels> Reader<'a, K> {
         Ok(value)
     }
 
-    /// Reads a text with its length prefix, and returns it without its NUL.
+    /// Reads a BSON string (a length prefix, the text and a NUL), and returns the text.
     #[inline(always)]
     pub(super) fn text(&mut self) -> Result<&'a [u8], ReadError> {
         let at = self.at;

@@ -20,10 +20,10 @@ pub(super) const ITEM_BYTES: usize = json::SCALAR_BYTES + 8;
 /// The NumPy array that is being written.
 pub(super) struct ArrayInput<'v> {
     view: &'v View,
-    /// The array object. After Python code has run, it is compared with the view; null if no Python
-    /// code can run.
+    /// The array object. After Python code has run, the object is compared with `view`, because the
+    /// code may have changed the array. Null if no Python code can run.
     object: *mut ffi::PyObject,
-    /// `true` if more space may be reserved for the array, which may run Python code.
+    /// `true` if the output may grow while the array is written. Growing may run Python code.
     grows: bool,
     /// A line break with the indent for the items of the innermost subarrays; empty for output
     /// without line breaks.
@@ -46,7 +46,7 @@ impl<'py> JsonEncoder<'_, 'py> {
     /// Writes a NumPy array from its memory. Any other object is passed to [`JsonEncoder::other`].
     ///
     /// # Safety
-    /// `object` must be alive and of this kind.
+    /// `object` must be alive, and `native` must have been determined from this object.
     #[inline(never)]
     pub(super) unsafe fn large<'s, K: Kernels>(
         &mut self,

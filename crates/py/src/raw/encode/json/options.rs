@@ -133,7 +133,7 @@ impl Style {
             && self.surrogates == Policy::Strict
     }
 }
-/// The destination of the JSON text, and the text's encoding.
+/// The chunk to which the JSON text is written, and the encoding of the text.
 pub(crate) struct JsonTarget<'a> {
     pub(crate) chunk: &'a mut dyn ByteSink,
     /// `true` if any Python code may run when the chunk grows.

@@ -329,7 +329,7 @@ unsafe fn short_text<K: Kernels, const STYLED: bool>(
     true
 }
 
-/// Implements [`short_text`] for a string that is not ASCII while the chunk contains Latin-1.
+/// Implements [`short_text`] for a string that is not ASCII, if the output so far is Latin-1.
 ///
 /// # Safety
 /// The same requirements as for [`short_text`]; a quote must be written already.

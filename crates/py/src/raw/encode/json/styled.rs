@@ -19,7 +19,8 @@ const SPARE_BYTES: usize = 32;
 pub(super) struct LineBreaks {
     bytes: Vec<u8>,
     indent_bytes: usize,
-    /// The depth of the deepest members, which determines the length of the indent in `bytes`.
+    /// The nesting depth of the most deeply nested members so far. It determines the length of the
+    /// indent in `bytes`.
     deepest: usize,
 }
 

@@ -319,7 +319,10 @@ abstract class BsonCursor {
         return zero + 1;
     }
 
-    /** Checks the value at the index {@code at}, with its lengths; returns the index after it. */
+    /**
+     * Checks the value at the index {@code at}, including its length fields; returns the index
+     * after the value.
+     */
     private int endOfValue(BsonType of, int at) {
         return switch (of) {
             case UNDEFINED, NULL, MIN_KEY, MAX_KEY -> at;

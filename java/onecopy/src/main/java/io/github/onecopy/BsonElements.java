@@ -309,7 +309,9 @@ abstract class BsonElements {
         return target.putBytes(at + 1, bytes);
     }
 
-    /** Completes the current element, whose value ends before the index {@code end}. */
+    /**
+     * Completes the current element. {@code end} is the index after the last byte of its value.
+     */
     private void commit(int end) {
         at = end;
         named = 0;

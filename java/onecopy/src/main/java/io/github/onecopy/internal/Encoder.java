@@ -263,7 +263,10 @@ public final class Encoder {
         return length;
     }
 
-    /** Returns the end of the part that starts at {@code from}; no surrogate pair is divided. */
+    /**
+     * Returns the index at which the part of a long string that starts at {@code from} ends. A
+     * surrogate pair is never divided.
+     */
     static int cut(String s, int n, int from) {
         if (n - from <= CHUNK_UNITS) {
             return n;

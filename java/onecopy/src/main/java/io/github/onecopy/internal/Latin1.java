@@ -63,8 +63,8 @@ final class Latin1 {
     }
 
     /**
-     * Examines three characters of a string, and determines its storage only if these are in
-     * Latin-1.
+     * Determines how the JVM stores a string, if three examined characters of the string are in
+     * Latin-1. Otherwise returns {@code UNKNOWN}, without a further check.
      */
     static Form form(String s) {
         int n = s.length();
