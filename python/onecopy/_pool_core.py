@@ -394,7 +394,7 @@ class PoolCore:
             self._drop(entry)
 
     def suspends(self) -> bool:
-        """Return true if `close` does not block, because calls to the database of the idle
+        """Return true if `close` does not block the event loop: the database calls of all idle
         connections can be suspended."""
         with self._lock:
             return all(entry.con._suspends for entry in self._idle)

@@ -1,4 +1,4 @@
-"""Chunks of a row stream for asyncio, prefetched by a thread that wakes the event loop."""
+"""Prefetches the chunks of a row stream for asyncio, in a thread that wakes the event loop."""
 
 from __future__ import annotations
 

@@ -18,8 +18,8 @@ pub(crate) const WITHIN: Duration = Duration::from_secs(60);
 /// The number of crashes within [`WITHIN`] after which a database is disabled for the first time.
 /// Only crashes that no other database can have caused are counted.
 const CRASHES_OF_ONE: usize = 3;
-/// The time for which a database is disabled the first time. Each further time, this duration is
-/// doubled.
+/// The time for which a database is disabled when it is disabled for the first time. Each later
+/// time, it is disabled for twice as long as before.
 const ASIDE: Duration = Duration::from_secs(60);
 /// The longest time for which a database is disabled. If a database that was enabled again causes
 /// no crash for this time, its earlier crashes are no longer counted.
@@ -68,7 +68,8 @@ pub(crate) enum Verdict {
 }
 
 impl Crashes {
-    /// Creates a counter without crashes, for a configuration with `n_databases` databases.
+    /// Creates a counter that has counted no crash yet, for a configuration with `n_databases`
+    /// databases.
     pub(crate) fn new(n_databases: usize) -> Crashes {
         Crashes {
             recent: Recent::default(),

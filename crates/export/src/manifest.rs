@@ -34,7 +34,7 @@ pub struct Manifest {
     pub format: FileFormat,
     /// The columns of the rows.
     pub columns: Vec<WrittenColumn>,
-    /// The files, in the order of their rows.
+    /// The exported files, in the order in which their rows were read.
     pub files: Vec<FileEntry>,
 }
 

@@ -60,7 +60,8 @@ pub enum Error {
         /// The error that the operating system returned.
         source: io::Error,
     },
-    /// From any call: the disk is full, or a quota or size limit is reached. Free some space.
+    /// The disk is full, or a quota or size limit is reached. Free some space. Any call may return
+    /// this error.
     Full {
         /// The operation that failed.
         action: Action,
@@ -69,7 +70,8 @@ pub enum Error {
         /// The error that the operating system returned.
         source: io::Error,
     },
-    /// From any call: any other error of the operating system.
+    /// An error of the operating system for which there is no other variant. Any call may return
+    /// it.
     Io {
         /// The operation that failed.
         action: Action,

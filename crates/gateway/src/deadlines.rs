@@ -77,7 +77,7 @@ impl Watch {
         Ok(Watch(Arc::new(Owner(shared))))
     }
 
-    /// Makes the thread check `run` at its deadline.
+    /// Makes the thread check `run`, an execution of a query, at its deadline.
     pub(crate) fn add(&self, run: &Arc<Run>, deadline: Instant) {
         self.0.0.plan(deadline, run);
     }
@@ -88,7 +88,7 @@ impl Watch {
         self.0.0.plan(Instant::now() + AGAIN, run);
     }
 
-    /// Removes `run` from the queue, so that it is not checked any more.
+    /// Removes `run`, an execution of a query, from the queue. The thread then no longer checks it.
     pub(crate) fn remove(&self, run: &Arc<Run>) {
         lock(&self.0.0.state).remove(key(run));
     }

@@ -58,8 +58,8 @@ pub(crate) fn choose<T: Copy>(
     })
 }
 
-/// Returns the union of the values that `choices` pairs with the words in an iterable, as a bit set
-/// with one bit for each value.
+/// Converts an iterable of words to a bit set. `choices` pairs each permitted word with a number,
+/// which is the index of the bit that the word sets.
 pub(crate) fn choose_many<T: Copy + Into<u16>>(
     object: Borrowed<'_, '_, PyAny>,
     parameter: &str,

@@ -21,8 +21,8 @@ use crate::raw::interrupt;
 use crate::rows::PyRows;
 use crate::thread_switch;
 
-/// The number of rows of a block that are converted to tuples in one batch. It is small enough that
-/// the tuples stay in the processor's cache while the values are converted column by column.
+/// The number of rows of a block that are converted to tuples in one batch. The tuples of a batch
+/// stay in the processor's cache while the values are converted column by column.
 pub(crate) const BATCH_ROWS: usize = 512;
 
 /// The number of SQLite rows that are added to columns in one batch. It is larger than
@@ -94,7 +94,7 @@ impl StatementVisitor for PullRows<'_, '_> {
     }
 }
 
-/// The arguments for adding the next rows of a statement to columns. The fetch returns `true` if
+/// The arguments for adding the next rows of a statement to columns. The visitor returns `true` if
 /// more rows may follow.
 pub(crate) struct PullColumns<'p, 'py> {
     pub(crate) py: Python<'p>,
@@ -235,8 +235,8 @@ fn columns<S: Source>(
     })
 }
 
-/// Adds rows of the driver's current block to the sink. If all of its rows have been converted,
-/// fetches the next block first. Returns `true` if more rows may follow.
+/// Adds rows of the driver's current block to the sink. If all rows of the block have been
+/// converted already, fetches the next block first. Returns `true` if more rows may follow.
 fn block<'py, S: Source>(
     py: Python<'py>,
     statement: &mut S,

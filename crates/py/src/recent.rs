@@ -43,7 +43,8 @@ impl RecentLength {
         self.0.load(Relaxed) < SHORT_BYTES
     }
 
-    /// Returns the estimated length of the next result in bytes, plus a small reserve.
+    /// Returns an estimate of the length in bytes of the next result, to which a small reserve is
+    /// added.
     #[inline]
     pub(crate) fn likely(&self) -> usize {
         let recent = self.0.load(Relaxed);

@@ -39,8 +39,8 @@ pub enum ElementType {
         /// The number of digits after the decimal point.
         scale: i8,
     },
-    /// An amount of money with two decimals. An element in an unknown format is emitted as the text
-    /// that the server sent.
+    /// An amount of money with two decimals. If the format of an array element is unknown, the text
+    /// that the server sent is emitted instead.
     Money,
     /// Binary data. Each element is text: `\x` and hexadecimal digits, or bytes with escapes.
     Bytes,

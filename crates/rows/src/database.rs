@@ -81,11 +81,11 @@ pub struct ConnectOptions {
     /// returned. `None` streams rows if the driver can. A keyword of the connection string
     /// overrides this option.
     pub stream: Option<bool>,
-    /// For psqlodbc if `stream` is `None`: `true` to predict from earlier results of the same SQL
-    /// text how many rows the next result has. If the last results of a statement with parameters
-    /// were all short, the next result is read completely without a server-side cursor, whatever
-    /// its length. A statement that returns one row then takes a third of the time that it takes
-    /// with a server-side cursor.
+    /// Used only for psqlodbc, and only if `stream` is `None`. `true` to predict from the number of
+    /// rows in earlier results of the same SQL whether the next result is short. If the most recent
+    /// results of a statement with parameters were all short, the next result is read completely,
+    /// without a server-side cursor, whatever its length. A statement that returns one row then
+    /// takes a third of the time that it takes with a server-side cursor.
     pub guesses_short: bool,
     /// For MariaDB and MySQL: `true` if `LOAD DATA LOCAL` may send files of this machine to the
     /// server.

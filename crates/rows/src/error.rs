@@ -83,7 +83,7 @@ impl Meaning {
         }
     }
 
-    /// Creates the meaning of a code whose error is transient: a retry may succeed.
+    /// Creates the meaning of an error code that denotes a transient error. A retry may succeed.
     pub(crate) const fn transient(kind: ErrorKind) -> Meaning {
         Meaning {
             kind,

@@ -10,7 +10,8 @@ use crate::error::{Error, ErrorKind};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ColumnType {
-    /// No declared type, as in SQLite: the storage class of each value determines the value's type.
+    /// The column has no declared type (in SQLite). The storage class of each value determines the
+    /// type of this value.
     Any,
     /// A boolean or a single bit.
     Bool,

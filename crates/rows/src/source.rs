@@ -42,7 +42,7 @@ pub enum LongValues {
     /// The value is emitted in parts, through `long_begin`, `long_part` and `long_end`, for sinks
     /// that write the beginning of a value before its end was read.
     Parts {
-        /// The largest size of one part, in bytes.
+        /// The largest size in bytes of one part of a value.
         part_bytes: usize,
     },
 }
@@ -59,7 +59,7 @@ pub enum LongForm {
     Bytes,
 }
 
-/// A part of a deferred value, as `DatabaseStatement::read_part` wrote it.
+/// Describes the part of a deferred value that `DatabaseStatement::read_part` has read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LongPart {
     /// The encoding of the bytes of this part.

@@ -168,7 +168,7 @@ impl Source for StoredResults {
 /// A stored value; its text or bytes are in the buffers of `StoredRows`.
 #[derive(Debug)]
 enum StoredCell {
-    /// A value without text or bytes, such as an integer.
+    /// A value that contains no text and no binary data, such as an integer.
     Fixed(Cell<'static>),
     Decimal(Range<usize>),
     Utf8(Range<usize>),

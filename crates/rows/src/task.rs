@@ -265,7 +265,8 @@ impl<T: 'static> Task<T> {
     }
 }
 
-/// Stores a stack for the next task of this thread, up to [`KEPT_STACKS`].
+/// Stores the stack of a finished task, which the next task of this thread reuses. At most
+/// [`KEPT_STACKS`] stacks are stored per thread; further stacks are freed.
 fn keep(stack: DefaultStack) {
     STACKS.with_borrow_mut(|stacks| {
         if stacks.len() < KEPT_STACKS {

@@ -56,9 +56,11 @@ pub struct Declared {
 pub enum DeclaredKind {
     /// The caller declares only a size. The type of the parameter is that of the value.
     Sized,
-    /// The numeric type of the value itself; 64-bit integer for a NULL.
+    /// The caller declared a number: the value is bound as its own numeric type, and a NULL as a
+    /// 64-bit integer.
     Number,
-    /// The date or time type of the value itself; timestamp for a NULL.
+    /// The caller declared a date or time: the value is bound as its own date or time type, and a
+    /// NULL as a timestamp.
     Moment,
     /// A boolean.
     Bool,

@@ -51,7 +51,7 @@ pub enum Pulled {
 /// item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pushed {
-    /// The item is queued, and the application may push the next one.
+    /// The item was queued, and the application may push the next item immediately.
     Next,
     /// The item is queued. The application may push the next item only after the client has read
     /// some of the queued bytes.

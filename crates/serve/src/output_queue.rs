@@ -69,7 +69,7 @@ pub(crate) enum Flushed {
 struct SendViews {
     n_views: usize,
     n_bytes: usize,
-    /// `true` if a file follows the collected parts in the queue. The next field,
+    /// `true` if the queue entry after the collected parts is a file. The next field,
     /// `before_short_file`, is `true` if this file has at most [`SHORT_FILE_BYTES`] bytes.
     before_file: bool,
     before_short_file: bool,

@@ -38,7 +38,8 @@ pub(crate) struct Scheduler<T> {
     changed: Condvar,
     watch: Condvar,
     watchdog: Condvar,
-    /// The number of parts of response bodies that handlers have sent.
+    /// The number of parts of response bodies that handlers have sent, from which the watchdog
+    /// detects progress.
     n_parts: AtomicU64,
     n_handlers_max: usize,
     /// The number of processors that this process may use.

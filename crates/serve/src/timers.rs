@@ -26,7 +26,7 @@ pub(crate) struct Timers {
 }
 
 impl Timers {
-    /// Adds an entry. Returns `true` if its deadline is now the earliest.
+    /// Adds an entry. Returns `true` if its deadline is earlier than those of all other entries.
     pub(crate) fn push(&mut self, at_ms: u64, token: u64) -> bool {
         let first = self.first().is_none_or(|f| at_ms < f);
         self.heap.push(Reverse((at_ms, token)));

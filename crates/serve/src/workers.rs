@@ -47,7 +47,8 @@ pub(crate) trait FillHost: Send + Sync + 'static {
 
 /// A job for a worker thread. It may wait for the source of a row stream, such as a database.
 pub(crate) enum Job<T> {
-    /// Fills `chunk` from `source` for `target`, and then notifies `target`.
+    /// Fills `chunk` from the row stream `source`, and then notifies `target`, the connection that
+    /// sends the chunk.
     Fill {
         target: Arc<T>,
         source: Box<dyn ChunkSource>,

@@ -43,7 +43,7 @@ pub struct Chunk {
     len: usize,
     capacity: usize,
     /// The memory, if it belongs to another owner. `None` for a chunk on the heap: `ptr`, `len` and
-    /// `capacity` are then the parts of a `Vec<u8>`.
+    /// `capacity` are then the raw parts of a `Vec<u8>`.
     memory: Option<Box<dyn ChunkMemory>>,
     /// The number of bytes that were copied because the chunk grew, since the last call to
     /// [`Chunk::take_moved_bytes`].

@@ -75,7 +75,7 @@ pub(crate) enum Byte {
     Digit(u8),
     /// The decimal point.
     Point,
-    /// A zero, which is before the 17 digits or after them.
+    /// A zero that is not one of the 17 digits: a leading or trailing zero that pads the text.
     Zero,
 }
 

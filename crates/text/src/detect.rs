@@ -79,7 +79,8 @@ pub struct Detector {
     /// The first 64 KiB of the stream, to detect a byte order mark or a pattern of zero bytes.
     first: Vec<u8>,
     n_bytes: u64,
-    /// The bytes of an incomplete UTF-8 sequence at the end of the last part of the stream.
+    /// The bytes of an incomplete UTF-8 sequence with which the most recent part of the stream
+    /// ended.
     open: Vec<u8>,
     is_ascii: bool,
     /// The position in the stream of the first byte that is malformed as UTF-8; `None` if there is

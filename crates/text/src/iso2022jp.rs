@@ -112,8 +112,8 @@ impl Iso2022JpState {
         }
     }
 
-    /// Returns the number of this state without incomplete bytes: from 0 (the state of a new
-    /// decoder) to 8.
+    /// Returns a number from 0 to 8 that identifies this state, except for its incomplete bytes. 0
+    /// is the state of a new decoder.
     #[must_use]
     pub fn number(&self) -> u8 {
         let is_it = |state: &Prelude| (state.0, state.1) == (self.set, self.escape);

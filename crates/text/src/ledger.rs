@@ -206,8 +206,7 @@ impl Tally {
         self.0.copied += len_bytes as u64;
     }
 
-    /// Adds the counts of this tally to the counts of `stage` in `ledger`, and resets the tally to
-    /// 0.
+    /// Adds the counts in this tally to those of `stage` in `ledger`, and resets the tally to 0.
     pub fn enter(&mut self, ledger: &Ledger, stage: Stage) {
         if self.0 != Entry::default() {
             ledger.enter(stage, &self.0);

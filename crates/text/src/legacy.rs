@@ -14,7 +14,7 @@ use crate::transcode::error::{MalformedBytes, Reason, TranscodeError, put_malfor
 use crate::transcode::naive;
 use crate::{ByteSink, Policy, Units};
 
-/// The size in bytes of the buffer to which one call of encoding_rs writes.
+/// The size in bytes of the buffer that receives the output of one call to encoding_rs.
 const SCRATCH_BYTES: usize = 16 * 1024;
 
 /// The number of recent input bytes that are kept. They are needed because encoding_rs may report

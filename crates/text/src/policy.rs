@@ -126,7 +126,7 @@ pub struct Malformed {
 }
 
 impl Malformed {
-    /// The error for a text that was changed between two reads of it.
+    /// The error for a text that other code has changed between two reads of the text.
     pub(crate) const CHANGED: Malformed = Malformed {
         kind: MalformedKind::Changed,
         at_units: 0,

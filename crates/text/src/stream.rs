@@ -47,7 +47,8 @@ enum Held {
     Utf16(u16),
 }
 
-/// The result of joining the carried units with the first units of the next part.
+/// The result of joining an incomplete character, which was carried over from the previous part,
+/// with the first units of the next part.
 enum Joined {
     /// The carried units and the first units of the next part form this character. The second value
     /// is the number of its units that are in the next part.
@@ -123,8 +124,8 @@ impl Carry {
         to_utf8(Units::Utf32(&[naive::REPLACEMENT]), policy, sink)
     }
 
-    /// Ends a text that was converted to the body of a JSON string. If an incomplete character is
-    /// still carried, it is malformed. Returns the number of bytes written.
+    /// Ends a text that was converted to the body of a JSON string. If the last part ended with an
+    /// incomplete character, this character is malformed. Returns the number of bytes written.
     ///
     /// # Errors
     /// Returns the errors of [`Carry::to_utf8`].

@@ -154,7 +154,7 @@ impl Receiver {
     }
 }
 
-/// If [`refusal_of`] returns a refusal for `error`, sends it to the sender.
+/// Reports `error` to the sender, if [`refusal_of`] returns a reason and a text for it.
 fn refuse(channel: &mut Channel, error: &Error) {
     if let Some((reason, words)) = refusal_of(error) {
         channel.close_with(&Message::Refused(reason, words));

@@ -34,7 +34,7 @@ pub struct ChunkError {
 pub enum ChunkErrorKind {
     /// The database, its driver, or the connection failed.
     Source,
-    /// A value cannot be written in the output format, such as malformed text, or NaN in JSON.
+    /// The output format cannot represent a value, for example malformed text, or NaN in JSON.
     Value,
     /// The source was cancelled through its [`CancelHandle`].
     Cancelled,

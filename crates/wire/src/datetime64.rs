@@ -40,7 +40,8 @@ pub enum Unit {
 pub struct Step {
     /// The time unit in which the length of a step is given.
     pub unit: Unit,
-    /// The number of units in one step, which is at least 1.
+    /// The length of a step in units, at least 1. For example, it is 10 for steps of 10
+    /// milliseconds.
     pub n_units: u32,
 }
 

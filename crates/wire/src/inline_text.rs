@@ -111,7 +111,8 @@ pub(crate) fn two_digits(value: u32) -> u64 {
     u64::from(PAIRS[value as usize & 127])
 }
 
-/// Writes `value` in decimal to `text`, with leading zeros that fill `text` completely.
+/// Writes `value` as decimal digits to `text`. Leading zeros are added so that all of `text` is
+/// filled.
 #[inline]
 pub(crate) fn write_padded(text: &mut [u8], mut value: u32) {
     for digit in text.iter_mut().rev() {

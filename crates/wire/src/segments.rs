@@ -51,8 +51,9 @@ impl Segments {
         self.longest
     }
 
-    /// Writes the segment with the index `index` (from 0), without its first `n_skipped` bytes. The
-    /// window must have [`Segments::room_bytes`] bytes of space.
+    /// Writes the segment with the index `index` (from 0), without its first `n_skipped` bytes, to
+    /// the memory `window` of a sink. The window must have at least [`Segments::room_bytes`] free
+    /// bytes.
     #[inline(always)]
     pub(crate) fn put_into<P: Put>(&self, index: usize, n_skipped: usize, window: &mut P) {
         let (start, len) = self.spans[index];

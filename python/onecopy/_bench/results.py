@@ -19,7 +19,8 @@ class Ratio(NamedTuple):
 
     @classmethod
     def of(cls, peer: list[float], ours: list[float]) -> Ratio:
-        """Return the ratio of the times of a peer to those of onecopy, compared round by round."""
+        """Divide the time of a peer by the time of onecopy for each round, and return the median,
+        the smallest and the largest ratio."""
         ratios = [theirs / max(own, 1e-9) for theirs, own in zip(peer, ours, strict=True)]
         return cls(statistics.median(ratios), min(ratios), max(ratios))
 

@@ -21,8 +21,8 @@ _TRUE = ("1", "true", "yes", "on")
 
 
 class OnecopyContext(DefaultExecutionContext):
-    """An execution context that uses every cursor as a server-side cursor, because all cursors of
-    onecopy fetch rows in blocks."""
+    """An execution context for which every cursor is a server-side cursor: all cursors of onecopy
+    fetch rows in blocks instead of reading the whole result first."""
 
     def create_server_side_cursor(self) -> Any:
         """Return a new cursor; like every cursor of onecopy, it fetches rows in blocks."""

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 
 class _Module:
-    """The module onecopy with SQLite's version, which SQLAlchemy's dialect reads from the DB-API
-    module."""
+    """The attributes of the module onecopy, and the version of SQLite. SQLAlchemy's SQLite dialect
+    reads this version from the DB-API module."""
 
     def __init__(self) -> None:
         with onecopy.connect("sqlite::memory:") as con:

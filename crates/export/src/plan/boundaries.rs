@@ -5,9 +5,9 @@
 //! average part, a separate part is made for it, so that the sizes of the other parts stay nearly
 //! equal.
 
-/// Returns the indexes in `weights` at which a part begins, in ascending order, without the index
-/// 0. There are at most `n - 1` of them. `weights[i]` is the number of rows from the quantile `i`
-/// to the next one; these rows cannot be divided.
+/// Divides the rows into at most `n` parts. Returns the index in `weights` at which each part
+/// except the first one begins, in ascending order. `weights[i]` is the number of rows from the
+/// quantile `i` to the next one; these rows cannot be divided.
 pub(crate) fn choose(weights: &[u64], n: usize) -> Vec<usize> {
     let mut starts = Vec::with_capacity(n);
     divide(weights, 0, n, &mut starts);

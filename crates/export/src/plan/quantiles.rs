@@ -14,8 +14,8 @@ use crate::error::Error;
 /// their first bytes (`max_sort_length`), and a long boundary would make each part's statement
 /// large.
 const MOST_BYTES: usize = 256;
-/// The number of quantiles that are computed for each part; also the smallest number of quantiles
-/// in total.
+/// `PER_PART` is the number of quantiles that are computed for each part, and `LEAST` is the
+/// smallest number of quantiles of a whole plan.
 const PER_PART: usize = 16;
 const LEAST: usize = 256;
 

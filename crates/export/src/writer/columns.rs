@@ -119,7 +119,7 @@ fn write_batches(
     Ok(n_rows)
 }
 
-/// A writer of record batches in one of the two formats.
+/// A writer of record batches, in the format Arrow IPC or Parquet.
 enum BatchWriter<'w, 'o> {
     Ipc(Box<IpcWriter<'w, 'o>>),
     Parquet(Box<ParquetWriter<'w, 'o>>),

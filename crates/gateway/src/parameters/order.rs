@@ -18,7 +18,8 @@ pub(crate) fn compare(a: &Value, b: &Value) -> Option<Ordering> {
     }
 }
 
-/// Returns `true` if two values are equal, even if they are written differently.
+/// Returns `true` if two values are equal, even if their texts differ, such as the decimals `1.5`
+/// and `1.50`.
 pub(super) fn same(a: &Value, b: &Value) -> bool {
     compare(a, b).map_or_else(|| a == b, |order| order == Ordering::Equal)
 }

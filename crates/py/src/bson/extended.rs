@@ -296,7 +296,7 @@ fn from_json_options(args: &Args<'_, '_>) -> PyResult<FromJson> {
     Ok(options)
 }
 
-/// Calls `work` with the bytes of `object`; releases the GIL for a `bytes` of [`DETACHED_BYTES`].
+/// Calls `work` with the bytes of `object`. The GIL is released during the call for a long `bytes`.
 fn with_bytes<'py, R: Send>(
     py: Python<'py>,
     object: Borrowed<'_, 'py, PyAny>,

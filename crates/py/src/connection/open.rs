@@ -204,7 +204,8 @@ struct Settings {
     limit: TimeLimit,
 }
 
-/// A new connection with its description, the known faults of its driver, and its names.
+/// The description of a new connection, the notices about known faults of its driver, the names and
+/// versions of its database and driver, and the connection itself.
 type Opened = (String, Vec<String>, Names, db::Connection);
 
 fn open(

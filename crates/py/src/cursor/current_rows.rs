@@ -375,8 +375,8 @@ impl CursorState {
     }
 }
 
-/// Decides the result of a fetch that read `rows` and then failed. A fetch of a limited number of
-/// rows returns `rows`, and the next call raises the error. A fetch of all rows raises the error
+/// Returns the result of a fetch that has read `rows` and then failed. A fetch of a limited number
+/// of rows returns `rows`, and the next call raises the error. A fetch of all rows raises the error
 /// immediately, because the truncated rows would look complete.
 fn partial<'py>(
     state: &mut CursorState,

@@ -109,8 +109,9 @@ mod template {
         HEADER.get()
     }
 
-    /// Creates a `bytes` object like [`super::blank`], by copying a header. Returns `None` if the
-    /// object would not be short, and for at most one byte, because CPython shares such objects.
+    /// Creates a `bytes` object like [`super::blank`], by copying the prebuilt object header
+    /// `header`. Returns `None` if `len` is above `MOST_BYTES`, or if `len` is 0 or 1, because
+    /// CPython shares one object for each such value.
     #[inline(always)]
     pub(super) fn blank<'py>(
         py: Python<'py>,

@@ -36,8 +36,8 @@ static ENDED_BY: AtomicU64 = AtomicU64::new(0);
 /// running Python code.
 static N_CROSSING: AtomicIsize = AtomicIsize::new(0);
 
-/// The condition variable that is notified during the finalization when no thread has a
-/// [`Crossing`] any more.
+/// The condition variable that is notified during the finalization when the last thread has dropped
+/// its [`Crossing`].
 static ALL_ARE_THROUGH: (Mutex<()>, Condvar) = (Mutex::new(()), Condvar::new());
 
 /// The longest time that the finalization waits for threads that have a [`Crossing`], because they

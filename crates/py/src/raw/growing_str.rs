@@ -30,8 +30,8 @@ const BLOCK_BYTES: usize = 16 << 10;
 /// requests space, so it can contain more than [`BLOCK_BYTES`].
 const SPARE_BYTES: usize = 8 << 10;
 
-/// The size in bytes to which a short `str` grows first. The allocator provides memory of this size
-/// from its heap, without creating a memory mapping.
+/// The size in bytes to which a short `str` grows when it grows for the first time. For this size,
+/// the allocator uses its heap and does not create a memory mapping.
 const MIDDLE_BYTES: usize = 120 << 10;
 
 /// The minimum size in bytes to which a `str` of more than [`MIDDLE_BYTES`] grows. The allocator
@@ -134,8 +134,9 @@ impl<'c, 'py> GrowingStr<'c, 'py> {
         Ok((made, shape, self.block.len()))
     }
 
-    /// Returns `true` if the writer may write UCS-2 text directly to the `str` while the block
-    /// contains Latin-1. This requires that the expected `str` is UCS-2 and longer than one block.
+    /// Returns `true` if the writer may write UCS-2 text directly to the resulting `str` as long as
+    /// the block contains Latin-1. This requires that the `str` is expected to be UCS-2 and longer
+    /// than one block.
     pub(crate) fn takes_wide(&self) -> bool {
         self.takes_wide
     }

@@ -57,7 +57,8 @@ struct Stack {
 }
 
 impl Stack {
-    /// Returns the range of pages above the reserved part, in the format of a slot of [`KNOWN`].
+    /// Returns the range of memory pages that calls may use (those above the reserved part of the
+    /// stack), in the format of a slot of [`KNOWN`].
     fn pages(&self) -> u64 {
         let first = self.limit.div_ceil(1 << PAGE_BITS) as u64;
         let n = ((self.end >> PAGE_BITS) as u64).saturating_sub(first);

@@ -1,4 +1,4 @@
-//! The header of a `str` (PEP 393): flags, kind, length and UTF-8 cache.
+//! The object header of a Python `str` (PEP 393): its flags, kind, length and UTF-8 cache.
 //!
 //! Up to CPython 3.13, `pyo3-ffi` declares the layout of this header; from 3.14 on, this module
 //! declares it. Source: `Include/cpython/unicodeobject.h` of 3.14 and 3.15. The inline functions of

@@ -179,8 +179,8 @@ pub(crate) fn make_ordered_utf32<'py, const SWAPPED: bool>(
     counted(bytes.len(), made, tally)
 }
 
-/// Counts the conversion of `len_bytes` bytes to a new `str` in `tally`, and returns the `str`.
-/// Returns `None` if no `str` was created.
+/// If `made` contains a new `str`, adds the `len_bytes` bytes from which it was converted to
+/// `tally`, and returns it. Otherwise returns `None`.
 fn counted<'py>(
     len_bytes: usize,
     made: Option<PyResult<Made<Shaped<'py>>>>,

@@ -59,7 +59,8 @@ pub(super) enum Said {
     Head(Response),
     /// `write` has sent the head and a part of the body.
     Begun {
-        /// The reason why a block could not be sent; `None` if all blocks were sent.
+        /// The reason why a block of the body could not be sent; `None` if all blocks so far were
+        /// sent.
         failed: Option<WriteError>,
         /// The name of a header field that the server omitted; `None` if it omitted none.
         left_out: Option<Box<str>>,

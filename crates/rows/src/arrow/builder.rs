@@ -65,8 +65,8 @@ pub(crate) struct Builder {
     /// The number of values for which memory is currently reserved.
     reserved: usize,
     pub(super) policy: Policy,
-    /// `true` while the first batch is not full, if the values of the column decide its type. An
-    /// integer type may then still become a float type.
+    /// `true` while the type of the column may still change, for example from an integer to a float
+    /// type. This is the case until the first batch is full, if the values decide the type.
     pub(super) is_open: bool,
     /// `true` if the caller requested the type. A text column then also accepts values that are not
     /// text, and converts them to text.

@@ -17,8 +17,8 @@ pub(crate) enum ValueError {
     DateStyle,
     /// The value is outside the range of the column's type.
     Range,
-    /// The value has more digits after the decimal point, or in the fraction of a second, than the
-    /// column's type stores.
+    /// The value has more digits after the decimal point, or more digits in the fraction of a
+    /// second, than the column's type can store.
     Scale,
     /// The value is malformed text. The second field is the unit in which the position of the error
     /// is counted: `byte`, `16-bit unit` or `32-bit unit`.

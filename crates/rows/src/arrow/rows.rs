@@ -385,8 +385,8 @@ mod tests {
         ArrowRows::new(&schema, &options, Policy::default()).expect("columns")
     }
 
-    /// Adds the rows column by column, in blocks with the numbers of rows in `blocks`. Returns the
-    /// number of rows of each batch.
+    /// Adds the rows column by column. `blocks` contains the number of rows of each block. Returns
+    /// the number of rows of each resulting batch.
     fn batches(texts: &[String], blocks: &[usize], batch_bytes: usize) -> Vec<usize> {
         let mut sink = sink(batch_bytes);
         let mut found = Vec::new();

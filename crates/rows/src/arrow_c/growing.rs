@@ -1,5 +1,5 @@
-//! `Growing`: a buffer for the bytes of a text or binary column of a batch. It grows by remapping
-//! whole pages, so no byte is copied.
+//! `Growing`: a buffer for the bytes of a text or binary column of a batch. When it grows, its
+//! memory pages are remapped, so no byte is copied.
 
 use std::mem::MaybeUninit;
 

@@ -24,8 +24,8 @@ pub(crate) const LONGEST_FETCH: Duration = Duration::from_millis(20);
 pub(super) struct StatementContext {
     pub(super) handle: Arc<StatementHandle>,
     pub(super) shared: Arc<SharedConnection>,
-    /// The number of commits and rollbacks that had closed cursors (`SharedConnection::ended`) when
-    /// the statement was executed.
+    /// The value that `SharedConnection::ended`, the number of commits and rollbacks that closed
+    /// cursors, had when the statement was executed.
     pub(super) ended: u64,
 }
 

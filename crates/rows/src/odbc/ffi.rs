@@ -167,8 +167,8 @@ pub(crate) struct GuidStruct {
     pub(crate) data4: [u8; 8],
 }
 
-/// Declares the table of functions and its loader, with one line per function, so that the symbol
-/// and the field have the same name.
+/// Declares the struct of ODBC functions and the method that loads them. Each function has one line
+/// in the macro call, so that its field and its symbol cannot be confused.
 macro_rules! functions {
     ($($field:ident = $symbol:literal ( $($arg:ty),* );)*) => {
         /// Pointers to the functions of the driver manager that this crate calls.

@@ -31,8 +31,8 @@ pub(crate) const FIRST_BLOCKS: u64 = 2;
 /// stop multiplies this number of blocks by the factor.
 pub(crate) const RESTART_BACKOFF: u64 = 8;
 
-/// The largest number of prefetched blocks in the queue. With several blocks, the thread can
-/// continue while the consumer of the blocks waits for the GIL.
+/// The largest number of prefetched blocks in the queue. With several blocks, the prefetch thread
+/// can continue while the consumer of the blocks waits for the GIL.
 const WAITING_BLOCKS: usize = 3;
 
 /// A block that the prefetch thread has filled, with the outcome of the fetch.

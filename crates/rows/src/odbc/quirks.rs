@@ -117,13 +117,13 @@ pub(crate) struct Quirks {
     pub(crate) ss_as_binary: bool,
     /// `true` if `SQL_ATTR_ROW_BIND_OFFSET_PTR` works when `SQLGetData` reads a bound column.
     /// (SQLite's driver writes the indicator of a truncated value to the slot of the first row.) If
-    /// `false`, rows that need both features are fetched one per block.
+    /// `false`, a block has one row if both features are needed.
     pub(crate) bind_offset: bool,
     /// `true` if no text or binary value exceeds the size that the driver describes for its column.
     /// If `false`, the size of all such columns is treated as unlimited.
     pub(crate) sizes_hold: bool,
-    /// `true` to read the types of NULL parameters by `SQLDescribeParam`, because the server
-    /// refuses an untyped NULL in some positions.
+    /// `true` to request the type of each NULL parameter by `SQLDescribeParam`, because the server
+    /// refuses an untyped NULL in some positions of a statement.
     pub(crate) describe_null: bool,
     /// `true` if UUID parameters are passed as `SQL_GUID`, `false` if as text.
     pub(crate) guid_parameters: bool,
@@ -187,7 +187,7 @@ pub(crate) struct Quirks {
     /// this crate therefore frees all statements of the connection before a table is dropped or
     /// altered.
     pub(crate) miscounts: Option<&'static str>,
-    /// How the driver returns rows: while it reads the result, or only after its last row.
+    /// Specifies if the driver returns rows before it has read the whole result.
     pub(crate) streams: Streams,
     /// Warnings for the user, shown each time a connection is opened.
     pub(crate) notices: &'static [&'static str],

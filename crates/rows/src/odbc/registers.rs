@@ -76,8 +76,8 @@ impl Registers {
             .position(|s| matches!(s, ffi::ROW_ERROR | ffi::ROW_NOROW))
     }
 
-    /// Returns how many of the first `n_rows` rows the driver marked as successful before the first
-    /// row with another status.
+    /// Returns the number of rows, from the first row on, that the driver marked as successful. At
+    /// most `n_rows` rows are counted, and counting ends at the first row with another status.
     pub(super) fn good_rows(&self, n_rows: usize) -> usize {
         self.statuses(n_rows)
             .take_while(|s| matches!(*s, ffi::ROW_SUCCESS | ffi::ROW_SUCCESS_WITH_INFO))

@@ -30,8 +30,8 @@ pub struct Statement {
     /// The block whose rows are emitted.
     current: CurrentBlock,
     prefetcher: Option<Box<Prefetcher>>,
-    /// The number of blocks that are fetched by the caller's thread before a prefetch thread is
-    /// started. The field `n_asked` counts the blocks that this thread has fetched so far.
+    /// The number of blocks that the caller's thread fetches before a prefetch thread is started.
+    /// The field `n_asked` counts the blocks that the caller's thread has fetched so far.
     n_wanted: u64,
     n_asked: u64,
     context: StatementContext,

@@ -37,7 +37,8 @@ pub(super) const MOST_SHORT_ROWS: u64 = 31;
 /// If a result that was read without a cursor has more rows than this, its SQL string is executed
 /// only with cursors from then on.
 const MOST_WHOLE_ROWS: u64 = 1000;
-/// The value of the counter of short results for a SQL string that is executed only with cursors.
+/// A special value of the counter of consecutive short results. It marks a SQL string that is
+/// always executed with a cursor.
 const NEVER: u8 = u8::MAX;
 
 /// Selects the statements that a connection caches.

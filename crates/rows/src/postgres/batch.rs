@@ -15,8 +15,8 @@ use crate::value::Value;
 
 /// Executes `sql` once for each row of parameters in `rows`, and returns the number of changed rows
 /// if the server reports it. Each value is sent with the same parameter type as in a single
-/// execution. `first_row` is the index (from 0) of the first row of `rows` among all rows of the
-/// caller; errors contain the index of their row.
+/// execution. `first_row` is the index (from 0) that the first row of `rows` has among all rows of
+/// the caller. An error contains such an index of the row that caused it.
 pub(super) fn run_batch(
     shared: &Shared,
     wire: &mut Wire,

@@ -52,7 +52,8 @@ pub fn is_copy(sql: &str) -> Option<bool> {
     }
 }
 
-/// Returns `true` if a SQL text begins with a COPY between a table and the client.
+/// Returns `true` if a SQL string begins with a COPY statement that sends or receives data through
+/// the client.
 #[must_use]
 pub fn begins_with_copy(sql: &str) -> bool {
     copies_through_client(sql)

@@ -45,7 +45,7 @@ pub struct Rows {
     n_read: usize,
     /// For each row of this block, the offset in the buffer of its first value.
     rows: Vec<u32>,
-    /// The index of the row of this block that was emitted last.
+    /// The index in this block of the row that was emitted most recently.
     last_emitted: MutCell<usize>,
     /// The position in the long row that is being read while it arrives; `None` if no such row is
     /// being read.

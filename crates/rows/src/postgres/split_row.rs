@@ -16,10 +16,10 @@ use super::types::Kind;
 use crate::cell::LongKind;
 use crate::error::Error;
 
-/// The smallest length in bytes of a DataRow message that is read in pieces. Only the lengths of a
-/// value and of its row determine whether the value is written in parts. The output therefore does
-/// not depend on how many bytes arrive at a time, although CSV quotes each value that is written in
-/// parts.
+/// A DataRow message of at least this length in bytes is read in pieces. Only the lengths of a
+/// value and of its row determine if the value is written in parts; the number of bytes that arrive
+/// at a time has no influence. Otherwise the CSV output could vary, because CSV quotes each value
+/// that is written in parts.
 pub(super) const LONG_ROW_BYTES: usize = 512 << 10;
 
 /// How a long row that was not received completely is returned to its reader.
@@ -42,7 +42,7 @@ pub(super) struct Parts {
     pub(super) kinds: Arc<[Kind]>,
     /// The index (from 0) of the first column whose values are read in parts.
     pub(super) first_column: usize,
-    /// The largest size of a part in bytes.
+    /// The largest size in bytes of one part of a value.
     pub(super) part_bytes: usize,
 }
 
@@ -122,7 +122,7 @@ impl SplitRow {
     }
 
     /// Returns the next piece of the row and the length of the piece in bytes, and moves the
-    /// position to the end of the piece. `received` are the received bytes from the current
+    /// position to the end of the piece. `received` are the bytes received from the current
     /// position on. Returns `None` if `received` does not contain the whole piece.
     ///
     /// # Errors
@@ -148,8 +148,8 @@ impl SplitRow {
         }
     }
 
-    /// Moves the position past all pieces that `received` contains completely; returns the number
-    /// of their bytes. `received` are the received bytes from the current position on.
+    /// Skips all pieces of the row that `received` contains completely, and returns their total
+    /// length in bytes. `received` are the bytes received from the current position on.
     pub(super) fn skip_pieces(&mut self, received: &mut [u8]) -> Result<usize, Error> {
         let mut at = 0;
         while !self.is_at_end() {

@@ -66,7 +66,8 @@ pub(super) struct Wire {
     /// The position in the long row of which only the beginning was passed to the reader so far;
     /// `None` if there is no such row.
     split: Option<SplitRow>,
-    /// The number of bytes of incomplete rows that were moved, but not yet counted by a statement.
+    /// The number of bytes of incomplete rows that were copied to another receive buffer, and that
+    /// no statement has added to the ledger yet.
     pub(super) moved_bytes: usize,
     /// The direction and the number (`Activity::begin`) of the COPY that is in progress; `None` if
     /// there is none. During a COPY, nothing else can be executed.
@@ -114,8 +115,9 @@ impl Wire {
         })
     }
 
-    /// Returns the error with which the server has ended the session; `None` if none has arrived.
-    /// After a failed write, the error may be unread in the socket.
+    /// Returns the error with which the server has ended the session; `None` if no error has
+    /// arrived. The error may still be in the socket's receive buffer when a write fails, so this
+    /// method reads the socket first, without waiting.
     fn last_error(&mut self) -> Option<Error> {
         if self.split.is_some() {
             return None;

@@ -20,7 +20,7 @@ pub trait Layout: Send + 'static {
     const BEGIN: &'static [u8];
     /// The bytes that separate two rows. They are written before each row except the first.
     const BETWEEN: &'static [u8];
-    /// The brace that ends an object, and the bytes after it.
+    /// The closing brace of a row's object, and the bytes after it, such as a line break.
     const END_ROW: &'static [u8];
     /// The bytes after the object of the last row.
     const END: &'static [u8];

@@ -174,7 +174,8 @@ fn tokens_of_query(sql: &str, dialect: Dialect) -> Result<Vec<Token<'_>>, Error>
 
 /// The nesting of a query's parentheses: each pair of parentheses is a group with a number from 1.
 struct Groups {
-    /// The number of the innermost group of each token; 0 outside of parentheses.
+    /// For each token, the number of the innermost group (pair of parentheses) that contains it; 0
+    /// for a token outside of all parentheses.
     of: Vec<usize>,
     /// The numbers of the parenthesised groups that contain the placeholder, from the outermost
     /// group (0) to the innermost; empty if the query has no placeholder.

@@ -1,5 +1,5 @@
-//! Copies a database that is in use, some pages at a time, with SQLite's online backup API
-//! (<https://sqlite.org/c3ref/backup_finish.html>).
+//! Copies a database while it is in use, a limited number of pages at a time, with SQLite's online
+//! backup API (<https://sqlite.org/c3ref/backup_finish.html>).
 
 use std::ffi::{CString, c_int};
 use std::sync::Arc;

@@ -35,7 +35,8 @@ pub(super) struct Signal {
 }
 
 impl Signal {
-    /// Wakes all waiting threads, so that they check whether they must stop.
+    /// Wakes all threads that wait on this object, so that each of them checks again whether it
+    /// must stop.
     pub(super) fn wake(&self) {
         drop(lock(&self.lock));
         self.changed.notify_all();

@@ -296,8 +296,8 @@ impl Block for LiveRow {
     }
 }
 
-/// A row sink that passes each row as a batch of one row to a sink with [`RowSink::COLUMNS`],
-/// because SQLite's rows are emitted one by one.
+/// A row sink that passes each row, as a batch of one row, to a sink that receives cells column by
+/// column ([`RowSink::COLUMNS`]). It is needed because SQLite's rows are emitted one by one.
 struct AsColumns<'a, S>(&'a mut S);
 
 impl<S: RowSink> RowSink for AsColumns<'_, S> {

@@ -232,7 +232,7 @@ impl Drive<'_> {
     }
 
     /// Drops the source of a row stream on a worker thread, because the drop may wait for a
-    /// database. Reports the response after the drop.
+    /// database. After the drop, the response is reported to the access log.
     pub(super) fn drop_source(&self, source: Box<dyn ChunkSource>, answer: Answer) {
         let peer = self.connection.peer;
         let shared = Arc::clone(self.shared);

@@ -49,7 +49,7 @@ pub(super) enum StreamProgress {
 }
 
 impl ActiveStream {
-    /// Ends the stream with an error if its [`Breaker`] has requested the end while a worker uses
+    /// Ends the stream with an error if its [`Breaker`] has requested this and a worker still uses
     /// the source. The connection then accepts no further request, because the worker may still
     /// deliver a chunk (`late_fill`). No other stream on the connection may receive this chunk.
     pub(super) fn look_at_breaker(&mut self) {

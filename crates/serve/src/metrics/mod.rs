@@ -24,7 +24,7 @@ use crate::access::Outcome;
 use area::MetricsSlot;
 use word::{BUCKETS_US, CLASSES};
 
-/// The reason why the server did not serve a connection. There is a counter for each reason.
+/// The reason why the server did not serve a connection. Each reason has a separate counter.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum RefusalReason {
     /// Too many connections were open; the client got a 503.

@@ -1,4 +1,4 @@
-//! [`EventFd`]: an event descriptor (eventfd(2)), with which a thread or signal handler wakes a
+//! [`EventFd`]: an event descriptor (eventfd(2)). A thread or a signal handler uses it to wake a
 //! thread that waits in epoll.
 
 use std::io;

@@ -83,8 +83,8 @@ macro_rules! kernels {
             }
         )+
 
-        /// The name and the lines of each operation of the table, as text, to compare them with the
-        /// documentation.
+        /// The dispatch table as text: the name of each operation, and the lines that select its
+        /// kernels. A test compares this text with the documentation.
         #[cfg(test)]
         const TABLE: &[(&str, &str)] = &[$((stringify!($name), stringify!($($lines)*))),+];
     };

@@ -260,7 +260,7 @@ pub(super) unsafe fn scan_u16<V: Vector>(p: *const u16, len: usize) -> Scan16 {
     }
 }
 
-/// Returns the index of the first unit of the class `W`, or `len` if there is none.
+/// Returns the index of the first unit in class `W` (such as non-ASCII); `len` if there is none.
 /// # Safety
 /// `p` must be readable for `len` units, at least one vector. The processor must support `V`.
 #[inline(always)]
@@ -439,7 +439,7 @@ pub(super) unsafe fn copy_ascii<V: Vector>(src: *const u8, len: usize, dst: *mut
     }
 }
 
-/// Copies units as bytes until a vector contains one above `MAX`; returns the number of units.
+/// Narrows 16-bit units until a vector contains a unit above `MAX`; returns the number narrowed.
 /// # Safety
 /// The requirements of [`narrow_u16`] must be met.
 #[inline(always)]
@@ -466,7 +466,7 @@ pub(super) unsafe fn narrow_up_to<V: Vector, const MAX: u16>(
     }
 }
 
-/// Copies 16-bit units until a vector contains a surrogate; returns the number of units.
+/// Copies 16-bit units until a vector contains a surrogate; returns the number of copied units.
 /// # Safety
 /// `src` must be readable and `dst` writable for `len` units, at least two vectors. The two must
 /// not overlap. The processor must support `V`.

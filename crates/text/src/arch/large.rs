@@ -21,8 +21,8 @@ use crate::{Kind, Shape, Units};
 
 pub(crate) mod volatile;
 
-/// The length in bytes from which converting a text with a guessed kind, in one pass, is faster
-/// than measuring and converting it in two passes.
+/// For a text of at least this length in bytes, guessing the kind of the `str` and converting in
+/// one pass is faster than measuring and converting in two passes.
 const LARGE_BYTES: usize = 512;
 
 /// The length in bytes from which the kernels that scan while they copy are faster than a scan

@@ -62,10 +62,10 @@ pub(super) fn texts(n: usize) -> impl Iterator<Item = String> {
     })
 }
 
-/// Calls `check` with UTF-16 of every length and mix of widths. Also calls it with changed texts: a
-/// text without its first units; a truncated text; a text in which one unit is replaced by another
-/// unit or by a lone surrogate; and a text in which the two halves of a surrogate pair are far from
-/// each other.
+/// Calls `check` with UTF-16 texts of every length and every mix of character widths. Also calls it
+/// with changed texts: a text without its first units; a truncated text; a text in which one unit
+/// is replaced by another unit or by a lone surrogate; and a text in which the two halves of a
+/// surrogate pair are far from each other.
 pub(super) fn each_utf16(mut check: impl FnMut(&[u16])) {
     let harm = [
         0x41, 0xE9, 0x416, 0x6771, 0xD800, 0xDBFF, 0xDC00, 0xDFFF, 0xE000,

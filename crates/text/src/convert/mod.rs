@@ -82,7 +82,7 @@ impl From<SinkFull> for ConvertError {
     }
 }
 
-/// The length in units up to which all leading ASCII units of a text are written in one step. In
+/// In a text of at most this number of units, all leading ASCII units are written in one step. In a
 /// longer text, they are written block by block.
 const SHORT_UNITS: usize = 128;
 

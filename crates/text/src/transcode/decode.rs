@@ -17,7 +17,7 @@ const PIECE_UNITS: usize = 16 * 1024;
 /// The handling of a byte order mark at the start of the input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Marks {
-    /// A mark is dropped if the name of the encoding implies one; otherwise it is part of the text.
+    /// A byte order mark is dropped if the name of the encoding implies one, otherwise decoded.
     ByName,
     /// A byte order mark is always dropped.
     Drop,
@@ -62,7 +62,7 @@ impl StreamDecoder {
         }
     }
 
-    /// Returns the number of bytes decoded or reported as malformed (the next character's start).
+    /// Returns the position of the next character: the number of bytes decoded or found malformed.
     pub(super) fn settled_bytes(&self) -> u64 {
         match &self.legacy {
             Some(legacy) => legacy.settled_bytes(),

@@ -94,7 +94,7 @@ impl Default for LineCount {
 }
 
 impl LineCount {
-    /// Counts the lines and characters of the next part.
+    /// Counts the lines and characters of `part`, the next part of the text.
     pub fn push(&mut self, part: &[u8]) {
         let mut tail = part;
         if let Some(last) = part.iter().rposition(|&b| b == b'\n') {

@@ -8,9 +8,9 @@ use crate::Policy;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Bom {
-    /// The name of the encoding determines if there is a mark. `utf-16`, `utf-32` and `utf-8-sig`
-    /// have one, which is not part of the text. In other encodings, U+FEFF is a character. CPython
-    /// and iconv do the same.
+    /// The name of the encoding determines if a byte order mark is read and written. In `utf-16`,
+    /// `utf-32` and `utf-8-sig` the mark is not part of the text. In other encodings, U+FEFF is a
+    /// character of the text. CPython and iconv do the same.
     #[default]
     ByName,
     /// A byte order mark is always written. A mark in the input is dropped.

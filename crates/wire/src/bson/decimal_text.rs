@@ -5,7 +5,7 @@ use onecopy_text::Put;
 
 use super::decimal128::Decimal128;
 
-/// The number of bytes of space that a window of a sink must have for a [`DecimalText`].
+/// The number of free bytes that a sink must provide before a [`DecimalText`] is written to it.
 pub const DECIMAL_TEXT_BYTES: usize = 48;
 
 /// The text of a decimal, at most 42 bytes of ASCII, stored without an allocation.

@@ -44,8 +44,8 @@ impl KeySegments {
         self.len() == 0
     }
 
-    /// Returns the number of bytes of space that a window of a sink must have for a tag and the
-    /// longest key.
+    /// Returns the number of free bytes that a sink must provide before a tag and any of the keys
+    /// are written to it.
     #[inline]
     #[must_use]
     pub fn room_bytes(&self) -> usize {

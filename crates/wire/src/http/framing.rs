@@ -8,8 +8,8 @@ use super::field;
 use super::index::HeadIndex;
 use super::request::{BodyFraming, Connection, Version};
 
-/// The values, read so far, of the fields that determine the length of the body, the host, and the
-/// persistence of the connection.
+/// The values of the header fields, read so far, that determine the length of the body, the host,
+/// and whether the connection stays open.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FramingFields {
     host: Option<Range<usize>>,

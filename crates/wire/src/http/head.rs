@@ -12,7 +12,7 @@ use super::request::{Method, RequestHead, TargetForm, Version};
 /// 17 bytes.
 const MAX_METHOD_BYTES: usize = 24;
 
-/// The limits on the size of a request head, and an option for field names.
+/// The limits on the size of a request head, and whether names of header fields may contain `_`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeadLimits {
     /// The largest accepted size of a head in bytes, including the empty line at its end: 64 KiB by

@@ -10,9 +10,8 @@ use crate::inline_text::{SHORT_BYTES, write_uuid};
 pub use crate::number::{put_bool, put_i64, put_i64_comma, put_u64, put_u64_comma};
 use crate::number::{put_float, put_hundredths};
 
-/// The number of bytes of space that a window of a sink must have for any value that a `put_`
-/// function writes. The longest value is an [`InlineText`](crate::inline_text::InlineText) in
-/// quotes.
+/// The number of free bytes that a sink must provide before a `put_` function writes a value to it.
+/// The longest value is an [`InlineText`](crate::inline_text::InlineText) in quotes.
 pub const SCALAR_BYTES: usize = SHORT_BYTES + 2;
 
 /// Writes `null`.

@@ -68,7 +68,8 @@ pub(crate) enum Sampling {
     Pages,
     /// A condition on a hash of the row id. The value is the name of the row id in SQL.
     Rowid(&'static str),
-    /// A condition on a random number for each row.
+    /// A condition that compares a random number with a constant. The database generates one number
+    /// for each row.
     Random,
 }
 

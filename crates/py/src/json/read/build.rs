@@ -36,7 +36,8 @@ pub(super) struct Build<'a, 'py, K> {
     options: &'a JsonReadOptions<'py>,
     tally: Option<&'a mut Tally>,
     scratch: Vec<u8>,
-    /// The exception that Python raised while the last event was handled, if any.
+    /// The exception that Python raised while the most recent event was handled; `None` if it
+    /// raised none.
     pub(super) error: Option<PyErr>,
 }
 

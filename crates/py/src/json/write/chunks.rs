@@ -78,7 +78,7 @@ pub(crate) struct JSONChunks {
 struct ChunksState {
     /// The iterator of items; `None` after the last item, and after an error.
     items: Option<Py<PyIterator>>,
-    /// `true` after the opening bracket of the array was written. If the chunk size is one byte,
+    /// `true` if the opening bracket of the array has been written. If the chunk size is one byte,
     /// the first chunk contains only this bracket.
     is_open: bool,
     n_items: u64,

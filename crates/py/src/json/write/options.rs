@@ -149,9 +149,9 @@ impl JsonWriteOptions {
     /// Parses the keyword arguments of a call. They are the function's parameters from index `from`
     /// on.
     ///
-    /// The method changes the options in place. To return new options would take 7 ns longer,
-    /// because they would be moved immediately after they were stored, and each load would wait for
-    /// the preceding store.
+    /// The method changes the options in place. Returning new options would take 7 ns longer: they
+    /// would be copied immediately after they were stored, and each load of the copy would have to
+    /// wait for the preceding store.
     #[inline]
     pub(super) fn take(&mut self, args: &Args<'_, '_>, from: usize) -> PyResult<()> {
         match args.any_from(from) {

@@ -415,7 +415,7 @@ unsafe fn find_in(dict: *mut ffi::PyObject, name: *mut ffi::PyObject) -> *mut ff
     std::ptr::null_mut()
 }
 
-/// Compares values that this module reads with the results of `getattr`; called at import.
+/// Checks, at import, that the values that are read from memory equal the results of `getattr`.
 pub(super) fn check(py: Python<'_>) -> PyResult<()> {
     READS_SHARED.store(
         cfg!(all(Py_3_11, not(any(Py_3_14, Py_GIL_DISABLED)))),

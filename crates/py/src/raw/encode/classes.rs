@@ -63,7 +63,8 @@ pub(super) struct Class {
     pub(super) form: ClassForm,
     /// `true` if the class has the attribute `_type_marker` of a BSON class.
     pub(super) is_marked: bool,
-    /// `true` if orjson also writes the instances of the class as `form` describes.
+    /// `true` if orjson writes the instances of the class in the same way, which the field `form`
+    /// describes.
     pub(super) is_orjson: bool,
     /// If this is a BSON class, the position of the value in its instances; `None` for other
     /// classes.

@@ -23,7 +23,8 @@ const N: usize = 24;
 #[cfg(all(Py_3_11, not(Py_GIL_DISABLED)))]
 const INDICES: usize = 32;
 
-/// The entries of a `dict`, as an array in the table of its keys.
+/// The entries (keys and values) of a `dict`, an array inside CPython's table of the keys of the
+/// `dict`.
 #[derive(Clone, Copy)]
 pub(super) struct Entries {
     /// The address of the first entry's key; null if `PyDict_Next` must be used.

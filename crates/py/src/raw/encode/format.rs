@@ -106,8 +106,8 @@ pub(super) trait MemberEncoder<'py>: Sized {
     /// The items must be alive.
     unsafe fn constants(&mut self, items: &[*mut ffi::PyObject], pen: &mut Pen<'_>) -> isize;
 
-    /// Returns `true` if the loop may enter containers of this kind directly. It returns `false` if
-    /// such a container needs preparation, for example if its keys have to be sorted.
+    /// Returns `true` if the loop may enter a container of this kind without preparing it. Returns
+    /// `false` if preparation is required, for example if the keys of dicts have to be sorted.
     fn enters(&self, kind: ObjectKind) -> bool;
 
     fn writes_private_fields(&self) -> bool;

@@ -32,8 +32,8 @@ pub(super) enum ContainerForm {
     /// A tuple of columns, each of which is a list or tuple. It is written as an array that
     /// contains an object for each row.
     Columns,
-    /// An instance of a dataclass, written as an object. The frame's `n` is the index of the
-    /// instance's class in the encoder's list of dataclasses.
+    /// An instance of a dataclass, written as an object. The field `n` of the frame is the index of
+    /// the instance's class in the encoder's list of dataclasses.
     Fields,
     /// Not a container: an object that is written instead of another object. The frame keeps it
     /// alive.

@@ -119,8 +119,8 @@ pub(super) trait Members: Copy {
     #[inline(always)]
     fn prefetch(&self, _at: isize) {}
 
-    /// Prefetches the contents of the next members, starting at position `at`. Only members that
-    /// are containers are prefetched.
+    /// Loads the contents of the next members, starting at position `at`, into the processor's
+    /// cache in advance. Members that are not containers are skipped.
     ///
     /// # Safety
     /// The same requirements as for [`Members::next`].

@@ -22,8 +22,8 @@ const VALUES: usize = 2;
 /// The number of cache lines that are prefetched at the start of a `dict`'s table of entries. They
 /// contain about ten entries.
 const TABLE_LINES: usize = 4;
-/// The number of values that are prefetched for a row. Further values are prefetched by the
-/// processor itself.
+/// The number of values at the start of a row that are prefetched by instructions. The processor
+/// itself prefetches the later values.
 const ROW_VALUES: usize = 12;
 /// The size of a cache line in bytes.
 const LINE: usize = 64;

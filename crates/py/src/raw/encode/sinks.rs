@@ -82,8 +82,8 @@ unsafe impl<F: FnMut(&[u8]) -> bool> ByteSink for Flushing<F> {
 }
 
 /// A sink that writes to a buffer of fixed size. The encoder may request more space than it uses.
-/// If the buffer has less space than requested, the encoder writes to `tail`, a separate buffer,
-/// whose bytes are copied to the fixed buffer at the next request and at the end.
+/// If the buffer has less space than requested, the encoder writes to the separate buffer `tail`.
+/// The bytes of `tail` are copied to the fixed buffer at the next request and at the end.
 pub(crate) struct Fixed<'a> {
     place: WritableBuffer<'a>,
     len: usize,
@@ -104,8 +104,9 @@ impl<'a> Fixed<'a> {
         }
     }
 
-    /// Returns the number of bytes written, and how many of them were copied from `tail`. Returns
-    /// `None` if the output does not fit into the buffer.
+    /// Returns the number of bytes written, and the number of those bytes that were first written
+    /// to the separate buffer `tail` and then copied. Returns `None` if the output does not fit
+    /// into the buffer.
     pub(crate) fn finish(mut self) -> Option<(usize, usize)> {
         self.settle().then_some((self.len, self.copied_bytes))
     }

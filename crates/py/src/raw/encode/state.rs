@@ -67,10 +67,11 @@ impl<'py> EncoderState<'py> {
         self.found = std::ptr::null();
     }
 
-    /// Completes the stack of frames after the loop over members was interrupted. `n` is the number
-    /// of frames that existed before the loop. Stores the position of the next member in frame `n -
-    /// 1`, and reverses the order of the later frames, which were pushed from the innermost
-    /// container to the outermost. Does nothing if the loop was not interrupted.
+    /// Completes the stack of container frames after the loop over members was interrupted. `n` is
+    /// the number of frames that existed before the loop. The method stores the position of the
+    /// next member in frame `n - 1`, and reverses the order of the later frames, because they were
+    /// pushed from the innermost container to the outermost. If the loop was not interrupted, the
+    /// method does nothing.
     #[inline(always)]
     pub(super) fn settle(&mut self, n: usize) {
         if self.interruption.reason != ExitReason::Done {

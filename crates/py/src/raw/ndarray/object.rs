@@ -141,8 +141,8 @@ pub(crate) enum Described<'py> {
     /// The array is written as a list of its items, which are objects or strings of variable
     /// length.
     List(Bound<'py, PyAny>),
-    /// Not written, because the byte order of the array differs from the processor's. orjson
-    /// refuses such an array even if a `default` is set.
+    /// The object is not written, because the byte order of the array differs from the processor's.
+    /// orjson refuses such an array even if a `default` is set.
     Swapped,
 }
 

@@ -287,7 +287,8 @@ pub(super) unsafe fn dict<'py>(
 }
 
 /// Adds keys and values to the dict `container`, or to a new dict if `container` is null, and
-/// returns the dict. Each entry of `items` is set to null, because its reference was released.
+/// returns the dict. Each entry of `items` is set to null, because this function has released its
+/// reference.
 ///
 /// # Safety
 /// The same requirements as for [`dict`].

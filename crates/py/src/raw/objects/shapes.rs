@@ -16,8 +16,8 @@ use pyo3::prelude::*;
 
 /// The number of slots for shapes.
 const SHAPES: usize = 64;
-/// The number of consecutive slots in which a shape (a list of keys) may be stored. Its hash
-/// determines the first of them.
+/// The number of consecutive slots in which a shape (a list of keys) may be stored. The hash of the
+/// shape determines the first of these slots.
 const WAYS: usize = 4;
 /// A slot that was used recently is replaced only after this number of attempts to store another
 /// shape in it.

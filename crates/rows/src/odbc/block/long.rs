@@ -26,7 +26,8 @@ use crate::odbc::column::Today;
 use crate::odbc::ffi::{self, c};
 use crate::source::{Budget, LongValues};
 
-/// A part of a long value, and its position in the arena.
+/// A part of a long value: its column, and the range of its bytes in the arena (the memory for long
+/// values).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ArenaPart {
     pub(crate) column: usize,
@@ -322,9 +323,9 @@ impl RowsetReader {
         Ok(())
     }
 
-    /// Reads the next part of the value that an earlier slice has read only in part, if any.
-    /// Returns `true` if the caller can now read the remaining columns of the row; `column` is then
-    /// the first of them.
+    /// Continues a long value of which earlier calls have read only a part, if there is one: reads
+    /// its next part. Returns `true` if no part of a value is left. The caller can then read the
+    /// remaining columns of the row, and `column` is the index of the first of them.
     fn resume<C: FetchCalls>(
         &mut self,
         view: &mut RowsetSlice,
@@ -376,8 +377,8 @@ impl RowsetReader {
         Ok(true)
     }
 
-    /// Reads the values of row `self.next` that are not in their slots, from column `from` on.
-    /// Returns `true` if the row is complete.
+    /// Reads those values of row `self.next` that the driver has not written completely to their
+    /// bound buffers, from column `from` on. Returns `true` if the row is complete.
     fn row<C: FetchCalls>(
         &mut self,
         view: &mut RowsetSlice,

@@ -66,7 +66,8 @@ pub(crate) struct Rowset {
     data: Buffer,
     /// The number of rows that fit in the rowset.
     pub(crate) capacity: usize,
-    /// The size of a row in bytes in the layout by row; 0 in the layout by column.
+    /// The size of a row in bytes if the driver writes row by row to the rowset; 0 if it writes to
+    /// one array per column.
     pub(crate) row_bytes: usize,
 }
 

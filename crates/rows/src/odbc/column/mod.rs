@@ -30,7 +30,8 @@ use crate::odbc::quirks::{Quirks, Width};
 use crate::schema::{Column, ColumnType};
 use crate::sql::dialect::Dialect;
 
-/// A column of a result with its kind, the binding of its buffer, and its entry in the schema.
+/// Describes a column of a result: its kind, the binding of its buffer, and its entry in the
+/// schema.
 #[derive(Clone, Debug)]
 pub(crate) struct Planned {
     pub(crate) kind: Kind,

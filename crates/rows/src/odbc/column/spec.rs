@@ -59,7 +59,7 @@ pub(crate) struct Spec {
     pub(crate) terminator: usize,
     /// `true` if the length of the values varies.
     pub(crate) variable: bool,
-    /// `true` if a value may be longer than its slot.
+    /// `true` if a value may be longer than its slot, so that the driver truncates it.
     pub(crate) open: bool,
 }
 

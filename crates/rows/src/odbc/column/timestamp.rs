@@ -16,7 +16,7 @@ pub(crate) struct TimestampStruct {
     digits: u8,
     /// `true` if the values are in UTC, because the session's time zone was set to UTC.
     utc: bool,
-    /// `true` if the driver returns the current date instead of a timestamp that it cannot parse.
+    /// `true` if the driver returns the current date when it cannot parse a timestamp.
     pub(super) filled: bool,
 }
 

@@ -105,7 +105,8 @@ impl<U> Out<U> {
     }
 }
 
-/// A unit type of a `str`, which is stored 8 units at a time from 16-bit lanes.
+/// A type of code units of a `str`. Eight units at a time are converted from 16-bit lanes and
+/// stored.
 pub(super) trait StrUnit: Copy {
     /// `true` if the unit can hold characters above U+07FF.
     const WIDE: bool;

@@ -310,9 +310,9 @@ static TAILS: [u32; 3] = {
     all
 };
 
-/// Decodes a sequence of three-byte characters, 16 characters at a time, while at least 16 of them
-/// remain and fit into `out`. Returns the number of bytes decoded. `U` must be a type of 16-bit
-/// units.
+/// Decodes consecutive three-byte characters, 16 at a time, as long as the next 16 characters have
+/// three bytes each and fit into `out`. Returns the number of bytes decoded. `U` must be a type of
+/// 16-bit units.
 ///
 /// # Safety
 /// The processor must support AVX2, and `p` must be readable for `len` bytes.

@@ -49,9 +49,9 @@ impl Utf8Check {
         self.due == (1 << n) - 1
     }
 
-    /// Checks the 32 bytes of the vector `v`. `second` has the byte after each of them. `high` is a
-    /// mask of the non-ASCII bytes, `tails` of the continuation bytes, and `four` of the bytes from
-    /// 0xF0 on.
+    /// Checks the 32 bytes of the vector `v`. In `second`, the byte at each index is the byte of
+    /// the text that follows the byte of `v` at that index. `high` is a mask of the non-ASCII bytes
+    /// in `v`, `tails` of the continuation bytes, and `four` of the bytes from 0xF0 on.
     #[inline]
     #[target_feature(enable = "avx2")]
     pub(super) fn look<U: StrUnit>(

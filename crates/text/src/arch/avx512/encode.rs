@@ -331,8 +331,8 @@ fn put_halves<const BRIEF: bool>(
     out.put(_mm512_maskz_compress_epi8(needed, bytes), n);
 }
 
-/// The permutation that moves each lane up by one. The first lane has no preceding lane and
-/// receives a value that is not used.
+/// The permutation that moves the value of each 16-bit lane to the next higher lane. The value that
+/// it puts into the first lane is not used.
 static BEFORE: [u16; UNITS] = {
     let mut all = [0; UNITS];
     let mut i = 1;
@@ -406,9 +406,9 @@ fn put_pairs<const BRIEF: bool>(
     put_any(out, upper, (starts >> 16) as u16);
 }
 
-/// Encodes code points as UTF-8, each in a 32-bit lane whose highest byte is the last byte of the
-/// character. None may be malformed. Returns the lanes, and a mask of the used bytes of the lanes
-/// in `which`.
+/// Encodes 16 valid code points as UTF-8. The result of each one is in its 32-bit lane, and the
+/// last byte of the character is the highest byte of the lane. Returns the lanes, and a mask of the
+/// bytes that are used in the lanes selected by `which`.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512cd,avx512vbmi")]
 pub(super) fn any(chars: __m512i, which: u16) -> (__m512i, u64) {

@@ -244,9 +244,9 @@ unsafe fn each_escape(
     }
 }
 
-/// Writes the bytes of the vector `v` (which starts with the bytes of `u`) whose bits are set in
-/// `which`. The bytes in the mask `stop` are escaped. If `as_is` is `true`, non-ASCII bytes are
-/// copied unchanged.
+/// Writes those bytes of the vector `v` whose bits are set in the mask `which`. `v` starts with the
+/// bytes of `u`. The bytes whose bits are set in the mask `stop` are escaped. If `as_is` is `true`,
+/// non-ASCII bytes are copied unchanged, otherwise they are encoded as UTF-8.
 ///
 /// # Safety
 /// `out` must be writable for `6 * u.len() + 64` bytes, and must not overlap `u`.

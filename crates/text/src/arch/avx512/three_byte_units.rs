@@ -8,7 +8,8 @@ use super::{load, select};
 /// The tables for one of three result vectors. Each vector has 64 bytes, because 64 units yield 192
 /// bytes of UTF-8.
 pub(super) struct Three {
-    /// For each group of 8 result bytes, the indices of the four units that these bytes belong to.
+    /// For each of the 8 groups of 8 result bytes, the indices of four consecutive units whose
+    /// UTF-8 contains these bytes.
     units: [u16; 32],
     /// For each of the 64 result bytes, the position of its lowest bit in the group of four units
     /// (64 bits) that the byte belongs to.

@@ -1,5 +1,5 @@
-//! The conversions of cells that every processor supports. They also run if the scalar
-//! implementation is forced (`ONECOPY_KERNEL=scalar`).
+//! The conversions of cells (the short texts of a table column) for any processor. They also run if
+//! the scalar implementation is forced (`ONECOPY_KERNEL=scalar`).
 
 use crate::arch::dispatch::{
     is_ascii, narrow_u16, scan_u16, shape_of_utf8, valid_utf8_to_latin1, valid_utf8_to_ucs4,

@@ -9,8 +9,8 @@ use super::TABLE;
 /// the code. `_` means the scalar implementation or a function composed of other operations.
 const FAMILIES: [&str; 5] = ["avx512", "avx2", "sse2", "simdutf", "_"];
 
-/// A line of an operation in the table: its kernel family, its smallest or largest length, and the
-/// source file of its function.
+/// One line of the dispatch table, which assigns a kernel to an operation: the kernel family, the
+/// shortest or longest text for which the kernel is used, and the source file of the kernel.
 struct Line {
     family: String,
     lengths: String,

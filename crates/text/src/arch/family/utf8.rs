@@ -40,8 +40,8 @@ pub trait Utf8Kernels: Copy {
     /// Writes Latin-1 of any length as UTF-8.
     ///
     /// # Panics
-    /// The `put_` methods panic if the pen has less space than [`utf8_capacity`] returns, which is
-    /// a bug in the caller.
+    /// The `put_` methods panic if the destination of `pen` has less space than [`utf8_capacity`]
+    /// returns. This would be a bug in the caller.
     fn put_utf8_latin1(self, u: &[u8], pen: &mut Pen<'_>);
 
     /// Writes 16-bit units, each of which is a character, as UTF-8. Returns `false`, and writes

@@ -37,8 +37,8 @@ impl<'a, K: Kernels> Scan<'a, K> {
         }
     }
 
-    /// Returns the offset of position `at` from the start of the last scan. An offset of 64 or more
-    /// means that `at` was not scanned.
+    /// Returns the offset of position `at` from the start of the 64 bytes that were scanned last.
+    /// An offset of 64 or more means that `at` has not been scanned.
     #[inline(always)]
     fn offset(&self, at: usize) -> usize {
         at.wrapping_sub(self.base)

@@ -226,8 +226,8 @@ impl<'n, N: NewStr> Recorded<'n, N> {
         make_ordered_one_to_one::<BYTES, SWAPPED, _>(bytes.as_chunks().0, self)
     }
 
-    /// Returns `made` if it is canonical, which means that its kind is the narrowest that can store
-    /// its characters; otherwise `None`.
+    /// Returns `made` if its kind is the narrowest that can store its characters, as CPython
+    /// requires; otherwise `None`.
     fn checked(
         &mut self,
         made: Result<MadeStr<N::Str>, N::Error>,

@@ -47,7 +47,7 @@ pub(super) struct Level {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum ContainerKind {
     Array,
-    /// An object of which no key was read yet.
+    /// An object whose first key has not been read yet.
     Fresh,
     /// An object that is not a type wrapper and therefore becomes an embedded document.
     Document,

@@ -1,7 +1,7 @@
 //! [`Index`]: the expected key of the next array item (`0`, `1`, `2`…). The reader compares the key
 //! in the input with the bytes of the expected key, which is faster than parsing it.
 
-/// The key that is expected next in an array.
+/// The key that the next item of an array must have.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Index {
     n: u32,

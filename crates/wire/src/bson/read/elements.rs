@@ -93,8 +93,8 @@ impl<'a> Elements<'a> {
 /// The entry in [`FIXED`] for a tag whose values have no fixed size, and for an invalid tag.
 const VARIABLE: u8 = 0xFF;
 
-/// The size in bytes of the values of each tag, indexed by the tag; [`VARIABLE`] if the values have
-/// no fixed size.
+/// For each tag (the byte that identifies a BSON type), the size of its values in bytes.
+/// [`VARIABLE`] if the values of the type have no fixed size.
 static FIXED: [u8; 256] = {
     let mut all = [VARIABLE; 256];
     all[tags::DOUBLE as usize] = 8;

@@ -236,8 +236,8 @@ fn hex_escape(
         .ok_or(no(Reason::Surrogate))
 }
 
-/// Returns the replacement for the lone surrogate `c` under the policy `surrogates`. Returns `None`
-/// if the policy treats lone surrogates as errors.
+/// Returns the code point that is written instead of the lone surrogate `c`, according to the
+/// policy `surrogates`. Returns `None` if the policy treats lone surrogates as errors.
 fn lone(c: u32, surrogates: Policy) -> Option<u32> {
     match surrogates {
         Policy::Replace => Some(0xFFFD),

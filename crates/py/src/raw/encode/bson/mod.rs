@@ -178,8 +178,8 @@ impl<'py> BsonEncoder<'_, 'py> {
         Ok(())
     }
 
-    /// Stores the value or key that cannot be written, for use in the exception, and returns
-    /// `stop`.
+    /// Stores `object`, the value or key that cannot be written, because the exception will contain
+    /// it. Returns `stop`, the reason.
     ///
     /// # Safety
     /// `object` must be alive.

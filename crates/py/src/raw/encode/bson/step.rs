@@ -109,7 +109,7 @@ unsafe fn scalar<K: Kernels>(
 /// Writes the first `n_bytes` of an eight-byte array, with one store of all eight bytes.
 ///
 /// # Safety
-/// The pen must have space for eight bytes.
+/// The destination of `pen` must have space for eight bytes.
 #[inline(always)]
 unsafe fn put_eight(bytes: [u8; 8], n_bytes: usize, pen: &mut Pen<'_>) {
     let at = pen.at();

@@ -13,8 +13,8 @@ use crate::raw::ndarray::{Bits, Choice, Item, ItemType, Subarray};
 const BLOCK: usize = 32;
 
 impl JsonEncoder<'_, '_> {
-    /// Writes the items of a one-dimensional array, each followed by a comma and by the line break
-    /// `line`, which may be empty.
+    /// Writes the items of a one-dimensional array, each followed by a comma and the bytes `line`
+    /// (a line break and an indent, or nothing).
     pub(super) fn row<'s, K: Kernels>(
         &mut self,
         kernels: K,

@@ -64,8 +64,8 @@ impl<'a> JsonEncoder<'a, '_> {
         }
     }
 
-    /// Returns the space in bytes that the longest key of a row needs in addition to the space that
-    /// is reserved before each member.
+    /// Returns the number of bytes that must be reserved for the longest key of a row, in addition
+    /// to the bytes that are reserved before each member.
     pub(super) fn row_key_bytes(&self) -> usize {
         self.row_keys().map_or(0, KeySegments::room_bytes)
     }

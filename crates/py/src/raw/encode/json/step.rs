@@ -40,8 +40,7 @@ pub(super) unsafe fn step<K: Kernels, const STYLED: bool>(
     Step::Done
 }
 
-/// Implements [`step`] for an object of the given built-in type, or of a class derived from that
-/// type.
+/// Implements [`step`] for an object of the given built-in type, or of a class derived from it.
 ///
 /// # Safety
 /// The same requirements as for [`step`].
@@ -212,7 +211,7 @@ unsafe fn other<K: Kernels, const STYLED: bool>(
 /// string is long or not ASCII, or if it needs escapes.
 ///
 /// # Safety
-/// `value` must be a live `str`, and the pen must have space for `ROOM / 2` bytes.
+/// `value` must be a live `str`, and the destination of `pen` must have space for `ROOM / 2` bytes.
 #[inline(always)]
 unsafe fn derived_text<K: Kernels, const STYLED: bool>(
     kernels: K,
@@ -266,7 +265,7 @@ unsafe fn number<K: Kernels>(kernels: K, value: Scalar, style: &Style, pen: &mut
 /// requires the slow path, for example because it contains surrogates.
 ///
 /// # Safety
-/// `value` must be a live `str`, and the pen must have space for `ROOM / 2` bytes.
+/// `value` must be a live `str`, and the destination of `pen` must have space for `ROOM / 2` bytes.
 #[inline(always)]
 unsafe fn short_text<K: Kernels, const STYLED: bool>(
     kernels: K,
@@ -427,10 +426,11 @@ unsafe fn any_short_text<K: Kernels, const STYLED: bool>(
     true
 }
 
-/// Writes a short key and a colon, from the key cache if possible. Returns `false` for other keys.
+/// Writes a short `str` key in quotes and a colon. If the key cache contains the key, its cached
+/// text is copied. Returns `false` if the key is long, is not a `str`, or requires the slow path.
 ///
 /// # Safety
-/// `key` must be alive, and the pen must have space for `ROOM / 2` bytes.
+/// `key` must be alive, and the destination of `pen` must have space for `ROOM / 2` bytes.
 #[inline(always)]
 pub(super) unsafe fn short_key<K: Kernels, const STYLED: bool>(
     kernels: K,

@@ -13,8 +13,8 @@ use crate::raw::gil;
 /// written by a copy of fixed size, which is faster than one of variable size.
 const SPARE_BYTES: usize = 32;
 
-/// A line break and the indent for the deepest members that can be written at present. The line
-/// break and indent for members at a smaller depth are a prefix of these bytes.
+/// A line break and the indent of the deepest level of nesting that can be written so far. A prefix
+/// of these bytes is the line break and indent of a less deep level.
 #[derive(Debug, Default)]
 pub(super) struct LineBreaks {
     bytes: Vec<u8>,

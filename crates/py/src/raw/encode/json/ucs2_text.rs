@@ -74,8 +74,9 @@ impl Ucs2Text {
         self.wanted.set(n_units);
     }
 
-    /// Sets `from`, the address of the first byte of the chunk that has not been copied to the
-    /// `str`, and the unused memory of the `str`, which extends from `at` to `end`.
+    /// Sets the addresses for direct writes: `from` is the address of the first byte of the chunk
+    /// that has not been copied to the `str`, and the unused memory of the `str` extends from `at`
+    /// to `end`.
     ///
     /// # Safety
     /// The bytes of the chunk that are not in the `str` must begin at `from`. `at` to `end` must be

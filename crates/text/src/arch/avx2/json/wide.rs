@@ -33,7 +33,8 @@ fn escapes16<const ESCAPES: bool>(v: __m256i) -> __m256i {
     _mm256_or_si256(low, _mm256_cmpeq_epi16(v, splat16(0x5C)))
 }
 
-/// Returns a vector in which the units that JSON escapes are ones. All must be below U+110000.
+/// Returns a vector in which all bits of a unit are ones if JSON requires that the unit is escaped.
+/// All units of `v` must be below U+110000.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn escapes32<const ESCAPES: bool>(v: __m256i) -> __m256i {
@@ -129,8 +130,8 @@ fn two(units: __m256i) -> (__m256i, __m256i) {
     (_mm256_blendv_epi8(units, both, high), high)
 }
 
-/// Writes the first `n` of 16 lanes as bytes: both bytes of a lane that is all ones in `high`, and
-/// only the low byte of every other lane. Returns the address after the last byte.
+/// Writes the first `n` of 16 lanes as bytes. If a lane is all ones in `high`, both of its bytes
+/// are written, otherwise only its low byte. Returns the address after the last byte.
 ///
 /// # Safety
 /// `out` must be writable for 32 bytes.
@@ -402,8 +403,7 @@ unsafe fn part32<const ESCAPES: bool>(chars: __m256i, n: usize, out: *mut u8) ->
     }
 }
 
-/// Writes 32-bit units as the body of a JSON string. Returns null if one is a surrogate or past
-/// U+10FFFF.
+/// Writes 32-bit units as a JSON string body. Returns null for a surrogate or a unit past U+10FFFF.
 ///
 /// # Safety
 /// `out` must be writable for `6 * u.len() + 64` bytes, and must not overlap `u`.

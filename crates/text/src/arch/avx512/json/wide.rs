@@ -206,8 +206,9 @@ unsafe fn ucs2_part<const ESCAPES: bool>(v: __m512i, u: &[u16], mut out: *mut u8
     out
 }
 
-/// Returns the escape letters of the units whose bits are set in `stop`, and zero for every other
-/// unit. Returns `None` if a unit in `stop` is escaped without a letter (as `\u` and four digits).
+/// Returns the letter of the escape (such as `n` for a line feed) of each unit whose bit is set in
+/// `stop`, and zero for every other unit. Returns `None` if a unit in `stop` has no such letter, so
+/// that it is escaped as `\u` and four digits.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vbmi")]
 fn letters16(v: __m512i, stop: u32) -> Option<__m512i> {
