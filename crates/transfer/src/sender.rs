@@ -255,10 +255,10 @@ impl SenderRun<'_> {
         Ok(Some(hash))
     }
 
-    /// Sends the blocks of a file that follow those in `tree`. At the same time, another thread
-    /// reads and hashes them. Without TLS, sendfile(2) sends the blocks from the file. With TLS,
-    /// and over loopback unless `by_sendfile` is set, the buffers of the other thread are sent.
-    /// Over loopback, sendfile(2) would take longer (`docs/decisions/0095-moving-files.md`).
+    /// Sends the blocks of a file, from the first block whose hash is not in `tree` yet, while
+    /// another thread reads and hashes them. The blocks are sent by sendfile(2) in general. With
+    /// TLS, and over loopback unless `by_sendfile` is set, the buffers of the other thread are sent:
+    /// over loopback, sendfile(2) takes longer (`docs/decisions/0095-moving-files.md`).
     fn hashed(
         &mut self,
         opened: &OpenedFile,

@@ -242,8 +242,8 @@ const MOST_FIELDS: usize = 64;
 struct HeaderShape {
     tag: usize,
     fields: Vec<(Py<PyString>, Py<PyAny>)>,
-    /// The cached WSGI environ, made for the second request with this list of field names; `None`
-    /// if there was only one such request.
+    /// The WSGI environ. It is cached when a second request has the same list of field names; until
+    /// then, this is `None`.
     made: Option<Py<PyDict>>,
 }
 

@@ -44,8 +44,8 @@ pub(crate) struct GrowingStr<'c, 'py> {
     /// `true` if the block contains Latin-1, `false` if it contains UTF-8. The writer changes this
     /// flag only while the block is empty.
     is_latin1: &'c Cell<bool>,
-    /// Receives UCS-2 text that the writer writes directly to the `str`. All other output goes
-    /// through the buffer `block`.
+    /// The memory of the `str`, into which the writer writes UCS-2 text directly. All other output
+    /// is written to the buffer `block` first.
     ucs2: &'c Ucs2Text,
     takes_wide: bool,
     block: Vec<u8>,

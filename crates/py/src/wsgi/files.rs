@@ -23,7 +23,7 @@ use super::start::StartResponse;
 use crate::raw::environ::latin1;
 use crate::raw::gil;
 
-/// The number of bytes that one read from a file requests, if the kernel does not send the file.
+/// The size in bytes of each read from a file that is not sent by `sendfile`.
 const BLOCK_BYTES: usize = 64 * 1024;
 
 /// A WSGI application that serves the files in a folder and its subfolders. The public function

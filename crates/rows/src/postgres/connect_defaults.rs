@@ -178,7 +178,8 @@ fn service_of(text: &str, service: &str, path: &Path) -> Result<Option<Keywords>
 /// The host, port, database and user of a connection, which select a line of the password file.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PasswordKey<'a> {
-    /// The host name, or the directory of the unix socket; `localhost` for the default directory.
+    /// The host name, or the directory of the unix socket. If the directory is the default one, this
+    /// field is `localhost`.
     pub(super) host: &'a str,
     pub(super) port: u16,
     pub(super) database: &'a str,

@@ -20,8 +20,8 @@ use crate::value::Value;
 pub enum CopyError {
     /// The rows cannot be read.
     Source(Error),
-    /// The columns of the rows do not match the table, a value would change, or the database
-    /// refused a row.
+    /// The columns of the rows do not match the table, a value cannot be stored in its column
+    /// unchanged, or the database refused a row.
     Target(Error),
 }
 

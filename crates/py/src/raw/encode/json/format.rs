@@ -1,5 +1,5 @@
-//! Implements `MemberEncoder`, the interface between the loop over a container's members and an
-//! output format, for JSON.
+//! The implementation for JSON of `MemberEncoder`, the interface between an output format and the
+//! loop over a container's members.
 
 use std::ops::{Deref, DerefMut};
 

@@ -122,7 +122,7 @@ pub(crate) struct Style {
 }
 
 impl Style {
-    /// Returns `true` if the faster of the two encoder loops supports the values of all options.
+    /// Returns `true` if the faster of the two encoder loops supports the current options.
     /// Only the faster loop supports every [`JsonShape`]; the other loop supports only
     /// `JsonShape::Value`.
     pub(crate) fn is_plain(&self) -> bool {
