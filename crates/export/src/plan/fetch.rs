@@ -29,7 +29,7 @@ pub(crate) fn rows(
     let schema = statement.schema().clone();
     statement.set_long_values(LongValues::Whole);
     let mut sink = Values {
-        is_money: schema.columns.iter().map(is_money).collect(),
+        binds_text: schema.columns.iter().map(binds_text).collect(),
         rows: Vec::new(),
     };
     let mut position = BlockPosition::default();
@@ -69,7 +69,7 @@ pub(crate) fn int(value: Option<&Option<Value>>) -> Option<i64> {
 
 /// Collects the rows of a result for [`rows`].
 struct Values {
-    is_money: Vec<bool>,
+    binds_text: Vec<bool>,
     rows: Vec<Row>,
 }
 
@@ -77,12 +77,12 @@ impl RowSink for Values {
     type Error = Infallible;
 
     fn begin_row(&mut self) -> Result<(), Infallible> {
-        self.rows.push(Vec::with_capacity(self.is_money.len()));
+        self.rows.push(Vec::with_capacity(self.binds_text.len()));
         Ok(())
     }
 
     fn cell(&mut self, column: usize, cell: Cell<'_>) -> Result<(), Infallible> {
-        let value = value(cell, self.is_money.get(column) == Some(&true));
+        let value = value(cell, self.binds_text.get(column) == Some(&true));
         if let Some(row) = self.rows.last_mut() {
             row.push(value);
         }
@@ -110,14 +110,14 @@ impl RowSink for Values {
 
 /// Returns `true` if the digits of the column's decimals must be bound as text: for PostgreSQL's
 /// `money`, which cannot be compared with `numeric`, and for a column whose type is not decimal.
-fn is_money(column: &Column) -> bool {
+fn binds_text(column: &Column) -> bool {
     column.type_name.eq_ignore_ascii_case("money")
         || !matches!(column.column_type, ColumnType::Decimal { .. })
 }
 
 /// Converts a cell to a parameter value that the database considers equal to the cell; `None` if
 /// there is no such value.
-fn value(cell: Cell<'_>, is_money: bool) -> Option<Value> {
+fn value(cell: Cell<'_>, binds_text: bool) -> Option<Value> {
     Some(match cell.or_text() {
         Cell::Null => Value::Null,
         Cell::Bool(b) => Value::Bool(b),
@@ -127,7 +127,7 @@ fn value(cell: Cell<'_>, is_money: bool) -> Option<Value> {
         Cell::F64(f) => Value::F64(f),
         Cell::Decimal(digits) => {
             let digits = std::str::from_utf8(digits).ok()?.to_owned();
-            match is_money {
+            match binds_text {
                 true => Value::Text(digits),
                 false => Value::Decimal(digits),
             }
