@@ -101,7 +101,7 @@ def _as_instants(value: Any) -> Any:
 #: The comparisons of answers with several valid forms, by a row's `compare`.
 _COMPARED: dict[str, Callable[[Any], str]] = {
     "instants": lambda answer: repr(_as_instants(json.loads(answer))),
-    "numbers": lambda answer: repr([decimal.Decimal(str(n)) for n in json.loads(answer, parse_float=str)]),
+    "numbers": lambda answer: repr([decimal.Decimal(str(n)).normalize() for n in json.loads(answer, parse_float=str)]),
 }
 
 
