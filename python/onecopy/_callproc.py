@@ -1,5 +1,5 @@
-"""The implementation of `Cursor.callproc`, which makes the SQL statement for a call, and reads the
-output parameters.
+"""The implementation of `Cursor.callproc`. It creates the SQL statement that calls a routine, and
+reads the values of the routine's output parameters.
 
 PostgreSQL and MariaDB return the values of output parameters as the last result of the call. This
 result is one row with a column for each output parameter. For SQL Server `onecopy._tsql` writes a
@@ -144,10 +144,11 @@ def catalog_query(dialect: str, name: str) -> tuple[str, list[str]]:
 
 
 def given(dialect: str, parameters: Iterable[Any]) -> list[Any] | dict[str, Any]:
-    """Return the values for the parameters of a routine: a list, or a dict by name.
+    """Return the caller's values for the parameters of a routine: a list if they are passed by
+    position, or a dict if they are passed by name.
 
     Raises:
-        TypeError: parameters by name, and a database other than PostgreSQL.
+        TypeError: they are passed by name, but the database is not PostgreSQL.
     """
     if not isinstance(parameters, Mapping):
         return list(parameters)
@@ -157,11 +158,11 @@ def given(dialect: str, parameters: Iterable[Any]) -> list[Any] | dict[str, Any]
 
 
 def plan(dialect: str, name: str, rows: list[Any], parameters: list[Any] | dict[str, Any]) -> Call:
-    """Return the statement that calls a routine in PostgreSQL or MariaDB. ``rows`` is the result of
-    the query that `catalog_query` returned.
+    """Return the statement that calls the routine ``name`` in PostgreSQL or MariaDB. ``rows`` is
+    the result of the query that `catalog_query` returned.
 
     Raises:
-        ProgrammingError: the routine has other parameters.
+        ProgrammingError: no routine of this name accepts the parameters.
     """
     find = _of_postgresql if dialect == "postgresql" else _of_mariadb
     routines, n = find(rows), len(parameters)
@@ -191,7 +192,7 @@ def _marks(n: int) -> str:
 
 
 def _by_place(dialect: str, name: str, routine: _Routine, given: list[Any]) -> Call:
-    """Return the SQL call of a routine that passes the values ``given`` by position."""
+    """Return the SQL statement that calls a routine and passes the values ``given`` by position."""
     places = routine.places()
     names = [routine.names[i] for i in places]
     marks = _marks(len(given))
@@ -209,8 +210,8 @@ def _by_place(dialect: str, name: str, routine: _Routine, given: list[Any]) -> C
 
 
 def _by_name(name: str, routine: _Routine, given: dict[str, Any]) -> Call:
-    """Return the call of a routine of PostgreSQL whose parameters have the values ``given``. The
-    result has the values in the order of ``given``."""
+    """Return the SQL statement that calls a routine of PostgreSQL and passes the values ``given``
+    by name. `Cursor.callproc` returns the values in the order of ``given``."""
     order = list(given)
     modes = dict(zip(routine.names, routine.modes, strict=False))
     outputs = [routine.names[i] for i in routine.places() if routine.names[i] in given]

@@ -22,8 +22,8 @@ __all__ = ["BinaryValue", "TextValue", "open_binary", "open_text"]
 
 
 class _Value(io.IOBase):
-    """The base class of `TextValue` and `BinaryValue`. It refers to the deferred value until the
-    file is closed."""
+    """The base class of the file objects `TextValue` and `BinaryValue`, which read a deferred
+    value."""
 
     def __init__(self, value: LongValue) -> None:
         self._value: LongValue | None = value
@@ -115,5 +115,6 @@ def open_text(value: LongValue) -> TextValue:
 
 
 def open_binary(value: LongValue) -> io.BufferedReader:
-    """Return a file that reads deferred bytes; reads of 64 KiB and more bypass its buffer."""
+    """Return a file that reads a deferred value of type `bytes`. The file has a buffer, which
+    reads of 64 KiB or more bypass."""
     return io.BufferedReader(BinaryValue(value), 64 << 10)

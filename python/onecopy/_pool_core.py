@@ -143,8 +143,8 @@ class PoolCore:
         _pools.add(self)
 
     def _begin(self) -> None:
-        """Make the pool empty: in the constructor, and in a forked child, because the inherited
-        connections belong to the parent process."""
+        """Make the pool empty. Called by the constructor, and in a forked child process, which must
+        not use the connections of its parent process."""
         self._lock = threading.Lock()
         self._idle: list[Entry] = []  # The most recently used one is last, and is lent first.
         self._out: dict[int, Entry] = {}
@@ -184,8 +184,8 @@ class PoolCore:
                 self._size += 1
 
     def abandon(self, waiter: Waiter) -> None:
-        """Remove a caller from the queue. If a connection, or the permission to open one, was
-        granted to the caller, grant it to the next caller instead."""
+        """Remove a caller from the queue. If the caller was already granted a connection or the
+        permission to open one, grant it to the next caller in the queue."""
         dropped = None
         with self._lock:
             if waiter.granted:
@@ -243,7 +243,7 @@ class PoolCore:
     # The functions below may block, so the lock is not held.
 
     def begin_open(self) -> PendingCall | None:
-        """Begin to open a connection on the event loop, and return the call. Return `None` if the
+        """Return a `PendingCall` that opens a connection on the event loop. Return `None` if this
         connection can only be opened by blocking calls, or if the pool has to configure it."""
         return None if self._configure is not None else begin_connect(self._target, **self._options)
 
@@ -255,10 +255,10 @@ class PoolCore:
             self._drop(entry)
 
     def prepare(self, waiter: Waiter, answers: bool | None = None, opened: Connection | None = None) -> Entry:
-        """Return the connection that was granted to the caller if it responds to a probe; otherwise
-        return a new connection, which replaces it. `answers` is the result of the probe, or `None`
-        if this method has to probe the connection. `opened` is the new connection, or `None` if
-        this method has to open one.
+        """Return the connection that was granted to the caller, if it responds to a probe. If it
+        does not respond, return a new connection instead. `answers` is the result of the probe, or
+        `None` if this method has to probe the connection. `opened` is the new connection, or
+        `None` if this method has to open one.
 
         Raises:
             OperationalError: the connection failed.
@@ -341,7 +341,8 @@ class PoolCore:
         self.expire()
 
     def is_young(self, entry: Entry) -> bool:
-        """Return true if a connection is younger than the pool's `max_age`."""
+        """Return true if a connection was opened less than `max_age` seconds ago, or if the pool
+        has no `max_age`."""
         return self._max_age is None or now() - entry.opened < self._max_age
 
     def _answers(self, entry: Entry) -> bool:
@@ -394,8 +395,8 @@ class PoolCore:
             self._drop(entry)
 
     def suspends(self) -> bool:
-        """Return true if `close` does not block the event loop: the database calls of all idle
-        connections can be suspended."""
+        """Return true if the event loop can run `close` without being blocked. This requires that
+        the database calls of all idle connections can be suspended."""
         with self._lock:
             return all(entry.con._suspends for entry in self._idle)
 
@@ -440,7 +441,7 @@ def stream_method(format: str) -> Callable[[Any], Any]:
 
 
 def _nothing() -> None:
-    """Do nothing. This is the function `wake` of a caller that never waits."""
+    """Do nothing. A caller that does not wait passes this function as its `wake`."""
 
 
 def _seconds(times: list[float]) -> str:

@@ -63,8 +63,7 @@ class Prefetcher:
     # Methods of the reader, called on the event loop.
 
     async def begin(self) -> int | None:
-        """Fill the first chunk, and raise the error of the statement if it fails: see
-        `RowStream.begin`."""
+        """Fill the first chunk. If the statement fails, raise its error. See `RowStream.begin`."""
         self._begins = True
         try:
             while not (self._ready or self._over):

@@ -105,8 +105,8 @@ def _work(given: argparse.Namespace, listener: int, line: int) -> int:
 
 
 def _connections(server: Server, given: argparse.Namespace) -> str:
-    """Return a description of how many connections the server can have. If this is fewer than
-    configured, the description names the reason."""
+    """Return a text that states the maximum number of connections of the server. If this number is
+    below the configured one, the text contains the reason."""
     n = server._core.max_connections
     if n >= given.max_connections:
         return f"up to {n} connections"
@@ -216,8 +216,8 @@ def _log(given: argparse.Namespace) -> AccessLog | None:
 
 
 def _metrics(given: argparse.Namespace) -> Metrics | None:
-    """Return the metrics that this process updates. If the supervisor has passed a descriptor of
-    its metrics, these are used."""
+    """Return the metrics that this process updates: those of the descriptor that the supervisor has
+    passed, or new metrics if the options request them. Otherwise return `None`."""
     if given.metrics_fd is None:
         return Metrics() if given.metrics else None
     metrics = Metrics.of_descriptor(given.metrics_fd)
@@ -243,8 +243,8 @@ class LoadError(Exception):
 
 def load(name: str, folder: str) -> Any:
     """Return the application that ``module:attribute`` names. For ``module:factory()``, call the
-    factory and return its result. Modules are searched first in ``folder``, which error messages
-    name.
+    factory and return its result. Modules are searched first in ``folder``. An error message for a
+    missing module contains the path of ``folder``.
 
     Raises:
         LoadError: the module cannot be imported, or has no such attribute.

@@ -1,4 +1,4 @@
-"""The supervisor of ``onecopy run`` and its workers, which serve on its socket (decision 0093)."""
+"""``onecopy run``: the supervisor, and the workers that serve on its socket (decision 0093)."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ class Tie:
 
 
 class _Worker:
-    """The state of a worker process, as its supervisor knows it."""
+    """The supervisor's record of the state of one worker process."""
 
     def __init__(self, process: subprocess.Popen[bytes], line: socket.socket, generation: int) -> None:
         self.process, self.line, self.generation = process, line, generation
@@ -141,7 +141,7 @@ class _Worker:
         self.is_killed = False
 
     def send(self, command: bytes, kill_in_s: float) -> None:
-        """Send a stop command; the worker is killed if it runs for ``kill_in_s`` more seconds."""
+        """Send a stop command. If the worker still runs after ``kill_in_s``, it is killed."""
         self.is_leaving = True
         self._stopped_at = time.monotonic()
         self._kill_at = self._stopped_at + kill_in_s
@@ -149,7 +149,7 @@ class _Worker:
             self.line.send(command)
 
     def kill_at(self) -> float | None:
-        """Return when to kill the worker (sooner if it runs no Python code); None for never."""
+        """Return the time to kill the worker, or None. It is earlier if no Python code runs."""
         if self._kill_at is None or self.is_killed:
             return None
         if self._late_at is None:
@@ -162,7 +162,7 @@ class _Worker:
         self.process.kill()
 
     def receive(self, reports: bytes) -> None:
-        """Record one-byte reports. The stacks of all threads follow `_NO_BEAT` and `_ALL_BUSY`."""
+        """Record one-byte reports. A dump of all stacks follows `_NO_BEAT` and `_ALL_BUSY`."""
         for at, report in enumerate(reports):
             if self.report is not None:
                 self.report += reports[at:]
@@ -452,7 +452,7 @@ class Supervisor:
 
 
 def _stacks(dump: str) -> str:
-    """Return those stacks of a faulthandler dump that belong to threads of the application."""
+    """Return the stacks of the application's threads from ``dump``, the output of faulthandler."""
     folder = os.path.dirname(__file__)
     ours = tuple(f'{os.path.join(folder, name)}"' for name in ("server.py", "_supervisor.py"))
     of_threading = f'{threading.__file__}"'

@@ -52,7 +52,7 @@ class Parameter(NamedTuple):
     is_cursor: bool
 
     def declared(self) -> str:
-        """Return the type as it must be written in the declaration of a variable."""
+        """Return the type in the syntax of a variable's declaration, such as `varchar(20)`."""
         if self.is_user_defined and self.base_name is None:
             return f"{_quoted(self.type_schema)}.{_quoted(self.type_name)}"
         name = self.base_name if self.is_user_defined and self.base_name is not None else self.type_name

@@ -115,7 +115,8 @@ class PartSpec:
 class Plan:
     """The parts of a query, and the properties of the division.
 
-    The parts together contain all rows of the result, whatever their boundaries are.
+    Every row of the result is in exactly one part. This is true even if the boundaries between the
+    parts are inaccurate estimates.
     """
 
     sql: str

@@ -119,8 +119,8 @@ class OnecopyDatasource(Datasource):  # type: ignore[misc]  # Ray is not install
         return [self._task(part, per_task_row_limit) for part in self._planned(parallelism)]
 
     def _planned(self, parallelism: int) -> tuple[PartSpec, ...]:
-        """Return the parts to read. Without a plan and without ``parts``, there are at most
-        ``parallelism`` parts."""
+        """Return the parts of the query. If the user passed neither a plan nor ``parts``, the query
+        is divided into at most ``parallelism`` parts."""
         if isinstance(self._sql, Plan):
             return self._sql.parts
         n_parts = self._parts
@@ -172,8 +172,8 @@ class OnecopyDatasink(Datasink[Attempt]):  # type: ignore[misc]
         return "Onecopy"
 
     def on_write_start(self, schema: Any = None) -> None:
-        """Raise an error if the object has written a dataset before. Ray calls this method on the
-        driver."""
+        """Raise an error if this datasink has already written a dataset. Ray calls this method in
+        the driver process."""
         if self._has_started:
             raise ProgrammingError("a datasink writes one dataset\ncreate another one")
         self._has_started = True
@@ -183,12 +183,12 @@ class OnecopyDatasink(Datasink[Attempt]):  # type: ignore[misc]
         return self._writer.write(_batches(blocks), ctx.task_idx)
 
     def on_write_complete(self, write_result: Any) -> None:
-        """Commit the rows. Ray calls this method on the driver after all tasks have succeeded."""
+        """Commit the rows. Ray calls this method in the driver process when all tasks succeeded."""
         self._writer.commit(write_result.write_returns)
 
     def on_write_failed(self, error: Exception) -> None:
-        """Remove the staging table. The table itself is unchanged; with ``commit="part"``, the rows
-        of tasks that have succeeded remain in it."""
+        """Remove the staging table. The target table contains no rows of the dataset; but with
+        ``commit="part"`` it contains the rows of the tasks that succeeded."""
         self._writer.abort()
 
 

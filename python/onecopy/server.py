@@ -173,7 +173,7 @@ class Server:
         self._core.run(signals and threading.current_thread() is threading.main_thread())
 
     def start(self) -> None:
-        """Serve in background threads."""
+        """Serve requests in background threads, and return immediately."""
         if self._thread is not None:
             raise RuntimeError("the server was already started")
         self._thread = threading.Thread(target=self._core.run, args=(False,), name="onecopy-server", daemon=True)

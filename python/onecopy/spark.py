@@ -1,4 +1,4 @@
-"""A data source and sink for Spark, Sail and Databricks, which reads the parts of a query as Arrow.
+"""A data source and sink for Spark, Sail and Databricks. It reads a query in parts, as Arrow data.
 
 >>> from onecopy.spark import OnecopyDataSource
 >>> spark.dataSource.register(OnecopyDataSource)  # doctest: +SKIP

@@ -76,15 +76,16 @@ def files(
 
 
 class _Pieces:
-    """A response body for servers other than onecopy's. It consists of bytes and parts of files,
-    and closes the descriptors of these files."""
+    """A response body that any WSGI server can send. It consists of bytes and parts of files.
+    Closing the body closes the descriptors of these files."""
 
     def __init__(self, pieces: list[bytes | tuple[int, int, int]]) -> None:
         self._pieces = pieces
 
     def wrapped(self, wrapper: Callable[..., Iterable[bytes]] | None) -> Iterable[bytes]:
-        """Return the body in the form that the server sends fastest: a part of a file in the
-        server's ``wsgi.file_wrapper``, if the server has one; otherwise the body itself."""
+        """Return the object that the server sends fastest. If the body is one part of a file and
+        ``wrapper`` (the server's ``wsgi.file_wrapper``) is not None, this is a file wrapper;
+        otherwise it is the body itself."""
         match self._pieces:
             case [(int(number), int(offset), int(n_bytes))] if wrapper is not None:
                 if wrapper is _core.FileWrapper:

@@ -391,9 +391,9 @@ fn after<T>(p: *const T, at: usize) -> *const T {
     }
 }
 
-/// Returns `true` if the address permits a slice of `n` units at `p`. Any address permits an empty
-/// slice. For other slices, `p` must be aligned and not NULL, and the units must be inside the
-/// address space.
+/// Returns `true` if a slice of `n` units may start at the address `p`. An empty slice may start at
+/// any address. For any other slice, `p` must be aligned and not NULL, and all units must be inside
+/// the address space.
 #[inline(always)]
 fn is_place<T>(p: *const T, n: usize) -> bool {
     n == 0

@@ -39,8 +39,8 @@ pub(crate) fn of(result: Result<usize, WithinError>) -> i64 {
     }
 }
 
-/// Returns the result code of a function that computes the converted length of a text without
-/// converting it.
+/// Returns the result code of a function that only computes the length that a text has after the
+/// conversion.
 #[inline(always)]
 pub(crate) fn of_len(result: Result<usize, Malformed>) -> i64 {
     result.map_or_else(malformed, count)

@@ -78,8 +78,8 @@ pub enum Command {
     Doctor(Doctor),
 }
 
-/// The commands `onecopy run` and `onecopy bench`. They are listed only for the help, because the
-/// script of the Python package runs them.
+/// The arguments of `onecopy run` and `onecopy bench`. This crate defines these two commands only
+/// for the help; the script `onecopy` of the Python package runs them.
 #[derive(Args, Debug)]
 pub struct OfPython {
     /// The arguments, which are passed to the Python package unchanged
@@ -230,7 +230,8 @@ pub enum Source {
 pub struct Target {
     /// The encoding of the output.
     pub encoding: Encoding,
-    /// `true` if the encoding was followed by `//IGNORE`.
+    /// `true` if the argument ends with `//IGNORE`, as with iconv. Characters that the encoding
+    /// cannot represent are then omitted.
     pub omit: bool,
 }
 

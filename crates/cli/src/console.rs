@@ -90,7 +90,8 @@ fn changes_direction(c: char) -> bool {
     )
 }
 
-/// Appends a text as a JSON string. The text may contain any character, as messages of drivers do.
+/// Appends a text as a JSON string. Any character in the text is permitted, because messages of
+/// drivers may contain any character.
 pub(crate) fn push_json_text(out: &mut String, text: &str) {
     let mut bytes: Vec<u8> = Vec::new();
     // The text is well-formed and a `Vec` can grow, so this does not fail.

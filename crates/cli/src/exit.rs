@@ -8,7 +8,7 @@ pub const FAILED: i32 = 1;
 pub const USAGE: i32 = 2;
 /// The connection to the database could not be opened.
 pub const CONNECT: i32 = 3;
-/// The command was stopped by Ctrl-C or SIGTERM.
+/// The exit code of a command that was stopped by Ctrl-C or SIGTERM.
 pub const STOPPED: i32 = 130;
 /// The program that reads stdout closed it before the end of the output, as in `… | head`. A shell
 /// reports the same exit code for a process that SIGPIPE ended. No message is written.

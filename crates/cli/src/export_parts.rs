@@ -102,8 +102,9 @@ fn refuse_other_statement(plan: &Plan, given: &Source) -> Result<(), Failure> {
     ))
 }
 
-/// Exports a statement without `--plan`. With `--resume`, the parts are those of the plan that an
-/// interrupted export has stored in the target folder. Otherwise, a new plan is made.
+/// Exports the result of a statement, if the option `--plan` is not given. With `--resume`, the
+/// plan that an interrupted export has stored in the target folder determines the parts. Otherwise,
+/// a new plan is made.
 fn planned_here(
     args: &Export,
     interrupt: &Interrupt,
@@ -154,7 +155,8 @@ fn planned_here(
     parts.export(plan, None, Some(connection))
 }
 
-/// Executes the statement of a part. Returns an error if a signal or the time limit has stopped it.
+/// Executes the SQL statement that reads one part of the table. Returns an error if a signal or the
+/// time limit has stopped the export.
 fn execute(
     connection: &Connection,
     part: &PartSpec,
@@ -263,8 +265,8 @@ impl PartsExport<'_> {
         Ok(())
     }
 
-    /// Returns the manifests of the selected parts that are complete, and the selected parts that
-    /// are not.
+    /// Returns the manifests of the parts that an earlier run has exported, and the parts that must
+    /// still be exported. If `number` is given, only the part with this number is considered.
     fn divide(
         &self,
         staging: &Staging,

@@ -1,5 +1,5 @@
-//! The input of a command: a file, or stdin for the path `-`, without the buffer of the standard
-//! library.
+//! The input of a command: a file, or stdin if the path is `-`. The input is read without the
+//! buffer of the standard library.
 
 use std::fs::{File, Metadata};
 use std::io;

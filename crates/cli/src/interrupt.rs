@@ -50,7 +50,8 @@ impl InterruptMonitor {
     }
 
     /// Runs in the thread that waits for a signal or for the end of the time limit. After one of
-    /// these events, cancels the operation every [`AGAIN`], until the [`Interrupt`] is dropped.
+    /// these events, requests the cancellation of the operation again and again, at intervals of
+    /// [`AGAIN`], until the [`Interrupt`] is dropped.
     fn watch(&self) {
         let mut state = self.lock();
         while !state.ended {

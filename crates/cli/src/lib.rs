@@ -77,9 +77,9 @@ pub struct ExtraCommand {
 }
 
 /// Runs the command with `args`, of which the first is the program's name. Returns the exit code.
-/// If a signal ends the process, the function does not return. A second Ctrl-C or SIGTERM always
-/// does so. The first one does so while the command connects to a database or waits for stdin, and
-/// during a conversion to a file.
+/// If Ctrl-C or SIGTERM ends the process, the function does not return. The first such signal ends
+/// the process only while the command connects to a database, waits for stdin or converts to a
+/// file. The second such signal always ends the process.
 pub fn run(args: impl Iterator<Item = OsString>, extra: Extra) -> i32 {
     let Extra {
         commands,

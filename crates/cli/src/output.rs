@@ -30,7 +30,8 @@ impl Output {
             .map_err(Failure::Stdout)
     }
 
-    /// Creates a file that is named `path` when it is finished. `-` is stdout.
+    /// Creates an output file, which has a temporary name until it is complete, and then the name
+    /// `path`. If `path` is `-`, opens stdout instead.
     pub(crate) fn file(path: &Path) -> Result<Output, Failure> {
         if input::is_dash(path) {
             return Output::stdout();
@@ -39,9 +40,9 @@ impl Output {
         Ok(Output::File(Box::new(file)))
     }
 
-    /// Opens stdout, or creates a file that is named `path` when it is finished. If a signal
-    /// arrives before that, the file is deleted and the process ends immediately. A command uses
-    /// this function only if it writes no other output that would then be incomplete.
+    /// Opens stdout, or creates a temporary file that is renamed to `path` when it is complete. If
+    /// a signal arrives earlier, the temporary file is deleted and the process ends immediately.
+    /// Only a command with no other output may use this function.
     pub(crate) fn removed_on_signal(
         path: Option<&Path>,
         interrupt: &Interrupt,
@@ -66,8 +67,8 @@ impl Output {
         written.map_err(|source| self.failure(source))
     }
 
-    /// Returns the output as a writer. The caller passes the errors of this writer to
-    /// [`Output::failure`].
+    /// Returns the writer of this output. If a write fails, the caller passes the I/O error to
+    /// [`Output::failure`], which returns the error of the command.
     pub(crate) fn as_write(&mut self) -> &mut (dyn Write + Send) {
         match self {
             Output::Stdout(file) => file,
@@ -88,8 +89,8 @@ impl Output {
         }
     }
 
-    /// Finishes the output: a file gets its final name. If the `Output` is dropped without this
-    /// call, the file is deleted.
+    /// Completes the output. A file gets its final name. If the `Output` is dropped without a call
+    /// to this method, the file is deleted.
     pub(crate) fn finish(self) -> Result<(), Failure> {
         match self {
             Output::Stdout(_) => Ok(()),

@@ -115,11 +115,11 @@ fn is_json_number(text: &str) -> bool {
         && exponent.is_none_or(|e| is_digits(e.strip_prefix(['+', '-']).unwrap_or(e)))
 }
 
-/// Returns the value of a JSON number: an integer, or a float if all of its digits can be recovered
-/// from the float, otherwise a decimal.
+/// Returns the value of a JSON number: an integer if the number fits into a signed 64-bit integer,
+/// a float if the number has at most 15 digits after its leading zeros, otherwise a decimal.
 fn number(text: &str) -> Value {
-    /// The largest number of digits for which each decimal number can be recovered from the float
-    /// that is closest to it.
+    /// The largest number of digits that every decimal number keeps if it is converted to the
+    /// closest float and back.
     const EXACT_DIGITS: usize = 15;
     if let Ok(n) = text.parse::<i64>() {
         return Value::I64(n);

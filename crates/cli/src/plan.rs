@@ -16,7 +16,8 @@ use crate::interrupt::Interrupt;
 use crate::output::Output;
 use crate::statement::{self, Source};
 
-/// The time between two checks of the connection that holds a snapshot.
+/// While `onecopy plan --hold` keeps a snapshot open, the time between two checks if the connection
+/// of the snapshot is still open.
 const CHECK: Duration = Duration::from_secs(10);
 
 /// Runs the command `onecopy plan`; returns the exit code of the process.
@@ -30,8 +31,8 @@ pub(crate) fn run(args: &Plan) -> i32 {
     })
 }
 
-/// Makes the plan and writes it to stdout or to the file of `--output`. Returns the connection. Its
-/// transaction is still open, because the snapshot of the plan, if there is one, ends with it.
+/// Makes the plan and writes it to stdout or to the file of `--output`. Returns the connection with
+/// its transaction still open. A snapshot of the plan exists only while this transaction is open.
 fn make(args: &Plan, interrupt: &Interrupt) -> Result<Connection, Failure> {
     let source = Source::read(&args.database, &args.sql, &args.params)?;
     // A function that the statement calls could write, so the connection is read-only.
@@ -90,7 +91,7 @@ fn hold(args: &Plan, connection: &Connection, interrupt: &Interrupt) -> Result<(
     Ok(())
 }
 
-/// Formats the plan for people: a table of the parts, then sentences about their properties.
+/// Returns the plan as readable text: a table of the parts, and sentences about their properties.
 fn table(plan: &plan::Plan) -> String {
     let count = |part: &PartSpec| match part.rows {
         Some(rows) => HumanCount(rows).to_string(),

@@ -73,8 +73,8 @@ impl Reporting {
         !self.is_quiet && self.form != ProgressForm::Json
     }
 
-    /// Creates the display of the progress. `n_estimated` is an estimate of the number of rows,
-    /// from which the remaining time is computed.
+    /// Creates the display of the command's progress. `n_estimated` is the estimated number of
+    /// rows, from which the remaining time is computed.
     pub(crate) fn progress(
         self,
         interrupt: &Interrupt,
@@ -217,7 +217,6 @@ pub(crate) fn counts(n_rows: u64, n_bytes: u64, elapsed: Duration) -> Vec<(&'sta
     ]
 }
 
-/// Returns `text` as a JSON string in quotes.
 pub(crate) fn json_text(text: &str) -> String {
     let mut out = String::new();
     push_json_text(&mut out, text);

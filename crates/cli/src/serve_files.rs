@@ -21,9 +21,8 @@ use crate::failure::Failure;
 /// Checks the `Host` field of a request, and then answers the request with `files`.
 struct Guarded {
     files: Files,
-    /// The values of the `Host` field that are permitted in addition to names of the loopback
-    /// address. `None` permits any value; it is used if other machines can reach the server's
-    /// address.
+    /// The permitted values of the `Host` field. Names of the loopback address are permitted in
+    /// addition. `None` permits any value, and is used if other machines can reach the server.
     hosts: Option<Vec<String>>,
 }
 

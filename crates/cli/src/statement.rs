@@ -17,8 +17,8 @@ use crate::failure::Failure;
 use crate::interrupt::{Interrupt, Stop};
 use crate::{exit, parameter};
 
-/// Runs `command`, which a signal or the end of `time_limit` cancels. Reports its failure on
-/// stderr, and returns the exit code.
+/// Runs `command`. A signal, or the end of `time_limit`, cancels it. If `command` fails, writes the
+/// error message to stderr. Returns the exit code of the process.
 pub(crate) fn run(
     time_limit: Option<Duration>,
     quiet: bool,
@@ -55,7 +55,8 @@ pub(crate) fn time_limit_message(time_limit: Option<Duration>) -> String {
 /// A statement with its parameters, and the database in which it is executed.
 pub(crate) struct Source {
     target: String,
-    /// The SQL before its named placeholders were replaced by `?`, as a manifest records it.
+    /// The SQL string that the user specified, in which named placeholders are not replaced by `?`.
+    /// A manifest contains this string.
     pub(crate) given_sql: String,
     sql: String,
     values: Vec<Value>,
@@ -72,8 +73,8 @@ impl Source {
         Source::of_sql(database_argument, given_sql, params)
     }
 
-    /// Returns the statement whose SQL `manifest` records. A manifest does not contain the values
-    /// of the parameters, so the values are passed in `params`.
+    /// Returns a statement with the SQL string in `manifest`. A manifest does not contain the
+    /// values of the parameters. The user specifies them again, and they are passed in `params`.
     pub(crate) fn of_manifest(
         database_argument: &str,
         manifest: &Manifest,
@@ -113,7 +114,6 @@ impl Source {
         &self.sql
     }
 
-    /// Returns the values of the parameters.
     pub(crate) fn values(&self) -> &[Value] {
         &self.values
     }
@@ -168,7 +168,8 @@ impl Source {
         Ok(String::from_utf8_lossy(&chunk).into_owned())
     }
 
-    /// Executes the statement, unless the command was stopped before.
+    /// Executes the statement. Returns an error if a signal or the time limit has stopped the
+    /// command.
     pub(crate) fn execute(
         &self,
         connection: &Connection,
@@ -200,8 +201,8 @@ pub(crate) fn open_to_write(
     Ok(Connection::open(&target, &options)?)
 }
 
-/// Returns the estimated number of rows from the JSON of PostgreSQL's `explain`. The first `Plan
-/// Rows` in the text is that of the root node, which yields the rows of the statement.
+/// Returns PostgreSQL's estimate of the number of rows of a statement. `plan` is the JSON output of
+/// `explain`. The first `Plan Rows` in this JSON is the estimate for the whole statement.
 fn rows_of_plan(plan: &str) -> Option<u64> {
     let (_, rest) = plan.split_once("\"Plan Rows\":")?;
     let digits = rest.trim_start();
@@ -244,8 +245,9 @@ pub(crate) fn arrow_types(given: &[String]) -> Result<Vec<(String, DataType)>, F
     parsed.collect()
 }
 
-/// Returns the connection string that a DATABASE argument denotes. For `@FILE` it is read from the
-/// file. White space around it is removed.
+/// Returns the connection string that the command-line argument DATABASE contains. If the argument
+/// is `@FILE`, the connection string is read from the file FILE. White space around the connection
+/// string is removed.
 pub(crate) fn database(text: &str) -> Result<String, String> {
     let target = match text {
         // A database can be read from `@FILE`, but not from stdin, which may contain the SQL.
@@ -268,8 +270,9 @@ pub(crate) fn database(text: &str) -> Result<String, String> {
     Ok(target.to_owned())
 }
 
-/// Returns the text that an argument denotes: the content of a file for `@FILE`, the content of
-/// stdin for `-`, otherwise the argument itself. `what` names the text in an error message.
+/// Returns the text that a command-line argument specifies: the contents of a file for `@FILE`, the
+/// contents of stdin for `-`, otherwise the argument itself. `what` is a name of the text for error
+/// messages, such as `the SQL`.
 fn text_of(argument: &str, what: &str) -> Result<String, String> {
     let read = match argument.strip_prefix('@') {
         _ if argument == "-" => {

@@ -166,8 +166,9 @@ fn cannot_start(e: &io::Error) -> i32 {
 }
 
 impl Start<'_> {
-    /// Returns the names and drivers of those databases with a third-party driver for which `fits`
-    /// returns `true`. The argument of `fits` is the index of a database in the configuration.
+    /// Returns a list of databases as text, each with its name and driver. The list contains the
+    /// databases with a third-party driver for which `fits` returns `true`. The argument of `fits`
+    /// is the index of a database in the configuration.
     fn names(&self, fits: impl Fn(usize) -> bool) -> String {
         let fitting = self.foreign.iter().filter(|f| fits(f.index));
         let names: Vec<&str> = fitting.map(|f| f.description.as_str()).collect();

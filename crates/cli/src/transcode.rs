@@ -285,8 +285,8 @@ impl<'a> TranscodeRun<'a> {
     }
 }
 
-/// The input of a conversion: a file or stdin, preceded by the bytes that were already read to
-/// detect the encoding (`start`). It is read without the buffer of the standard library.
+/// The input of a conversion: the bytes in `start`, which were already read to detect the encoding,
+/// and then the rest of the file or of stdin. Its reads have no further buffer.
 struct TranscodeInput {
     start: Cursor<Vec<u8>>,
     file: File,

@@ -22,10 +22,10 @@ pub(crate) struct RowCounter {
     is_quoted: bool,
     /// `true` after a backslash in a JSON string.
     is_escaped: bool,
-    /// The number of bytes of the current BSON document that were not read yet. `None` before a
-    /// document, and while its length is being read.
+    /// The number of bytes of the current BSON document that have not been read yet. `None` before
+    /// a document, and while its length field is being read.
     missing: Option<u64>,
-    /// The bytes of a BSON document's 4-byte length that were read so far.
+    /// The bytes of the current BSON document's 4-byte length field that were read so far.
     length: Vec<u8>,
     /// The last byte that was read.
     last: Option<u8>,

@@ -50,7 +50,7 @@ pub enum Error {
         /// The error of the operating system.
         source: io::Error,
     },
-    /// A manifest is not valid.
+    /// The manifest of an export cannot be used, because a part of its JSON is missing or invalid.
     Manifest {
         /// The file of the manifest.
         path: PathBuf,

@@ -114,7 +114,7 @@ pub(crate) fn write_file(
     write_rows(statement, options, file, true, observer)
 }
 
-/// Returns the manifest's entry for the file `name`, whose rows were written.
+/// Returns the manifest's entry for the file `name`. `written` describes the contents of this file.
 pub(crate) fn entry(name: String, written: &Written) -> FileEntry {
     FileEntry {
         name,

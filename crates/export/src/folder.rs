@@ -28,7 +28,7 @@ pub(crate) const STAGING: &str = ".onecopy-export";
 pub struct FolderTarget {
     path: PathBuf,
     if_exists: IfExists,
-    /// The open folder. Its lock is released when it is closed.
+    /// The open and locked folder. Closing the folder releases the lock.
     _lock: File,
     /// The names of the files of an earlier export in the folder, which this export replaces.
     replaced: Vec<String>,
@@ -167,10 +167,10 @@ pub fn remove_leftovers(folder: &Path) -> Result<(), Error> {
     }
 }
 
-/// The names of the files in a target folder, by their purpose.
+/// The contents of a target folder, classified by their purpose.
 #[derive(Debug, Default)]
 pub(crate) struct Contents {
-    /// The names of exported files and of their manifest.
+    /// The names of the exported files in the folder, and of their manifest.
     pub(crate) exported: Vec<String>,
     /// `true` if the folder has an unfinished export of several parts.
     pub(crate) is_staged: bool,
@@ -231,8 +231,8 @@ pub(crate) fn new_folder(folder: &Path) -> Result<tempfile::TempDir, Error> {
     made.map_err(Error::path("create a folder in", folder))
 }
 
-/// Removes the unfinished export of a folder. It is renamed before it is deleted: if the process is
-/// killed, the folder contains the complete unfinished export or none.
+/// Removes the unfinished export of a folder. The export is renamed before it is deleted. If the
+/// process is killed, the folder therefore contains the complete unfinished export or none.
 pub(crate) fn remove_staging(folder: &Path) -> Result<(), Error> {
     let path = folder.join(STAGING);
     let failed = || Error::path("remove the folder", &path);
@@ -247,8 +247,8 @@ pub fn part_name(n: usize, format: FileFormat) -> String {
     format!("part-{n:05}.{}", format.ending())
 }
 
-/// Returns `true` for the names of files that an export writes into a folder: those of the parts
-/// and of the manifest.
+/// Returns `true` if `name` is the name of a part or of a manifest, which are the files that an
+/// export writes into a folder.
 fn is_ours(name: &str) -> bool {
     let of_part = || {
         let (digits, _) = name.strip_prefix("part-")?.split_once('.')?;

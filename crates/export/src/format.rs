@@ -25,8 +25,8 @@ pub enum Format {
     Parquet,
 }
 
-/// The compression of a whole file. If the format itself compresses blocks of the file, the
-/// compression of these blocks.
+/// A compression of a file. For a format that compresses the blocks inside a file, it is the
+/// compression of these blocks; for all other formats, of the whole file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compression {
     /// No compression.
@@ -126,7 +126,7 @@ impl Compression {
     }
 }
 
-/// A format with a compression that is possible for it.
+/// A file format and a compression. The compression is one that the format supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileFormat {
     format: Format,
@@ -187,8 +187,8 @@ impl FileFormat {
         self.format
     }
 
-    /// Returns the compression of the whole file. If the format itself compresses blocks of the
-    /// file, returns the compression of these blocks.
+    /// Returns the compression of files of this format: of the whole file or, for a format that
+    /// compresses blocks inside the file, of these blocks.
     #[must_use]
     pub fn compression(self) -> Compression {
         self.compression

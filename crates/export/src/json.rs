@@ -34,7 +34,8 @@ pub(crate) struct JsonWriter {
     is_after_key: bool,
 }
 
-/// The nesting depth (number of open brackets) from which on values are written without line ends.
+/// Each value is written on a separate line if it is inside of fewer brackets than this number.
+/// Values inside of more brackets are written without line ends.
 const LINE_DEPTH: usize = 3;
 
 impl JsonWriter {

@@ -135,8 +135,9 @@ impl Manifest {
     /// Reads a manifest from the JSON of [`Manifest::to_json`].
     ///
     /// # Errors
-    /// The text is not a manifest, was written by a later version of onecopy in a different format,
-    /// or has totals that differ from those of its files. The message names the wrong member.
+    /// An error message if the text is not a manifest, if a later version of onecopy wrote it in a
+    /// different format, or if its totals differ from those of its files. The message names the
+    /// wrong member.
     pub fn from_json(text: &[u8]) -> Result<Manifest, String> {
         let value: Value = serde_json::from_slice(text).map_err(|error| error.to_string())?;
         let form = number(&value, "manifest")?;

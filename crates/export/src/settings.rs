@@ -23,7 +23,8 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Returns the settings that `options` and `text_policy` contain.
+    /// Creates the settings from `text_policy` and from those `options` that must be equal for all
+    /// parts of an export.
     #[must_use]
     pub fn new(options: &RowOptions, text_policy: Policy) -> Settings {
         let types = options.types.iter();
@@ -89,7 +90,7 @@ impl Settings {
     }
 
     /// Compares these settings with `other`. Returns the first option that differs, with its value
-    /// in these settings; `None` if all options are equal.
+    /// in `self`, as on a command line. Returns `None` if all options are equal.
     #[must_use]
     pub fn difference(&self, other: &Settings) -> Option<String> {
         let mut pairs = self.words().into_iter().zip(other.words());

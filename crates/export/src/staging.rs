@@ -45,8 +45,8 @@ pub enum Begin {
     Again,
     /// An unfinished export of the same plan is continued. If there is none, a new export begins.
     Resume,
-    /// An unfinished export is continued, as with [`Begin::Resume`], and other processes can write
-    /// other parts at the same time.
+    /// An unfinished export of the same plan is continued. If there is none, a new export begins.
+    /// Unlike with [`Begin::Resume`], other processes can write other parts at the same time.
     Join,
 }
 
@@ -55,7 +55,7 @@ pub enum Begin {
 pub struct Staging {
     folder: PathBuf,
     path: PathBuf,
-    /// The open target folder. Its lock is released when it is closed.
+    /// The open target folder, which this process has locked. Closing it releases the lock.
     lock: File,
     plan: Plan,
     settings: Settings,
@@ -131,8 +131,8 @@ impl Staging {
         Ok(staging)
     }
 
-    /// Creates the hidden folder with the plan and the settings, by one rename, so that it is never
-    /// incomplete.
+    /// Creates the hidden folder, which contains the plan and the settings. The folder is created
+    /// under another name and then renamed, so that other processes never see it incomplete.
     fn create(&self) -> Result<(), Error> {
         let failed = || Error::path("create the folder", &self.path);
         let new = new_folder(&self.folder)?;
@@ -149,7 +149,8 @@ impl Staging {
         }
     }
 
-    /// Returns an error if the unfinished export in the folder has another plan or other settings.
+    /// Returns an error if the unfinished export in the folder has a different plan or different
+    /// settings than this one.
     fn compare(&self) -> Result<(), Error> {
         let path = self.path.join(SETTINGS);
         let text = fs::read_to_string(&path).map_err(Error::path("read the settings", &path))?;
@@ -202,8 +203,8 @@ impl Staging {
         part_name(part.number - 1, self.settings.file)
     }
 
-    /// Locks a part and creates its temporary file. Deletes the part's temporary files that killed
-    /// processes have left.
+    /// Locks a part, and creates the temporary file for its rows. Also deletes temporary files of
+    /// this part that earlier processes left because they were killed.
     ///
     /// # Errors
     /// [`Error::PartLocked`] if another process writes this part; [`Error::File`]; [`Error::Path`].
@@ -381,8 +382,8 @@ impl StagedPart {
     }
 }
 
-/// Locks an open file or folder; returns `false` if another process has locked it. `path` is for
-/// the error message.
+/// Tries to lock an open file or folder. Returns `false` if another process has locked it. Error
+/// messages contain `path`.
 fn lock_file(file: &File, operation: FlockOperation, path: &Path) -> Result<bool, Error> {
     match flock(file, operation) {
         Ok(()) => Ok(true),

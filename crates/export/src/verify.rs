@@ -96,8 +96,9 @@ fn manifest_of(path: &Path) -> (PathBuf, bool) {
     }
 }
 
-/// Returns the differences between a file and its entry in the manifest. `before` has the numbers
-/// of rows and bytes of the previous files, which are added to the progress.
+/// Checks a file of an export, and returns its differences from its entry in the manifest. `before`
+/// are the numbers of rows and bytes of the files checked before it; the reported progress includes
+/// them.
 fn check_file(
     path: &Path,
     entry: &FileEntry,

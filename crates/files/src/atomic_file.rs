@@ -40,8 +40,8 @@ const MAX_NAME: usize = 255;
 /// kept, and the file that it refers to is replaced. Other hard links to a replaced file keep the
 /// old contents.
 ///
-/// If the value is dropped without a commit, the file never gets its final name. This process does
-/// not copy the bytes. The kernel copies them once, into its page cache.
+/// If the value is dropped without a commit, the file never gets its final name. A write copies the
+/// bytes once: the kernel copies them into its page cache.
 #[derive(Debug)]
 pub struct AtomicFile {
     /// The final path of the file, after all symbolic links were followed.

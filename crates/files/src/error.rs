@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// An operation of [`crate::AtomicFile`], named in an error if it failed.
+/// A step in the work of [`crate::AtomicFile`]. An error names the step that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Action {
@@ -41,7 +41,7 @@ pub enum Error {
     NotAFile {
         /// The path at which a file should be written.
         path: PathBuf,
-        /// The kind of the existing entry, such as a directory or a pipe.
+        /// The kind of the object at this path, such as a directory or a pipe.
         what: &'static str,
     },
     /// From [`crate::AtomicFile::commit_new`]: a file with the final name exists, which must not be

@@ -14,11 +14,11 @@ use crate::error::{Action, Error};
 /// and output would not fit into the L2 cache.
 pub const READ_BYTES: usize = 128 * 1024;
 
-/// If a stream cannot be read twice, its encoding is detected from this number of bytes at its
-/// start.
+/// The number of bytes at the start of a stream from which its encoding is detected, if the stream
+/// cannot be read twice.
 pub const LOOK_BYTES: usize = 1024 * 1024;
 
-/// The reason why a conversion ended before the end of its input.
+/// The error of a conversion of a file or stream, which was not converted to its end.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum TranscodeFailure {
@@ -151,9 +151,9 @@ pub fn detect_start(input: &mut impl Read) -> io::Result<(Detection, Vec<u8>)> {
     Ok((found, start))
 }
 
-/// Creates a second name for the file at `path`: its name followed by `suffix`. The second name is
-/// a hard link, or a copy of the file if the file system has no hard links. An existing file with
-/// the second name is replaced.
+/// Keeps the file at `path` under a second name, which is the name followed by `suffix`. Creates a
+/// hard link, or a copy of the file if the file system has no hard links. An existing file with the
+/// second name is replaced.
 ///
 /// # Errors
 /// [`Error`] with the path of the copy.

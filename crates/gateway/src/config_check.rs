@@ -15,8 +15,8 @@ pub struct Checked {
     pub database: String,
     /// The name of the query; empty for a result that concerns the database itself.
     pub query: String,
-    /// `Ok` has the columns of the query's result, or the description of the database. `Err` has
-    /// the problem that was found.
+    /// If the check succeeded, `Ok` contains the columns of the query's result or, for a database,
+    /// its description. If the check failed, `Err` contains the problem.
     pub outcome: Result<String, String>,
 }
 

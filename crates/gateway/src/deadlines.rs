@@ -9,8 +9,7 @@ use onecopy_wire::lock::{lock, unpoisoned};
 
 use crate::query_source::Run;
 
-/// The time between two checks of a run that was stopped and has not ended. Each check cancels the
-/// run again.
+/// The time between two cancels of a run that was stopped and has not ended yet.
 const AGAIN: Duration = Duration::from_millis(100);
 
 /// A handle to the thread that enforces the time limits of runs. Clones share the thread, which

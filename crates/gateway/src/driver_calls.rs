@@ -65,8 +65,8 @@ impl DriverCalls {
     }
 }
 
-/// Counts a driver call as in progress until the `CallMark` is dropped. The supervisor can read the
-/// count.
+/// Marks a driver call as in progress: the call is counted until the `CallMark` is dropped. The
+/// supervisor can read the count.
 #[derive(Debug)]
 pub(crate) struct CallMark {
     counters: SharedCounters,

@@ -84,7 +84,8 @@ impl Gateway {
         })))
     }
 
-    /// Logs a request. The caller passes this method to [`onecopy_serve::Config::on_access`].
+    /// Writes a line for a request to the log of the gateway. The caller passes a closure that
+    /// calls this method to [`onecopy_serve::Config::on_access`].
     pub fn log_access(&self, access: &Access<'_>) {
         self.0.log.access(access);
     }
@@ -231,8 +232,8 @@ impl Inner {
         )
     }
 
-    /// Writes a log line with the reason why the stream of a response failed. The log line of the
-    /// request does not contain the reason.
+    /// If the row stream of a response has failed, writes the reason to the log, as a separate
+    /// line. The log line of the request does not contain the reason.
     fn log_end(&self, query: &Query, values: &[Value], end: StreamEnd) {
         let StreamEnd::Failed(error) = end else {
             return;

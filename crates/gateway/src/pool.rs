@@ -145,8 +145,8 @@ pub(crate) fn options(database: &Database) -> ConnectOptions {
     }
 }
 
-/// Counts a slot as in use by a stopped run whose driver has not returned. When the driver returns,
-/// the `StuckSlot` is dropped and writes a log line.
+/// Counts one slot of the pool that a stopped run still occupies, because the run's driver has not
+/// returned. When the driver returns, the `StuckSlot` is dropped, and writes a log line.
 pub(crate) struct StuckSlot {
     pool: Arc<Pool>,
     query: String,
@@ -167,7 +167,7 @@ impl Drop for StuckSlot {
 /// The right to run one query on the database. When it is dropped, another query may run.
 pub(crate) struct Slot {
     pool: Arc<Pool>,
-    /// Reports a driver call in progress to the supervisor until the slot is dropped; `None` if the
+    /// While the slot exists, marks a driver call as in progress for the supervisor. `None` if the
     /// calls of the database's driver are not counted.
     _mark: Option<CallMark>,
 }

@@ -190,8 +190,8 @@ pub(crate) fn failed(config: &Config, query: &Query, error: &ChunkError) -> Resp
     problem.response()
 }
 
-/// Returns the problem for an error of the database. The status is 503 if the same request may
-/// succeed later, otherwise 500. An error in the query itself is always 500.
+/// Returns the problem document for an error of the database. The status is 503 if the same request
+/// may succeed later, 504 if the database's own time limit ran out, and 500 for all other errors.
 fn of_database(error: &onecopy_rows::Error) -> Problem {
     let (status, title, detail) = match error.kind {
         ErrorKind::Cancelled => {

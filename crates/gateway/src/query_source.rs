@@ -33,7 +33,7 @@ pub(crate) struct Sql {
     /// `true` if the database can report, before it runs a statement, that the statement writes
     /// data.
     pub(crate) can_describe: bool,
-    /// `true` after the database has reported that this statement does not write.
+    /// `true` after the database has reported that the statement does not modify data.
     pub(crate) reads: AtomicBool,
 }
 
@@ -76,18 +76,18 @@ const N_LOOKS_TO_HELD: u32 = 10;
 #[derive(Default)]
 struct Control {
     stopped: Option<RunError>,
-    /// Cancels the driver call in progress on the run's connection; `None` before the run has a
-    /// connection, and after the end of the run.
+    /// The handle with which the driver call in progress on the run's connection is cancelled.
+    /// `None` before the run has a connection, and after the end of the run.
     handle: Option<CancelHandle>,
-    /// The number of times that the stopped run was found to be still in progress.
+    /// The number of checks that found the stopped run still in progress.
     n_looks: u32,
     /// Counts the slot of this run as occupied by a driver that ignores the cancel; `None` until
     /// the driver was found to ignore it.
     held: Option<StuckSlot>,
 }
 
-/// The resources of a run, in the order in which Rust drops them: the row stream must be dropped
-/// before its connection, and the connection before the slot.
+/// The resources of a run. Rust drops the fields in the order of their declaration: the row stream
+/// must be dropped before its connection, and the connection before the run's slot in the pool.
 struct Live {
     chunks: Option<Box<dyn ChunkSource>>,
     connection: Option<Connection>,
@@ -143,8 +143,9 @@ impl Run {
         Some(now + again)
     }
 
-    /// Counts the checks that have found the worker thread of a stopped run still in a driver call.
-    /// If the time limit has stopped the run, the second such check ends the client's response.
+    /// Called by each check that finds the worker thread of a stopped run still in a driver call;
+    /// counts these checks. If the time limit has stopped the run, the second one ends the client's
+    /// response.
     fn wait_no_more(&self) {
         let mut control = lock(&self.control);
         control.n_looks += 1;
@@ -218,8 +219,8 @@ impl QuerySource {
         &self.run.breaker
     }
 
-    /// Connects to the database and executes the query. If `fresh`, a new connection is opened;
-    /// otherwise an idle connection of the pool is used if there is one.
+    /// Connects to the database and executes the query. If `fresh` is `false` and the pool has an
+    /// idle connection, this connection is used. Otherwise a new connection is opened.
     fn start(&mut self, live: &mut Live, fresh: bool) -> Result<(), ChunkError> {
         let idle = if fresh { None } else { live.slot.take_idle() };
         self.reused = idle.is_some();

@@ -27,7 +27,8 @@ pub struct Options {
     /// `true` to check each database and query in the background when the server starts. The
     /// problems found are logged.
     pub check_at_start: bool,
-    /// The state shared with a supervisor, which starts this process again after a crash.
+    /// The state that this process shares with its supervisor process. The supervisor starts a new
+    /// process after this one has crashed.
     pub supervision: Supervision,
 }
 
@@ -51,7 +52,7 @@ impl Options {
 pub struct Serving {
     /// The address of the listener, with the port that the system chose.
     pub address: Address,
-    /// The handle that stops the server.
+    /// A handle with which any thread can stop the server.
     pub handle: Handle,
 }
 
@@ -64,8 +65,8 @@ pub enum ServeError {
         /// The address as written in the configuration.
         bind: String,
     },
-    /// Other machines can reach the address, and `--public` was not given. Bind to 127.0.0.1, or
-    /// use `--public`.
+    /// Other machines can reach the address, but the option `--public` was not set. Bind to
+    /// 127.0.0.1, or set `--public`.
     NotPublic {
         /// The address at which the gateway would listen.
         address: SocketAddr,
@@ -179,7 +180,7 @@ pub fn serve_on(
     server.run(handler).map_err(ServeError::Server)
 }
 
-/// Checks the configuration and logs the problems, so that they are known before the first request.
+/// Checks the configuration when the gateway starts, and logs the problems that it finds.
 fn log_check(config: &Config, supervision: &Supervision, log: &Log) {
     for found in check_supervised(config, supervision) {
         if let Err(wrong) = found.outcome {

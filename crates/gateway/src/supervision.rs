@@ -7,7 +7,8 @@ use crate::driver_calls::DriverCalls;
 /// State that the serving process shares with its supervisor.
 #[derive(Clone, Debug, Default)]
 pub struct Supervision {
-    /// The counters of driver calls in progress; `None` without a supervisor.
+    /// The counters of the driver calls that are in progress. `None` if no supervisor watches this
+    /// process.
     pub calls: Option<DriverCalls>,
     /// The databases that are disabled because their driver crashed an earlier serving process.
     /// Each entry has the index of the database in the configuration, and the time for which the

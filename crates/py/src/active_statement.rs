@@ -17,8 +17,8 @@ use crate::raw::text_cache::TextCache;
 use crate::rows::PyRows;
 use crate::thread_switch;
 
-/// How long a thread reads rows before it lets other threads acquire the GIL and runs signal
-/// handlers.
+/// The time for which a thread reads rows without interruption. After this time, the thread lets
+/// other threads acquire the GIL, and runs signal handlers.
 const TURN: Duration = Duration::from_millis(4);
 
 /// An executed statement of a cursor, and the position of its next row.
@@ -27,7 +27,7 @@ pub(crate) struct Active {
     position: BlockPosition,
     /// `true` once the caller has requested a row of this statement.
     is_touched: bool,
-    /// The number of rows of this result that have been converted to tuples.
+    /// The number of rows of the current result that were converted to Python tuples so far.
     n_given: u64,
     /// The number of rows that the statement has changed; `None` if the number is not known. For a
     /// statement with RETURNING, SQLite reports the number only after the last row.
@@ -48,8 +48,8 @@ const AWAY: &str = "another task waits for rows of this cursor, or was cancelled
 /// on an event loop.
 enum StatementRest {
     Open(Box<Detached<Statement>>),
-    /// The last row was fetched. The field contains the statement if it has another result set.
-    /// Otherwise the statement is already closed, and the field is `None`.
+    /// The last row of the result set was fetched. Contains the statement if it has another result
+    /// set. If it has none, the statement is already closed, and the value is `None`.
     End(Option<Box<Detached<Statement>>>),
     /// The statement failed. Each later call raises a copy of this exception, made by
     /// [`errors::again`], so that the rows before the failure are never mistaken for a complete
@@ -181,8 +181,9 @@ impl Active {
         matches!(self.rest, StatementRest::End(_))
     }
 
-    /// Runs signal handlers and lets other threads run, if [`TURN`] has passed since `last_turn`. A
-    /// Python call that reads several batches of rows calls this function after each batch.
+    /// Runs pending signal handlers and lets other Python threads run, if the time [`TURN`] has
+    /// passed since `last_turn`; otherwise does nothing. A Python method that reads several batches
+    /// of rows calls this function after each batch.
     ///
     /// # Errors
     /// The exception that a signal handler raises.
@@ -263,8 +264,8 @@ impl Active {
         self.after(py, pulled)
     }
 
-    /// Returns `pulled`, the result of reading rows. If the read failed after its time limit
-    /// expired, returns the time limit's error instead.
+    /// Returns `pulled`, which is the result of a read of rows. If `pulled` is an error and the
+    /// time limit expired during the read, returns the error for the time limit instead.
     fn in_time<T>(
         &mut self,
         py: Python<'_>,
@@ -321,7 +322,7 @@ impl Active {
     }
 
     /// Returns the statement, so that the caller can advance it to its next result. Returns `None`
-    /// if the statement has ended and has no further result.
+    /// if all rows of the current result were read and the statement has no further result.
     ///
     /// # Errors
     /// The error with which the statement has failed.
@@ -350,8 +351,9 @@ impl Active {
     }
 }
 
-/// Returns the error to raise for a failed call: the time limit's error if `watch` reports that the
-/// call exceeded its limit, otherwise `error`. `watch` is `None` if there is no limit.
+/// Returns the error to raise for a call that failed with `error`. If `watch` reports that the call
+/// exceeded its time limit, an error of this library is replaced by an error for the time limit.
+/// `watch` is `None` if there is no limit.
 fn in_time(py: Python<'_>, error: PyErr, watch: Option<CallWatch>) -> PyErr {
     match watch.and_then(CallWatch::ran_out) {
         Some(late) if errors::is_ours(py, &error) => errors::to_py(py, &late),
@@ -359,8 +361,9 @@ fn in_time(py: Python<'_>, error: PyErr, watch: Option<CallWatch>) -> PyErr {
     }
 }
 
-/// A driver object that is dropped with the GIL released. Dropping a statement acquires the lock of
-/// its connection, and a thread that holds the GIL must not wait for a lock.
+/// An object of a driver, such as a statement. `Detached` releases the GIL while it drops the
+/// object: the drop of a statement waits for the lock of its connection, and a thread that holds
+/// the GIL must not wait for a lock.
 pub(crate) struct Detached<T: Send>(Option<T>);
 
 impl<T: Send> Detached<T> {

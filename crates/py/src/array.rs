@@ -14,8 +14,8 @@ use crate::{parameters, range};
 /// array.
 const MOST_DIMENSIONS: usize = 6;
 
-/// Converts a `Json` to a parameter value. For PostgreSQL, also converts a list, a range or a tuple
-/// of ranges. Returns `None` for any other object.
+/// Converts `item` to a parameter value if it is a `Json`. For PostgreSQL, also converts a list, a
+/// range and a tuple of ranges. Returns `None` for any other object.
 pub(crate) fn structured(
     item: &Bound<'_, PyAny>,
     position: usize,

@@ -32,7 +32,8 @@ pub(crate) fn choice<T: Copy>(
     )))
 }
 
-/// Parses the argument `errors`, and returns the policy for malformed text that it names.
+/// Parses the argument `errors`, which is the name of a policy for malformed text. Returns the
+/// policy.
 ///
 /// # Errors
 /// `ValueError`, which lists the supported policies, if the argument is none of them.

@@ -1,4 +1,4 @@
-//! An entry point for the fuzz targets that embed an interpreter.
+//! Creates the extension module for fuzz targets that run a Python interpreter in their process.
 
 use pyo3::prelude::*;
 

@@ -11,13 +11,14 @@ use pyo3::prelude::*;
 use crate::errors;
 use crate::raw::{gil, process, stack};
 
-/// State that only the creating process may use, and only one thread at a time.
+/// State that one thread at a time may use, and only in the process that created it (not in a child
+/// that was forked afterwards).
 pub(crate) struct Guarded<T> {
     /// The protected state; `None` only during `drop`.
     state: Option<Mutex<T>>,
-    /// The number of the thread that holds the lock; 0 if no thread does. Relaxed memory order is
-    /// sufficient for both reads of this field: a thread that finds its own number in
-    /// [`Guarded::lock`] has stored the number itself, and the deadlock check has synchronised with
+    /// The number of the thread that holds the lock; 0 if no thread does. Two functions read this
+    /// field, and relaxed memory order is sufficient for both. In [`Guarded::lock`], a thread looks
+    /// for its own number, which only this thread stores. The deadlock check has synchronised with
     /// the lock's holder through the list of waiting threads.
     owner: AtomicU64,
     generation: u32,

@@ -1,4 +1,4 @@
-//! Parses the values of keyword arguments: words from a fixed list, and callables.
+//! Parses the values of keyword arguments that are words from a fixed list, or callables.
 
 use pyo3::Borrowed;
 use pyo3::exceptions::{PyTypeError, PyValueError};

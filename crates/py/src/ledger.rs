@@ -11,7 +11,8 @@ use pyo3::types::PyDict;
 use crate::guard::Guarded;
 use crate::raw::context;
 
-/// Returns the context variable that contains the scope of the innermost active `with` block.
+/// Returns the context variable that contains the scope of the innermost active `with
+/// onecopy.ledger()` block.
 fn variable(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
     static VARIABLE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let made = VARIABLE.get_or_try_init(py, || {
@@ -53,8 +54,8 @@ pub(crate) fn enter(py: Python<'_>, tally: &mut Tally, stage: Stage) -> PyResult
 #[pyclass(frozen, name = "Ledger", module = "onecopy")]
 pub(crate) struct LedgerScope {
     ledger: Ledger,
-    /// The tokens that reset the context variable at the end of a `with` block. The same scope may
-    /// be entered several times; the last token is that of the innermost block.
+    /// The tokens of the context variable, one for each active `with` block of this scope. A token
+    /// resets the variable at the end of its block. The last token belongs to the innermost block.
     tokens: Guarded<Vec<Py<PyAny>>>,
 }
 
@@ -73,7 +74,7 @@ impl LedgerScope {
         self.ledger.total().converted
     }
 
-    /// The number of bytes of text that were copied unchanged.
+    /// The number of bytes of text that onecopy copied without changing their encoding.
     #[getter]
     fn copied(&self) -> u64 {
         self.ledger.total().copied

@@ -74,9 +74,9 @@ pub(crate) struct CallWatch {
 }
 
 impl CallWatch {
-    /// Starts a thread that waits until the time limit expires. Returns `None` if no limit is set.
-    /// The thread then cancels the call repeatedly until the call ends, because a cancel has no
-    /// effect if the driver has not yet begun the call.
+    /// Starts a thread that waits until the time limit expires. The thread then cancels the driver
+    /// call. It repeats this until the call ends, because a cancel has no effect if the driver has
+    /// not yet begun the call. Returns `None`, without starting a thread, if no limit is set.
     pub(crate) fn start(
         limit: Option<Duration>,
         cancel: impl FnOnce() -> CancelHandle,
@@ -115,7 +115,8 @@ impl CallWatch {
         })
     }
 
-    /// Stops the thread that waits for the time limit. Returns `true` if the limit has expired.
+    /// Ends the watch of the driver call: stops the thread that waits for the time limit. Returns
+    /// `true` if the call has exceeded the limit.
     fn end(&mut self) -> bool {
         let (stage, over) = &*self.shared;
         let mut stage = lock(stage);

@@ -1,7 +1,7 @@
 //! Fetches the next rows of a statement, and converts them to tuples or columns.
 //!
-//! A driver's blocks of rows are fetched with the GIL released, unless the rows are already in
-//! memory. SQLite, which has no blocks, is stepped with the GIL held.
+//! A block of rows is fetched from a driver with the GIL released, unless the rows are already in
+//! memory. SQLite has no blocks: its rows are fetched one at a time, with the GIL held.
 
 use std::cell::RefCell;
 
@@ -60,8 +60,8 @@ enum StepFailure<E> {
     Sink(E),
 }
 
-/// The arguments for fetching the next rows of a statement as tuples. The fetch returns `true` if
-/// more rows may follow.
+/// A [`StatementVisitor`] that fetches the next rows of a statement as tuples, with its arguments.
+/// Its result is `true` if more rows may follow.
 pub(crate) struct PullRows<'p, 'py> {
     pub(crate) py: Python<'py>,
     pub(crate) position: &'p mut BlockPosition,
@@ -94,8 +94,8 @@ impl StatementVisitor for PullRows<'_, '_> {
     }
 }
 
-/// The arguments for adding the next rows of a statement to columns. The visitor returns `true` if
-/// more rows may follow.
+/// A [`StatementVisitor`] that adds the next rows of a statement to columns, with its arguments.
+/// Its result is `true` if more rows may follow.
 pub(crate) struct PullColumns<'p, 'py> {
     pub(crate) py: Python<'p>,
     pub(crate) position: &'p mut BlockPosition,
@@ -129,7 +129,7 @@ impl StatementVisitor for PullColumns<'_, '_> {
     }
 }
 
-/// Steps a statement of a database that does not fetch blocks (SQLite), with the GIL held. The
+/// Converts the next rows of a database that does not fetch blocks (SQLite). The GIL is held. The
 /// cells are converted directly from the database's memory. Returns `true` if more rows may follow.
 fn stepped<S: Source, R: RowSink>(
     py: Python<'_>,

@@ -28,7 +28,7 @@ pub(crate) struct ParameterRows {
     /// The exception that was raised for the row after the rows in `ahead`, which were read in
     /// advance.
     failure: Option<PyErr>,
-    /// `true` if `failure` has not yet been reported as an error of the iterator.
+    /// `true` if the iterator has not yet returned an error for the exception in `failure`.
     has_error: bool,
 }
 

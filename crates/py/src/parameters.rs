@@ -37,8 +37,8 @@ pub(crate) fn utf8(
     })
 }
 
-/// A statement in the form that the driver accepts. If parameters are passed by name, `names`
-/// contains the name for each `?`, in order.
+/// A SQL statement whose parameters are written as `?`. If the caller wrote them as names, `names`
+/// contains the name that each `?` replaces, in order.
 pub(crate) struct BoundSql {
     pub(crate) sql: String,
     names: Option<Vec<String>>,
@@ -48,9 +48,9 @@ pub(crate) struct BoundSql {
 }
 
 impl BoundSql {
-    /// Creates a statement from the SQL and the parameters of the first execution. If `parameters`
-    /// is a mapping, each `:name` and `%(name)s` is replaced with `?`. `names_in` returns the names
-    /// in the SQL.
+    /// Creates a statement from its SQL and from the parameters of its first execution. If
+    /// `parameters` is a mapping, each `:name` and `%(name)s` in the SQL is replaced with `?`. The
+    /// function `names_in` returns the names of the parameters in the SQL.
     pub(crate) fn new(
         sql: &Bound<'_, PyString>,
         parameters: Option<&Bound<'_, PyAny>>,
@@ -218,7 +218,7 @@ pub(crate) fn result_of_function(item: &Bound<'_, PyAny>) -> PyResult<Value> {
     plain_value(item, 0, Dialect::Sqlite, &mut Tally::default())
 }
 
-/// Converts one parameter like [`value`], but without using adapters.
+/// Converts one parameter in the same way as [`value`], but calls no adapter.
 pub(crate) fn plain_value(
     item: &Bound<'_, PyAny>,
     position: usize,
@@ -329,8 +329,9 @@ fn type_name(item: &Bound<'_, PyAny>) -> String {
         .map_or_else(|_| "?".to_owned(), |n| n.to_string())
 }
 
-/// Converts a `Decimal` to its exact text without an exponent, as `format(d, "f")` returns it. Only
-/// PostgreSQL supports NaN and, from version 14 on, the infinities.
+/// Converts a `Decimal` to its exact text without an exponent, as `format(d, "f")` returns it. NaN
+/// and the infinities are errors except with PostgreSQL, whose type `numeric` has them (the
+/// infinities since version 14).
 fn decimal(item: &Bound<'_, PyAny>, position: usize, dialect: Dialect) -> PyResult<Value> {
     let py = item.py();
     if item.get_type().is(number::decimal_class(py)?) {
@@ -370,7 +371,7 @@ fn decimal(item: &Bound<'_, PyAny>, position: usize, dialect: Dialect) -> PyResu
     Ok(Value::Decimal(ascii(digits.cast()?)?))
 }
 
-/// Returns the text of an ASCII `str` that CPython has created for a number.
+/// Converts a `str` that CPython has created from a number, and that is therefore ASCII.
 fn ascii(string: &Bound<'_, PyString>) -> PyResult<String> {
     utf8(string.py(), string, "a number", &mut Tally::default())
 }

@@ -20,16 +20,16 @@ use crate::raw::gil;
 use crate::raw::one_thread::OfOneThread;
 use crate::{errors, limit};
 
-/// The steps of a database call, as a trait object, so that [`PendingCall`] does not depend on the
-/// type of the call's result.
+/// A database call that is executed in steps. It is a trait, so that [`PendingCall`] does not
+/// depend on the type of the call's result.
 trait Steps {
     /// Runs the call until it has to wait. Returns the event to wait for, or `None` if the call has
     /// ended.
     fn resume(&mut self, py: Python<'_>) -> Option<Wait>;
 
-    /// Returns the result of a call that has ended. If the time limit was exceeded, `late` is
-    /// returned instead of the error of the call. An error of `make_result`, which creates the
-    /// result, takes precedence over `late` and over the error of the call.
+    /// Returns the result of a call that has ended. `late` is the error to return instead of the
+    /// call's own error if the call exceeded its time limit. An exception in `make_result`, which
+    /// creates the result, takes precedence over both errors.
     fn result(self: Box<Self>, py: Python<'_>, late: Option<Error>) -> PyResult<Py<PyAny>>;
 }
 

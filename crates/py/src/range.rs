@@ -37,7 +37,8 @@ pub(crate) struct Range {
 }
 
 impl Range {
-    /// Creates a range. A bound that is `None` is treated as excluded.
+    /// Creates a range. `None` as a bound means that the range is unbounded on this side; such a
+    /// bound is never included.
     pub(crate) fn of(
         lower: Bound<'_, PyAny>,
         upper: Bound<'_, PyAny>,

@@ -19,8 +19,8 @@ const SHORT_BYTES: usize = 2048;
 /// The minimum estimate of a result's length, in bytes.
 pub(crate) const LEAST_BYTES: usize = 1024;
 
-/// The maximum estimate in bytes. The estimate depends only on earlier results, not on the object
-/// to encode.
+/// The maximum of the estimated length of a result, in bytes. The estimate is computed from earlier
+/// results. It does not depend on the object that is encoded next.
 pub(crate) const MOST_BYTES: usize = 64 << 20;
 
 impl RecentLength {
@@ -43,8 +43,8 @@ impl RecentLength {
         self.0.load(Relaxed) < SHORT_BYTES
     }
 
-    /// Returns an estimate of the length in bytes of the next result, to which a small reserve is
-    /// added.
+    /// Returns the estimated length of the next result in bytes. The estimate is slightly larger
+    /// than recent results.
     #[inline]
     pub(crate) fn likely(&self) -> usize {
         let recent = self.0.load(Relaxed);

@@ -12,7 +12,8 @@ use crate::{errors, types};
 
 /// Converts the row tuples of one result to the objects that the row factory creates.
 pub(crate) struct Maker {
-    /// The index of each column that has a converter, with the converter.
+    /// The converters of this result: pairs of the index (from 0) of a column and the function that
+    /// converts its values.
     converters: Vec<(usize, Py<PyAny>)>,
     form: RowForm,
 }
@@ -26,8 +27,8 @@ enum RowForm {
     Python(Py<PyAny>),
 }
 
-/// Returns the function `dict_row` of `onecopy.rows`. If it is the row factory, the dicts are
-/// created in Rust.
+/// Returns the Python function `onecopy.rows.dict_row`. A row factory is compared with it: if they
+/// are the same object, the dicts are created in Rust and the function is not called.
 fn dict_row<'py>(py: Python<'py>) -> PyResult<&'py Bound<'py, PyAny>> {
     static DICT_ROW: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let found = DICT_ROW.get_or_try_init(py, || -> PyResult<_> {

@@ -27,8 +27,8 @@ pub(crate) struct CellError {
 
 #[derive(Debug)]
 enum Why {
-    /// The text is malformed, and the policy is strict. The second field is the name of the units
-    /// in which the position of the error is counted.
+    /// The text is malformed, and the policy does not replace malformed sequences. The position of
+    /// the error is counted in units; the second field is the name of these units for the message.
     Malformed(Malformed, &'static str),
     /// The driver returned a value that is not valid for the column's type.
     Invalid(WriteError),
@@ -48,8 +48,9 @@ impl CellError {
         CellError { column, why }
     }
 
-    /// Converts the error to an exception: a `DataError` with the column and the row (from 0), or
-    /// Python's own exception if an allocation failed.
+    /// Converts the error to a Python exception. It is a `DataError` that contains the column and
+    /// the index of the row (from 0). If an allocation failed, it is the exception that Python
+    /// raised.
     pub(crate) fn into_py(self, py: Python<'_>, schema: &Schema, row: u64) -> PyErr {
         let (kind, message) = match self.why {
             Why::Malformed(e, units) => (
@@ -98,15 +99,17 @@ pub(crate) struct PyRows<'py> {
     /// value, because the values of a result rarely have many different offsets.
     zone: Option<(i16, Bound<'py, PyTzInfo>)>,
     rows: TupleBuilder<'py>,
-    /// For each column, a cache of recent strings; empty if equal strings do not share a `str`.
+    /// The caches of recent strings, one for each column. Empty if equal strings do not share a
+    /// `str`.
     seen: Vec<TextCache>,
     /// The number of rows after which the sink reports that it is full. This limit applies only if
     /// the sink receives rows and not columns.
     limit: usize,
-    /// The counts of the converted text, which the caller adds to a ledger.
+    /// The counts of the text that this sink has converted. The owner of the sink adds these counts
+    /// to a ledger.
     pub(crate) tally: Tally,
-    /// The counts of the text that was moved in memory while blocks were fetched. The caller adds
-    /// them to a ledger.
+    /// The counts of the text that the source moved in memory while it fetched blocks of rows. The
+    /// owner of the sink adds these counts to a ledger.
     pub(crate) fetched: Tally,
     held_off: Option<HeldOff<'py>>,
 }
@@ -138,7 +141,7 @@ impl<'py> PyRows<'py> {
         }
     }
 
-    /// Returns the caches of recent strings, so that the next sink can use them.
+    /// Returns this sink's caches of recent strings, so that they can be passed to the next sink.
     #[inline]
     pub(crate) fn seen(&mut self) -> Vec<TextCache> {
         std::mem::take(&mut self.seen)
@@ -156,8 +159,8 @@ impl<'py> PyRows<'py> {
         &mut self.rows
     }
 
-    /// In all complete rows, replaces the items of `columns`, which are the deferred columns, with
-    /// `...`.
+    /// Replaces the values of the deferred columns, whose indexes are `columns`, with `...` in all
+    /// complete rows.
     pub(crate) fn leave_out(&mut self, columns: &[usize]) {
         for &column in columns {
             for row in 0..self.rows.n_complete() {
@@ -167,8 +170,8 @@ impl<'py> PyRows<'py> {
         }
     }
 
-    /// Drops all rows, including incomplete ones, so that the block can be processed again row by
-    /// row.
+    /// Drops all received rows, including incomplete ones. The caller can then process the same
+    /// block again, row by row.
     pub(crate) fn clear(&mut self) {
         self.rows.clear();
         self.held_off = None;

@@ -155,8 +155,8 @@ fn give<V: ArrayVisitor>(
 }
 
 /// Converts the text of an array element, or of one bound of a range, to a cell. `element` is the
-/// type of the value. Returns `None` if the text is not a value of that type. Also returns `None`
-/// for the types `Text`, `Bytes` and `Money`, whose cells the callers create.
+/// type of the value. Returns `None` if the text is not a value of that type. The types `Text`,
+/// `Bytes` and `Money` always return `None`, because the callers convert their text themselves.
 pub(crate) fn cell(element: ElementType, text: &[u8]) -> Option<Cell<'_>> {
     let named = match text {
         b"infinity" => Some(Date::INFINITY),

@@ -23,7 +23,7 @@ pub enum ElementType {
     Bool,
     /// An integer of 16, 32 or 64 bits.
     Integer {
-        /// The width of a value in bits.
+        /// The number of bits of an integer of this type.
         bits: u8,
         /// `true` if the values are unsigned.
         unsigned: bool,
@@ -86,7 +86,7 @@ pub enum BoundType {
 }
 
 impl BoundType {
-    /// Returns the [`ElementType`] of an array whose elements have the type of these bounds.
+    /// Returns the [`ElementType`] with the same kind of values as these bounds.
     #[must_use]
     pub fn element(self) -> ElementType {
         match self {
@@ -110,7 +110,7 @@ impl BoundType {
 pub struct RangeText<'a> {
     /// The text, such as `[1,5)` or `{[1,5),[7,9)}`, as the database sent it. It was not validated.
     pub text: &'a [u8],
-    /// The type of the bounds.
+    /// The type of the range's bounds.
     pub bound: BoundType,
     /// `true` if `text` is a multirange, `false` if it is one range.
     pub is_multi: bool,
@@ -180,7 +180,8 @@ pub enum Cell<'a> {
         time: Time,
         /// The offset from UTC in seconds, positive to the east.
         offset_seconds: i32,
-        /// The text that the database sent, in ASCII; text formats write it unchanged.
+        /// The text that the database sent, in ASCII. Output formats that are text write it
+        /// unchanged.
         text: &'a [u8],
     },
     /// A UUID, in the byte order of RFC 9562.

@@ -38,9 +38,9 @@ fn of_sqlstate(sqlstate: &str) -> Option<Meaning> {
     row(STATES, sqlstate).or_else(|| row(CLASSES, class))
 }
 
-/// Returns the kind and the transience of a database's own error code; `None` if the table of the
-/// database does not contain the code. These tables contain only codes that are more specific than
-/// the SQLSTATE.
+/// Returns the kind of the error with the database's own code `native`, and whether the error is
+/// transient. Returns `None` if the table of the database does not contain the code. These tables
+/// contain only codes that are more specific than the SQLSTATE.
 fn of_native(dialect: Dialect, native: i32) -> Option<Meaning> {
     match dialect {
         Dialect::Sqlite if native > 0 => Some(sqlite::meaning_of_code(native)),

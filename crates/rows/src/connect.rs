@@ -341,14 +341,14 @@ pub trait StatementVisitor {
     /// The type of the value that [`Statement::visit`] returns.
     type Output;
 
-    /// Called once, with the executed statement as the type that its database defines.
+    /// Called once by [`Statement::visit`], with the statement in the type of its database.
     fn visit<S: DatabaseStatement>(self, statement: &mut S) -> Self::Output;
 }
 
 #[allow(missing_docs)] // Documented in the traits.
 #[allow(clippy::missing_errors_doc)]
 impl Statement {
-    /// Calls `visitor` with the statement that the variant contains.
+    /// Calls `visitor` with the statement inside this enum, and returns the visitor's result.
     pub fn visit<V: StatementVisitor>(&mut self, visitor: V) -> V::Output {
         each!(Statement, self, s => visitor.visit(s))
     }

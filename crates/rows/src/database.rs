@@ -37,9 +37,9 @@ pub enum ZeroDates {
 /// only once, so its later executions are cheaper.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PrepareMode {
-    /// A statement is prepared under a name from its second execution on, if the server session
-    /// belongs to only this connection. Through a pooler that gives one session to several clients,
-    /// statements are not prepared under a name.
+    /// A statement is prepared under a name from its second execution on, if no other client uses
+    /// the server session. If a pooler gives one session to several clients, statements are not
+    /// prepared under a name.
     #[default]
     Auto,
     /// A statement is prepared under a name from its first execution on, even if a pooler may give
@@ -69,9 +69,9 @@ pub struct ConnectOptions {
     pub text_policy: Policy,
     /// How zero dates (`0000-00-00`) of MariaDB and MySQL are returned.
     pub zero_dates: ZeroDates,
-    /// For `postgresql://` targets: `true` to return infinite dates and dates outside the years 1
-    /// to 9999 as text. `false` to emit them as dates; a sink that cannot write such a date then
-    /// returns an error.
+    /// For `postgresql://` targets: if `true`, infinite dates and dates outside the years 1 to 9999
+    /// are returned as text. If `false`, such dates are returned as dates, and a sink that cannot
+    /// write such a date returns an error.
     pub far_dates_as_text: bool,
     /// For `postgresql://` targets: determines when a statement is prepared on the server under a
     /// name, to be executed again without being parsed.
@@ -81,11 +81,11 @@ pub struct ConnectOptions {
     /// returned. `None` streams rows if the driver can. A keyword of the connection string
     /// overrides this option.
     pub stream: Option<bool>,
-    /// Used only for psqlodbc, and only if `stream` is `None`. `true` to predict from the number of
-    /// rows in earlier results of the same SQL whether the next result is short. If the most recent
-    /// results of a statement with parameters were all short, the next result is read completely,
-    /// without a server-side cursor, whatever its length. A statement that returns one row then
-    /// takes a third of the time that it takes with a server-side cursor.
+    /// Used only for psqlodbc, and only if `stream` is `None`. If `true`, the length of a result is
+    /// predicted from earlier results of the same SQL. If the most recent results of a statement
+    /// with parameters were all short, its next result is read completely, without a server-side
+    /// cursor, even if it is long. A statement that returns one row then takes a third of the time
+    /// that it takes with a server-side cursor.
     pub guesses_short: bool,
     /// For MariaDB and MySQL: `true` if `LOAD DATA LOCAL` may send files of this machine to the
     /// server.
@@ -124,8 +124,8 @@ enum CancelState {
 }
 
 impl ConnectCancel {
-    /// Returns a handle that cancels the opening of the connection to which this object was passed:
-    /// immediately if the opening has begun, otherwise as soon as it begins.
+    /// Returns a handle that cancels the attempt to open a connection for which this object is
+    /// used. If the attempt has not begun yet, it is cancelled as soon as it begins.
     #[must_use]
     pub fn cancel_handle(&self) -> CancelHandle {
         let state = Arc::clone(&self.0);
@@ -137,8 +137,8 @@ impl ConnectCancel {
         })
     }
 
-    /// Registers `handle`, which cancels the opening of a connection that begins now. If this
-    /// object was cancelled before, uses `handle` immediately.
+    /// Registers `handle`, which can cancel a connection attempt that begins now. If this object
+    /// was already cancelled, the attempt is cancelled immediately.
     pub fn begin(&self, handle: CancelHandle) {
         let mut state = lock(&self.0);
         match *state {
@@ -182,9 +182,10 @@ pub struct Prepared {
 
 /// A connection to one kind of database.
 ///
-/// A connection is `Send`. If it is dropped, it stays open until its last statement is dropped. A
-/// lock inside the connection prevents concurrent calls. A caller that holds the GIL must release
-/// the GIL before a call, so that no thread waits for this lock while it holds the GIL.
+/// A connection is `Send`. After the value was dropped, the connection to the database stays open
+/// until the last statement of the connection is dropped. A lock inside the connection prevents
+/// concurrent calls. A caller must release the GIL before a call, so that no thread waits for this
+/// lock while it holds the GIL.
 pub trait DatabaseConnection: Debug + Send + Sync + Sized {
     /// The type of the statements that the connection executes.
     type Statement: DatabaseStatement;
@@ -200,8 +201,8 @@ pub trait DatabaseConnection: Debug + Send + Sync + Sized {
     /// Returns `true` if `target` (a URL or a connection string) is for this kind of database.
     fn accepts(target: &str) -> bool;
 
-    /// Returns the SQL dialect that the text of an accepted `target` implies, without connecting;
-    /// [`Dialect::Generic`] if the text implies none.
+    /// Returns the SQL dialect that the connection string `target` implies, without connecting.
+    /// Returns [`Dialect::Generic`] if the connection string implies none.
     fn dialect_of(target: &str) -> Dialect {
         let _ = target;
         Dialect::Generic
@@ -214,8 +215,8 @@ pub trait DatabaseConnection: Debug + Send + Sync + Sized {
         None
     }
 
-    /// Returns `true` if executing `sql` may create the database that `target` names, in case it
-    /// does not exist.
+    /// Returns `true` if the execution of `sql` may create the database that `target` names. A
+    /// missing database is an error for other statements.
     fn creates_database(target: &str, sql: &str) -> bool {
         let _ = (target, sql);
         false
@@ -238,8 +239,8 @@ pub trait DatabaseConnection: Debug + Send + Sync + Sized {
     /// a wrong number of parameters.
     fn execute(&self, sql: &str, parameters: &[Value]) -> Result<Self::Statement, Error>;
 
-    /// Executes a statement as [`DatabaseConnection::execute`] does, for rows so large that the
-    /// driver should fetch one row at a time.
+    /// Executes a statement as [`DatabaseConnection::execute`] does. The caller expects a result
+    /// with large rows, which the driver should fetch one at a time.
     ///
     /// # Errors
     /// The errors of [`DatabaseConnection::execute`].
@@ -256,8 +257,8 @@ pub trait DatabaseConnection: Debug + Send + Sync + Sized {
     /// remain executed.
     ///
     /// # Errors
-    /// The errors of [`DatabaseConnection::execute`], with the index (from 0) of the row of
-    /// parameters that failed; the first error that `rows` returns.
+    /// The errors of [`DatabaseConnection::execute`]; such an error contains the index (from 0) of
+    /// the row of parameters that failed. If the iterator `rows` returns an error, that error.
     fn execute_many(
         &self,
         sql: &str,
@@ -388,8 +389,8 @@ pub trait DatabaseStatement: Source + Debug + 'static {
     /// Moves to the next result that has rows; returns `false` if no such result is left.
     ///
     /// # Errors
-    /// The error of a statement between the two results; the database may execute that statement
-    /// only during this call.
+    /// The error of a statement without rows that precedes the next result. Some databases execute
+    /// such a statement only during this call.
     fn next_set(&mut self) -> Result<bool, Error> {
         Ok(false)
     }
@@ -409,9 +410,9 @@ pub trait DatabaseStatement: Source + Debug + 'static {
         false
     }
 
-    /// Sets whether the caller will call [`DatabaseStatement::next_set`]. With `false`, a statement
-    /// that returns a second result with rows is an error: the fetch that reaches the end of the
-    /// first result fails.
+    /// Sets whether the caller will call [`DatabaseStatement::next_set`]. If `takes_more` is
+    /// `false`, and the statement returns a second result with rows, the fetch that reaches the end
+    /// of the first result returns an error.
     fn set_takes_more(&mut self, takes_more: bool) {
         let _ = takes_more;
     }

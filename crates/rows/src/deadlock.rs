@@ -89,8 +89,8 @@ pub fn wait<T>(holder: &AtomicU64, wait: impl FnOnce() -> T) -> Result<T, Deadlo
     Ok(wait())
 }
 
-/// `holder` contains the number of a thread. Returns `true` if this thread is `thread` itself, or
-/// if it waits for `thread` directly or through other waiting threads.
+/// Returns `true` if the thread whose number is in `holder` is the thread `thread`, or waits for
+/// `thread` directly or through other waiting threads.
 fn leads_to(all: &[Waiting], holder: &AtomicU64, thread: u64) -> bool {
     let mut number = holder.load(SeqCst);
     // A thread that has just acquired its lock may still be registered. The chain of threads may

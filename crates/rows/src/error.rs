@@ -74,7 +74,7 @@ pub(crate) struct Meaning {
 }
 
 impl Meaning {
-    /// Creates the meaning of an error code that denotes a permanent error. A retry would fail in
+    /// Returns the meaning of an error code of a permanent error, after which a retry would fail in
     /// the same way.
     pub(crate) const fn permanent(kind: ErrorKind) -> Meaning {
         Meaning {
@@ -83,7 +83,7 @@ impl Meaning {
         }
     }
 
-    /// Creates the meaning of an error code that denotes a transient error. A retry may succeed.
+    /// Returns the meaning of an error code of a transient error, after which a retry may succeed.
     pub(crate) const fn transient(kind: ErrorKind) -> Meaning {
         Meaning {
             kind,
@@ -159,8 +159,8 @@ impl Error {
         self
     }
 
-    /// Sets `kind` and `is_transient` to those of `meaning`, which was determined from the error's
-    /// code.
+    /// Copies the fields `kind` and `is_transient` from `meaning`, the meaning of the error code
+    /// that the database has reported.
     pub(crate) fn set_meaning(&mut self, meaning: Meaning) {
         self.kind = meaning.kind;
         self.is_transient = meaning.is_transient;
@@ -184,8 +184,8 @@ impl Error {
         self
     }
 
-    /// Adds the name of the driver that returned invalid data, unless the error already has a
-    /// driver.
+    /// Adds to the error the name of the driver that returned invalid data, unless the error
+    /// already contains the name of a driver.
     #[must_use]
     pub(crate) fn of_driver(mut self, driver: Option<&Arc<str>>) -> Error {
         self.driver = self.driver.or_else(|| driver.cloned());
@@ -214,9 +214,9 @@ pub struct Message {
 }
 
 impl Error {
-    /// Appends "or `way`" to the remedy of an error about malformed text from a database. `way`
-    /// describes how the user of one interface (Python, the command or the gateway) sets the policy
-    /// `replace`. An error of any other kind is returned unchanged.
+    /// Appends a second remedy, `way`, to the message of an error about malformed text in a column.
+    /// `way` describes how the policy `replace` is set in the interface that the user uses (Python,
+    /// the command or the gateway). An error of any other kind is returned unchanged.
     #[must_use]
     pub fn or_else_replace(mut self, way: &str) -> Error {
         if self.kind == ErrorKind::Malformed && self.column.is_some() {
@@ -258,10 +258,11 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// Converts an error to a [`ChunkError`], whose kind decides the HTTP status of the server and the
-/// exit code of the command. A data error with a column was caused by a value of the result
-/// (`ChunkErrorKind::Value`). A data error without a column was caused by the statement, for
-/// example by an overflow in its arithmetic (`ChunkErrorKind::Source`).
+/// Converts an error to a [`ChunkError`]. The kind of the [`ChunkError`] decides the HTTP status of
+/// the server and the exit code of the command. A data error that names a column becomes
+/// `ChunkErrorKind::Value`, because a value of the result has caused it. A data error without a
+/// column becomes `ChunkErrorKind::Source`, because the statement has caused it, for example by an
+/// overflow in its arithmetic.
 impl From<Error> for ChunkError {
     fn from(error: Error) -> ChunkError {
         let kind = match error.kind {

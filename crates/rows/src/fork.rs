@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 static GENERATION: AtomicU32 = AtomicU32::new(0);
 static REGISTERED: Once = Once::new();
 
-/// Counts a fork. The system calls it in the child before `fork` returns; `pthread_atfork` requires
-/// an unsafe function pointer.
+/// Counts a fork. `fork` of the C library calls this function in the child process before it
+/// returns. The function is `unsafe` because `pthread_atfork` requires the type of its parameter.
 ///
 /// # Safety
 /// No requirement: it only increments an atomic.

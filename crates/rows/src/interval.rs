@@ -29,8 +29,8 @@ const MOST_DAYS: i128 = 999_999_999;
 /// The largest length in bytes of text that is parsed as an exact duration (days and a time).
 const MOST_BYTES: usize = 64;
 
-/// Parses a duration `[n day[s]] [[+-]h:mm:ss[.ffffff]]`. Returns it in microseconds; `None` for
-/// any other text.
+/// Parses a duration of the form `[n day[s]] [[+-]h:mm:ss[.ffffff]]`. Returns the duration in
+/// microseconds; `None` for text of any other form.
 fn parse(text: &[u8]) -> Option<i128> {
     // The text is copied, because a driver may write to it. A text longer than the copy is not an
     // exact interval.

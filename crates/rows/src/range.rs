@@ -8,7 +8,7 @@ use onecopy_text::Units;
 use crate::array;
 use crate::cell::{Cell, Date, RangeText};
 
-/// A parsed range.
+/// The bounds of a range, as parsed from its text.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RangeCells<'a> {
     /// The lower bound; NULL if the range has none.

@@ -22,15 +22,16 @@ use crate::source::{BlockPosition, Budget, PumpError, Pumped, Source};
 /// without escapes fits in one chunk.
 pub const PART_BYTES: usize = 32 << 10;
 
-/// The number of bytes to which a row stream fills a chunk if the caller passed a chunk without
-/// capacity.
+/// The default size of a chunk in bytes. If the caller passes a chunk without capacity, a row
+/// stream fills it to this size.
 pub const CHUNK_BYTES: usize = 64 << 10;
 
 /// The longest time for which a row stream fills a chunk. After this time, the stream passes the
 /// chunk on before its next fetch that may block, even if the chunk contains few bytes.
 pub const CHUNK_DELAY: Duration = Duration::from_millis(20);
 
-/// The capacity in bytes that is left free in a chunk for the framing that a server appends.
+/// The number of bytes at the end of a chunk that a row stream does not fill. A server writes the
+/// framing of the chunked coding there.
 const FRAME_BYTES: usize = 16;
 
 /// An output format of rows.
@@ -173,9 +174,9 @@ pub struct RowStream<S, F> {
     position: BlockPosition,
     progress: SinkProgress,
     state: RowStreamState,
-    /// The number of bytes to which chunks are filled: the capacity of the first chunk. The
-    /// capacity of a later chunk may be larger, because the chunk grew for a long row when it was
-    /// used before. `None` before the first fill.
+    /// The number of bytes to which each chunk is filled; `None` before the first fill. It is the
+    /// capacity of the first chunk. A later chunk can have a larger capacity, because it grew for a
+    /// long row when it was used before.
     chunk_bytes: Option<usize>,
 }
 

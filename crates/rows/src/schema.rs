@@ -75,7 +75,7 @@ impl ColumnType {
 }
 
 impl ElementType {
-    /// Returns the column type whose values have the type of these array elements.
+    /// Returns the type of a column whose values have the same type as these array elements.
     #[must_use]
     pub fn column_type(self) -> ColumnType {
         let timestamp = |digits, with_offset| ColumnType::Timestamp {
@@ -148,8 +148,8 @@ pub struct Schema {
 }
 
 impl Schema {
-    /// Creates the schema of a result with these columns, or of a statement without rows if there
-    /// are no columns.
+    /// Creates the schema of a result with these columns. If `columns` is empty, it is the schema
+    /// of a statement that returns no rows.
     #[must_use]
     pub fn new(columns: Vec<Column>) -> Schema {
         Schema {
@@ -175,8 +175,8 @@ impl Schema {
         }
     }
 
-    /// Returns the name and version of the ODBC driver that describes the columns; `None` for a
-    /// database without an ODBC driver.
+    /// Returns the name and version of the ODBC driver from which the result was received; `None`
+    /// if the database is not accessed by an ODBC driver.
     pub(crate) fn driver(&self) -> Option<&Arc<str>> {
         self.driver.as_ref()
     }

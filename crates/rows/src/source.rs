@@ -23,8 +23,8 @@ pub struct Budget {
 }
 
 impl Default for Budget {
-    /// Returns limits of 512 KiB and 4,096 rows. With these limits, a block stays in the L2 cache
-    /// while its cells are converted.
+    /// Returns the default limits of a block of rows: 512 KiB and 4,096 rows. A block of this size
+    /// stays in the processor's L2 cache while its cells are converted.
     fn default() -> Self {
         Budget {
             block_bytes: 512 << 10,
@@ -39,10 +39,10 @@ pub enum LongValues {
     /// The value is emitted as one cell, for sinks that need the complete value (to create a Python
     /// `str`).
     Whole,
-    /// The value is emitted in parts, through `long_begin`, `long_part` and `long_end`, for sinks
-    /// that write the beginning of a value before its end was read.
+    /// The value is emitted in parts, by calls of `long_begin`, `long_part` and `long_end`. This is
+    /// for sinks that can write the beginning of a value before the rest was fetched.
     Parts {
-        /// The largest size in bytes of one part of a value.
+        /// The largest number of bytes of the value that one call of `long_part` emits.
         part_bytes: usize,
     },
 }
@@ -64,8 +64,8 @@ pub enum LongForm {
 pub struct LongPart {
     /// The encoding of the bytes of this part.
     pub form: LongForm,
-    /// The number of bytes that were written to the buffer. A part of text may end inside a
-    /// character.
+    /// The number of bytes of this part, which were written to the caller's buffer. If the value is
+    /// text, a part may end inside a character.
     pub n_bytes: usize,
     /// `true` if this is the last part of the value.
     pub is_last: bool,
@@ -91,17 +91,17 @@ pub trait AttachedHost {
 /// The result of [`Source::fetch`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fetched {
-    /// The block contains this number of rows, at least 1. A row whose long value was read only in
-    /// part counts as one row. A block ends after each part of a long value except the last part,
-    /// so that the stream can send a chunk between two parts. The output of one call to
-    /// [`Block::emit`] is therefore bounded, however long the value is.
+    /// The block contains this number of rows, at least 1. A long value is read in parts, and each
+    /// part except the last one ends a block. A row whose value was read only in part counts as one
+    /// row. Therefore, one call to [`Block::emit`] emits a limited number of bytes of a long value.
     Rows(usize),
     /// The result has no further rows, and the block is empty.
     End,
 }
 
-/// The position of [`Source::pump`] within the current block. The caller creates it with
-/// `BlockPosition::default()` before the first pump. SQLite, which has no blocks, does not use it.
+/// The position in the current block at which the next [`Source::pump`] continues. The caller
+/// creates it with `BlockPosition::default()` before the first call for a statement. Sources
+/// without blocks (SQLite) do not use it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BlockPosition {
     /// The index (from 0) of the first row of the block that was not emitted.
@@ -145,7 +145,7 @@ pub enum Pumped {
     End,
 }
 
-/// The error of [`Source::pump`]: of the source or of the sink.
+/// The error of [`Source::pump`]. The variant says if the source or the sink has failed.
 #[derive(Debug)]
 pub enum PumpError<E> {
     /// The database or its driver failed.
@@ -159,9 +159,9 @@ pub trait Source: Send {
     /// The type that holds the rows of one fetch.
     type Block: Block;
 
-    /// `true` if a fetch reads a block of rows that can be emitted repeatedly, by row or by column.
-    /// If `false` (SQLite), rows are read one by one, and a caller that holds an interpreter lock
-    /// reads them with `pump_attached`.
+    /// `true` if `fetch` reads a block of rows into memory. `false` for a source that reads rows
+    /// one by one (SQLite). A caller that holds an interpreter lock reads the rows of such a source
+    /// with `pump_attached`.
     const HAS_BLOCKS: bool = true;
 
     /// Returns the columns of the current result.
@@ -171,8 +171,8 @@ pub trait Source: Send {
     /// caller must not hold an interpreter lock.
     ///
     /// # Errors
-    /// The error of the database or its driver. The rows of earlier fetches stay valid; the result
-    /// has no further rows.
+    /// The error of the database or its driver. The rows of earlier fetches are still correct, but
+    /// no further rows can be fetched.
     fn fetch(&mut self, budget: Budget) -> Result<Fetched, Error>;
 
     /// Returns `true` if the next fetch neither blocks nor waits for a lock.
@@ -180,9 +180,9 @@ pub trait Source: Send {
         false
     }
 
-    /// Returns `true` if the next fetch only reads a small number of bytes that the driver has in
-    /// memory. Such a fetch need not be cancellable, because it does not wait for the server. It
-    /// may still wait until another thread's call on the connection ends.
+    /// Returns `true` if the next fetch reads only a few bytes, which the driver already has in
+    /// memory. The fetch then does not wait for the server, so the caller need not make it
+    /// cancellable. The fetch may still wait for another thread's call on the connection.
     fn is_at_hand(&self) -> bool {
         false
     }
@@ -190,13 +190,12 @@ pub trait Source: Send {
     /// Returns the current block. Its cells are valid until the next call to `fetch`.
     fn block(&self) -> &Self::Block;
 
-    /// Fetches and emits rows in one call, row by row. A source whose text is valid only until the
-    /// next row (SQLite) reads and emits its rows in one loop, under one lock. Other sources emit
-    /// the remaining rows of the current block; if none remain, they fetch a block first. May
-    /// block, as `fetch` does.
+    /// Emits the next rows to `sink`, row by row. A source with blocks emits the remaining rows of
+    /// the current block; if no rows remain, it fetches a block first. A source without blocks
+    /// (SQLite) reads and emits each row before it reads the next one. This call may block.
     ///
-    /// The caller must read a statement either by `fetch` and `emit` or only by `pump`, and must
-    /// pass the same `position` to every call.
+    /// The caller must pass the same `position` to every call for a statement. For this statement,
+    /// it must not call `fetch` or `emit` itself.
     ///
     /// # Errors
     /// [`PumpError::Source`] or [`PumpError::Sink`]. The caller must not pump after an error.
@@ -217,12 +216,12 @@ pub trait Source: Send {
         Ok(Pumped::More)
     }
 
-    /// Fetches and emits rows as [`Source::pump`] does. However, a source with blocks emits the
-    /// remaining rows of its current block, but at most `most_rows`, column by column, even if the
-    /// sink is full.
+    /// Fetches and emits rows as [`Source::pump`] does, with two differences for a source with
+    /// blocks: the rows are emitted column by column, and a full sink does not end the call. One
+    /// call emits the remaining rows of the current block, at most `most_rows` of them.
     ///
     /// # Errors
-    /// The errors of [`Source::pump`]; `position` is then the first row that was not emitted.
+    /// The errors of [`Source::pump`]. `position` is the first row that was not emitted.
     fn pump_columns<S: RowSink>(
         &mut self,
         position: &mut BlockPosition,
@@ -261,10 +260,10 @@ pub trait Source: Send {
     /// Returns a handle that cancels a fetch from any thread.
     fn cancel_handle(&self) -> CancelHandle;
 
-    /// Returns the number of bytes of text that fetches have moved in memory since the last call.
-    /// Bytes are moved if the buffer of a long value grows, or if an incomplete row at the end of a
-    /// buffer is moved to the next buffer. The caller adds the number to its `Ledger`, at
-    /// [`onecopy_text::Stage::Fetch`].
+    /// Returns the number of bytes that fetches have copied within memory since the last call of
+    /// this method. Bytes are copied if the buffer of a long value grows, and if a buffer ends with
+    /// an incomplete row, which is copied to the next buffer. The caller adds the number to its
+    /// `Ledger`, at [`onecopy_text::Stage::Fetch`].
     fn take_moved_bytes(&mut self) -> usize {
         0
     }
@@ -348,7 +347,7 @@ pub trait RowSink {
     /// The errors of [`RowSink::cell`].
     fn long_begin(&mut self, column: usize, kind: LongKind) -> Result<(), Self::Error>;
 
-    /// Writes the next part of a long value: `Cell::Text` or `Cell::Bytes`.
+    /// Writes `part`, the next part of a long value, which is a `Cell::Text` or a `Cell::Bytes`.
     ///
     /// # Errors
     /// The errors of [`RowSink::cell`].

@@ -28,8 +28,8 @@ pub struct StoredResults {
     current: StoredRows,
     is_fetched: bool,
     messages: Vec<Message>,
-    /// The number of bytes of text that were copied into the stored rows and not yet reported by
-    /// `take_moved_bytes`.
+    /// The number of bytes of text that were copied into the stored rows since the last call of
+    /// `take_moved_bytes`, which reports them.
     moved: usize,
     policy: Policy,
     is_cancelled: Arc<AtomicBool>,

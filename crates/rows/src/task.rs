@@ -49,7 +49,8 @@ pub struct Wait {
 enum Resumed {
     /// The event loop has resumed the task: the event has occurred, or may have occurred.
     Ready,
-    /// The task was dropped, so its result is not needed: every `wait` in its call fails.
+    /// The task was dropped while it was suspended, so its result is not needed. Every `wait` in
+    /// the task's call returns an error.
     Abandoned,
 }
 
@@ -142,7 +143,7 @@ pub struct TimeSlice {
 }
 
 impl TimeSlice {
-    /// Begins a time slice.
+    /// Begins a time slice at the current time.
     #[must_use]
     pub fn begin() -> TimeSlice {
         TimeSlice {

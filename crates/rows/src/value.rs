@@ -42,11 +42,12 @@ pub enum Value {
 pub struct Declared {
     /// The type that the caller declared.
     pub kind: DeclaredKind,
-    /// The smallest size of the parameter in characters, bytes or digits. If the value is longer,
-    /// the size of the value is used.
+    /// The size in characters, bytes or digits that the caller declared. If the value is longer,
+    /// the parameter is bound with the size of the value instead.
     pub size: usize,
-    /// The smallest number of digits after the decimal point, or in the fraction of a second. If
-    /// the value has more digits, the number of its digits is used instead.
+    /// The number of digits after the decimal point that the caller declared for a decimal or a
+    /// fraction of a second. If the value has more digits, the parameter is bound with that number
+    /// instead.
     pub digits: i16,
 }
 
@@ -54,7 +55,7 @@ pub struct Declared {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DeclaredKind {
-    /// The caller declares only a size. The type of the parameter is that of the value.
+    /// The caller declares only a size. The type of the parameter is the type of its value.
     Sized,
     /// The caller declared a number: the value is bound as its own numeric type, and a NULL as a
     /// 64-bit integer.
@@ -99,12 +100,14 @@ pub(crate) struct Batches<'r> {
 }
 
 impl<'r> Batches<'r> {
-    /// Creates the iterator over batches of at most `BATCH_ROWS` rows.
+    /// Creates an iterator that combines the rows of `rows` into batches of at most `BATCH_ROWS`
+    /// rows.
     pub(crate) fn new(rows: &'r mut dyn Iterator<Item = Result<Vec<Value>, Error>>) -> Batches<'r> {
         Batches::of_rows(rows, BATCH_ROWS)
     }
 
-    /// Creates the iterator over batches of at most `most_rows` rows.
+    /// Creates an iterator that combines the rows of `rows` into batches of at most `most_rows`
+    /// rows.
     pub(crate) fn of_rows(
         rows: &'r mut dyn Iterator<Item = Result<Vec<Value>, Error>>,
         most_rows: usize,
@@ -116,9 +119,9 @@ impl<'r> Batches<'r> {
         }
     }
 
-    /// Returns an error if the iterator over the rows has returned one. The rows before the error
-    /// were returned in batches, so this function must be called after the last batch was executed,
-    /// and before the transaction is committed.
+    /// Returns the error with which the iterator over the rows has ended, if it has ended with one.
+    /// The rows before the error are still returned in batches. Therefore the caller must call this
+    /// function after the last batch was executed, and before it commits the transaction.
     ///
     /// # Errors
     /// The error of the iterator over the rows.
@@ -191,8 +194,8 @@ pub(crate) fn exact_number(digits: &str) -> Option<Value> {
     is_exact.then_some(Value::F64(double))
 }
 
-/// Returns the number that [`exact_number`] returns for the parameter `index` (from 0), or an error
-/// that names the parameter.
+/// Returns the SQLite number that equals a decimal parameter exactly: the result of
+/// [`exact_number`]. `index` is the parameter's index from 0, for the error message.
 ///
 /// # Errors
 /// [`ErrorKind::Data`] if no SQLite number equals the decimal.

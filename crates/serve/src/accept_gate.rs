@@ -15,14 +15,14 @@ use crate::sys::{self, Epoll, Interest, Listener};
 pub(crate) struct Pause;
 
 impl Pause {
-    /// No connection is accepted, because the process has run out of descriptors or memory. This
-    /// pause ends after a quarter of a second.
+    /// The bit that is set while no connection is accepted because the process has run out of
+    /// descriptors or memory. It is cleared after a quarter of a second.
     pub(crate) const SYSTEM: u32 = 1;
-    /// No connection is accepted, because as many are open as the limit of open files permits. This
-    /// pause ends when a connection is closed.
+    /// The bit that is set while no connection is accepted because as many are open as the limit of
+    /// open files permits. It is cleared when a connection is closed.
     pub(crate) const FULL: u32 = 2;
-    /// No connection is accepted, because the watchdog has detected that the handlers make no
-    /// progress. This pause ends when a handler makes progress.
+    /// The bit that is set while no connection is accepted because the watchdog has detected that
+    /// the handlers make no progress. It is cleared when a handler makes progress.
     pub(crate) const STUCK: u32 = 4;
 }
 
@@ -85,16 +85,17 @@ impl AcceptGate {
         }
     }
 
-    /// Clears the bit `why` of [`Pause`]. If no other bit is set, adds `listener` to epoll again.
-    /// The caller must hold the lock of the listener.
+    /// Removes the reason `why`, a bit of [`Pause`], from the reasons why no connections are
+    /// accepted. If no other reason is left, adds `listener` to epoll again. The caller must hold
+    /// the lock of the listener.
     pub(crate) fn resume_listener(&self, listener: &Listener, why: u32, epoll: &Epoll) {
         if self.pauses.fetch_and(!why, SeqCst) == why {
             let _ = epoll.add(listener, LISTENER, Interest::ReadLevel);
         }
     }
 
-    /// Ends the pause [`Pause::FULL`] if `n`, the number of open connections, is below the number
-    /// that the limit of open files permits.
+    /// Ends the pause [`Pause::FULL`] if `n`, the number of open connections, is less than the
+    /// number of connections that the limit of open files permits.
     pub(crate) fn resume_where_full(&self, n: usize, epoll: &Epoll) {
         if n < self.n_files_max && self.pauses.load(SeqCst) & Pause::FULL != 0 {
             self.resume(Pause::FULL, epoll);

@@ -46,7 +46,7 @@ impl Address {
 impl FromStr for Address {
     type Err = Error;
 
-    /// Parses `unix:PATH`, or an IP address with its port.
+    /// Parses an address: either `unix:PATH`, or an IP address followed by `:` and a port.
     fn from_str(text: &str) -> Result<Address, Error> {
         let path = text.strip_prefix(UNIX).filter(|path| !path.is_empty());
         let address = match path {

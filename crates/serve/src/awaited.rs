@@ -47,8 +47,8 @@ impl RequestBody {
 /// body, the client gets only the response, and then the connection is closed.
 pub struct AwaitedBody {
     request: Arc<BodyRequest>,
-    /// Notifies the connection, which then requests the body from the client. Returns `false` if
-    /// the server has ended.
+    /// A function that wakes the connection; the connection then sends `100 Continue` to the
+    /// client. The function returns `false` if the server has ended.
     notify: Arc<dyn Fn() -> bool + Send + Sync>,
     announced: Option<u64>,
 }

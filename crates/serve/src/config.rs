@@ -80,16 +80,16 @@ impl Default for Limits {
     }
 }
 
-/// A function that starts a thread, which has the given name and runs the given function. The
-/// Python module starts threads through Python's `threading` module.
+/// A function that starts a thread. Its arguments are the thread's name and the function that the
+/// thread runs. The Python module starts threads through Python's `threading` module.
 pub type Spawn =
     Arc<dyn Fn(String, Box<dyn FnOnce() + Send + 'static>) -> io::Result<()> + Send + Sync>;
 
 /// The function that is called for each request, after its response has ended. It must not block.
 pub type OnAccess = Arc<dyn Fn(&Access<'_>) + Send + Sync>;
 
-/// The function that is called when a connection cannot be accepted, because no descriptors or no
-/// memory are available. It is called at most once a minute, and must not block.
+/// A function that is called when a connection cannot be accepted, because no file descriptor or no
+/// memory is available. It is called at most once per minute, and must not block.
 pub type OnTrouble = Arc<dyn Fn(&io::Error) + Send + Sync>;
 
 /// The settings of a server.

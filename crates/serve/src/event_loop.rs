@@ -41,9 +41,9 @@ pub(crate) fn start(server: &Arc<Shared>) -> io::Result<()> {
 }
 
 /// Waits until all threads of the server have ended. A thread in a handler, or in the source of a
-/// row stream, may never return. If only such threads remain, the wait ends when the time limit for
-/// stopping has ended, or when [`crate::Limits::linger`] has passed since the last connection was
-/// closed.
+/// row stream, may never return. If only such threads remain, this function returns when the time
+/// limit for stopping has ended, or when [`crate::Limits::linger`] has passed since the last
+/// connection was closed.
 pub(crate) fn join(shared: &Shared) -> (Stopped, Option<io::Error>) {
     let mut waited_in_vain = false;
     let mut ending = loop {

@@ -14,10 +14,10 @@ pub trait Handler: Send + Sync + 'static {
     /// client gets a 500.
     fn handle(&self, request: Request<'_>) -> Response;
 
-    /// Handles a request whose body is passed separately, in `body`. The server calls only this
-    /// method. Its default implementation passes the body to [`Handler::handle`]. Implement this
-    /// method for a handler that keeps the memory of the body, or that requests the body itself
-    /// ([`BodyPolicy::OnDemand`]).
+    /// Handles a request whose body is in `body`, not in `request`. The server calls this method
+    /// for every request. The default implementation passes the body to [`Handler::handle`].
+    /// Implement this method for a handler that keeps the memory of the body, or that requests the
+    /// body itself ([`BodyPolicy::OnDemand`]).
     fn handle_body(&self, request: Request<'_>, body: RequestBody) -> Response {
         match body {
             RequestBody::None => self.handle(request),
@@ -41,7 +41,7 @@ pub trait Handler: Send + Sync + 'static {
         Chunk::with_capacity(n_bytes)
     }
 
-    /// Returns the way in which the body of a request is received, given the request's head. The
+    /// Decides from the head of a request how the server receives the body of this request. The
     /// method must not block.
     fn body_policy(&self, head: Request<'_>) -> BodyPolicy {
         let _ = head;
@@ -51,8 +51,8 @@ pub trait Handler: Send + Sync + 'static {
     /// Returns `true` if [`Handler::handle`] waits for nothing except a local disk. The server
     /// calls this method once, when it starts. While a handler runs, the server checks regularly
     /// whether another thread must wait in epoll. If this method returns `true`, the interval
-    /// between these checks is 25 ms instead of 1 ms. Fewer checks cost less if the calls are
-    /// short.
+    /// between these checks is 25 ms instead of 1 ms. With the longer interval, short calls of
+    /// [`Handler::handle`] take less processor time.
     fn is_quick(&self) -> bool {
         false
     }

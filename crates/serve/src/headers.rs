@@ -40,8 +40,8 @@ impl Headers {
         self.push_checked(name, value)
     }
 
-    /// Appends a field. The caller must have checked that an application may set the field. `Date`
-    /// is permitted: if it is appended, the server does not send its own `Date`.
+    /// Appends a header field, which may be `Date`. The server then does not send its own `Date`.
+    /// The caller must have checked that applications may set the field.
     pub(crate) fn push_with_date(&mut self, name: &str, value: &[u8]) -> Result<(), HeaderError> {
         check_name(name)?;
         if name.eq_ignore_ascii_case("date") && std::mem::replace(&mut self.has_date, true) {
@@ -83,8 +83,8 @@ impl Headers {
         self.wire.extend_from_slice(&line.0);
     }
 
-    /// Reserves space for `n_bytes` bytes. If the buffer has no memory yet, also reserves 192 bytes
-    /// for later fields.
+    /// Reserves space for `n_bytes` more bytes. The first call reserves 192 additional bytes, so
+    /// that later fields need no new allocation.
     fn reserve(&mut self, n_bytes: usize) {
         self.wire.reserve(match self.wire.capacity() {
             0 => n_bytes + 192,
@@ -195,8 +195,8 @@ pub enum HeaderError {
         /// The index (from 0) of the byte of the control character in the value.
         at: usize,
     },
-    /// The value of `Content-Length` is not a number of bytes, or contradicts an earlier
-    /// `Content-Length`. The string is the value. Set the field once, in digits.
+    /// The value of `Content-Length`, which this string contains, is not a number, or differs from
+    /// that of an earlier `Content-Length`. Set the field once, in digits.
     Length(String),
     /// Only the server may send the field with this name, because the field depends on the body and
     /// on the connection. Omit the field.

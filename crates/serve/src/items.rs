@@ -38,7 +38,7 @@ impl Items for NoItems {
 /// The result of [`Items::pull`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pulled {
-    /// The sink accepts no more items now, although the body may have more items.
+    /// The body may have more items, but [`ItemSink::push`] has reported that the sink is full.
     More,
     /// The body has no more items.
     Done,
@@ -61,8 +61,8 @@ pub enum Pushed {
     Enough,
 }
 
-/// The receiver of the items of a body. [`Items::pull`] pushes items to it. Many items are sent to
-/// the client by one system call.
+/// The destination to which [`Items::pull`] pushes the items of a body. The items are collected, so
+/// that one system call sends many of them to the client.
 pub struct ItemSink<'a> {
     queue: &'a (dyn ItemQueue + Sync),
     left: Option<u64>,
@@ -85,7 +85,7 @@ pub(crate) enum Queued {
     Full,
     /// The client has disconnected.
     ClientGone,
-    /// The connection is no longer lent to this handler, so the item was not queued.
+    /// The handler may no longer write to the connection, so the item was not queued.
     Closed,
 }
 
@@ -122,8 +122,8 @@ impl<'a> ItemSink<'a> {
         }
     }
 
-    /// Returns the number of bytes of the announced length that are not queued yet; `None` if no
-    /// length was announced.
+    /// Returns the length that the application announced for the body, minus the number of bytes
+    /// that are already queued. Returns `None` if the application announced no length.
     pub(crate) fn left(&self) -> Option<u64> {
         self.left
     }

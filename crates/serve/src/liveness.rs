@@ -6,16 +6,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-/// A heartbeat counter. A thread of the application increments it as long as handlers can run. For
-/// Python handlers, this thread needs the interpreter, as the handlers do. Clones share the
-/// counter.
+/// A counter of heartbeats. A thread of the application increments it regularly. The thread must be
+/// blocked whenever the handlers are blocked; for Python handlers, it therefore needs the
+/// interpreter lock. Clones share the counter.
 #[derive(Clone, Debug, Default)]
 pub struct Pulse(Arc<AtomicU64>);
 
 impl Pulse {
-    /// Increments the counter. It must be called at least eight times per [`Watchdog::timeout`].
-    /// The calling thread must need the same resource as the handlers (such as the Python
-    /// interpreter), so that it cannot call this method when handlers cannot run.
+    /// Records a heartbeat. A thread must call this method at least eight times per
+    /// [`Watchdog::timeout`]. The thread must depend on the same resource as the handlers (such as
+    /// the lock of the Python interpreter), so that the heartbeats stop if handlers cannot run.
     pub fn beat(&self) {
         self.0.fetch_add(1, Relaxed);
     }
@@ -34,7 +34,8 @@ pub enum Liveness {
     Late,
     /// A heartbeat occurred again after [`Liveness::Late`].
     Beating,
-    /// No heartbeat occurred during the complete timeout. This is the last report.
+    /// No heartbeat occurred during the complete timeout of the watchdog. The watchdog makes no
+    /// report after this one.
     NoBeat,
     /// During the complete timeout, as many handlers were running as are permitted, and none of
     /// them made progress. A handler makes progress when it returns, sends a part of its response

@@ -12,8 +12,9 @@ use crate::buffers::Buffers;
 use crate::sys::Stream;
 use crate::transport::{TlsStream, Transport};
 
-/// The largest number of queued parts that one system call passes to the kernel if the queue is
-/// short. For a longer queue, the limit is `MAX_PARTS`, which needs a larger array on the stack.
+/// The largest number of queued parts that one system call passes to the kernel from a short queue.
+/// From a longer queue, a call passes up to `MAX_PARTS` parts, which needs a larger array on the
+/// stack.
 const FEW_PARTS: usize = 8;
 const MAX_PARTS: usize = 256;
 /// The size in bytes of the longest file that is sent in the same packets as the bytes queued

@@ -1,4 +1,4 @@
-//! The tokens of epoll events and timers that do not belong to a connection.
+//! The tokens of the epoll events and timers that belong to the server, not to a connection.
 
 /// The token of the listener. It differs from all tokens of connections, whose highest bit is never
 /// set (see [`crate::slab`]).

@@ -131,8 +131,8 @@ impl Response {
     }
 }
 
-/// Returns the separator between the parts of a multipart body. It is derived from random keys of
-/// this process, so that a file cannot contain it on purpose.
+/// Returns the separator between the parts of a multipart body. It is derived from random keys that
+/// only this process has, so nobody can put the separator into a file in advance.
 fn boundary() -> String {
     static KEYS: LazyLock<[RandomState; 2]> = LazyLock::new(Default::default);
     static N_MADE: AtomicU64 = AtomicU64::new(0);

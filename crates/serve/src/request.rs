@@ -17,8 +17,8 @@ pub struct Request<'a> {
     body: &'a [u8],
     peer: Option<SocketAddr>,
     local: Option<SocketAddr>,
-    /// The connection of the request, and the position at which its response starts. `None` if the
-    /// handler must not begin the response before it returns.
+    /// The connection of the request, and the position in the bytes sent on it at which the
+    /// response starts. `None` if the handler must not begin the response before it returns.
     origin: Option<Origin<'a>>,
 }
 

@@ -53,7 +53,7 @@ impl Response {
         }
     }
 
-    /// Sets a reason phrase that replaces that of RFC 9110.
+    /// Sets the reason phrase of the response, instead of the phrase in RFC 9110.
     ///
     /// # Errors
     /// [`HeaderError::Value`] if the phrase contains a control character.
@@ -180,8 +180,8 @@ impl Response {
         &self.body
     }
 
-    /// Returns the status, the header fields and the body. Tests of handlers and handlers that wrap
-    /// other handlers use them.
+    /// Returns the status, the header fields and the body. This method is meant for tests of
+    /// handlers, and for handlers that wrap other handlers.
     #[must_use]
     pub fn into_parts(self) -> (u16, Headers, Body) {
         (self.status, self.headers, self.body)
@@ -208,7 +208,7 @@ pub enum Body {
     Parts(Vec<SharedBytes>),
     /// A range of a file.
     File(FileBody),
-    /// Ranges of files, with other bytes between them.
+    /// Ranges of files and other bytes, in the order in which they are sent.
     Pieces(Vec<BodyPart>),
     /// Items that the application produces one by one, on a thread for handlers.
     Items(Box<dyn Items>),
@@ -273,8 +273,8 @@ impl Body {
         }
     }
 
-    /// Converts the body to [`Items`]. For a file or a row stream, which cannot be converted,
-    /// returns items that fail.
+    /// Converts the body to [`Items`], which return its bytes one after another. A file or a row
+    /// stream cannot be converted; the returned items then fail.
     pub(crate) fn into_items(self) -> Box<dyn Items> {
         let held = match self {
             Body::Items(items) => return items,

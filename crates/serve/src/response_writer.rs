@@ -45,7 +45,8 @@ pub(crate) trait AnswerSink: Send + Sync {
     fn write(&self, start: Option<u64>, block: SharedBytes) -> Result<(), WriteError>;
 }
 
-/// The connection of a request whose handler runs. A [`ResponseWriter`] is created from it.
+/// The connection on which a request arrived. [`ResponseWriter`]s for the request's handler are
+/// created from it.
 pub(crate) trait AnswerOrigin: Sync {
     /// Returns the object to which the handler sends its response.
     fn sink(&self) -> Arc<dyn AnswerSink>;

@@ -13,7 +13,7 @@ use onecopy_wire::lock::{lock, unpoisoned};
 use crate::metrics::Metrics;
 
 /// The time between two checks by [`Scheduler::watch`]. If a handler runs for one to two ticks and
-/// no thread waits in epoll, another thread is woken to do so.
+/// no thread waits in epoll, `watch` wakes another thread, which then waits in epoll.
 const TICK: Duration = Duration::from_millis(1);
 /// The time between two checks if handlers wait only for a disk ([`crate::Handler::is_quick`]).
 /// Each check wakes a thread. At a few hundred requests for files per second, checks at intervals
@@ -250,9 +250,9 @@ impl<T> Scheduler<T> {
         (!state.finished).then_some((n_moves, all_busy))
     }
 
-    /// Checks the handlers at each tick until the server ends. If no thread waits in epoll, and no
-    /// handler has started or returned for a tick, wakes a thread, which then waits in epoll. Calls
-    /// `tick` at each check while handlers run.
+    /// Runs until the server ends. While handlers run, calls `tick` at each tick of the clock. If
+    /// no handler has started or returned since the last tick, and no thread waits in epoll, also
+    /// wakes an idle thread, which then waits in epoll.
     pub(crate) fn watch(&self, mut tick: impl FnMut()) {
         let mut state = lock(&self.state);
         let mut n_quiet = 0;
@@ -314,7 +314,7 @@ impl<T> Scheduler<T> {
         lock(&self.state).n_handling
     }
 
-    /// Returns `true` if the server has ended.
+    /// Returns `true` after [`Scheduler::finish`] was called.
     pub(crate) fn is_finished(&self) -> bool {
         lock(&self.state).finished
     }

@@ -70,9 +70,9 @@ impl Server {
         &self.address
     }
 
-    /// Returns the largest number of connections that the server keeps open. It is
-    /// [`crate::Limits::n_connections`], or the number that the limit of open files permits, if
-    /// this is lower.
+    /// Returns the largest number of connections that the server keeps open. This is the smaller of
+    /// two numbers: [`crate::Limits::n_connections`], and the number that the limit of open files
+    /// permits.
     #[must_use]
     pub fn max_connections(&self) -> usize {
         let n_files = sys::max_open_files().unwrap_or(usize::MAX);

@@ -24,7 +24,8 @@ use crate::workers::Workers;
 /// The state that all threads of a server share.
 pub(crate) struct Shared {
     pub(crate) handler: Box<dyn Handler>,
-    /// The result of [`crate::Handler::begins_early`], which the server calls only once.
+    /// The value that [`crate::Handler::begins_early`] returned for this handler. The server calls
+    /// this method only once.
     pub(crate) begins_early: bool,
     pub(crate) config: Config,
     pub(crate) buffers: Buffers,
@@ -33,7 +34,7 @@ pub(crate) struct Shared {
     pub(crate) epoll: Epoll,
     pub(crate) scheduler: Scheduler<Connection>,
     pub(crate) connections: Mutex<Slab<Connection>>,
-    /// The connections whose output queue is lent to a handler.
+    /// The connections whose output queue is being used by a handler, and not by the server.
     pub(crate) borrowed_outputs: Mutex<Vec<Arc<Connection>>>,
     pub(crate) expect_permits: Arc<ExpectPermits>,
     pub(crate) gate: AcceptGate,
@@ -42,26 +43,26 @@ pub(crate) struct Shared {
     pub(crate) trouble_from_ms: AtomicU64,
     pub(crate) timers: Mutex<PollTimers>,
     stopping: AtomicBool,
-    /// While the server stops, the time (in milliseconds of the server's clock) after which
-    /// connections without a request are closed.
+    /// The time (in milliseconds of the server's clock) after which connections without a request
+    /// are closed. Used only while the server stops.
     idle_until_ms: AtomicU64,
     cutting: AtomicBool,
-    /// `true` if connections without a request are closed because the handlers cannot run. The
-    /// server itself continues in this case.
+    /// `true` while no handler can run. The server then closes connections that have no request,
+    /// but it does not stop.
     closes_idle: AtomicBool,
     pub(crate) ending: Mutex<Ending>,
     pub(crate) ending_changed: Condvar,
 }
 
-/// The state of the shutdown of the server. The thread that has called [`crate::Server::run`] waits
-/// for changes to it.
+/// The state of the server's shutdown. The thread that called [`crate::Server::run`] waits until
+/// this state changes.
 #[derive(Default)]
 pub(crate) struct Ending {
     pub(crate) n_threads: usize,
     pub(crate) n_cut: usize,
     pub(crate) forced: bool,
-    /// `true` if the threads of the server are ending. Then no thread waits in epoll any more, and
-    /// timers are not processed.
+    /// `true` when the server's threads end. From then on, no thread waits for events, and no timer
+    /// is processed.
     pub(crate) finished: bool,
     pub(crate) error: Option<io::Error>,
 }
@@ -105,7 +106,8 @@ impl Shared {
         })
     }
 
-    /// Starts a thread. The thread is counted in `ending` until it ends.
+    /// Starts a thread of the server. The field `ending` counts the running threads, and this
+    /// thread too until it ends.
     pub(crate) fn spawn(
         self: &Arc<Shared>,
         name: String,
@@ -133,8 +135,8 @@ impl Shared {
         self.stopping.load(SeqCst)
     }
 
-    /// Returns the time after which connections without a request are closed. Returns `None` unless
-    /// the server stops or its handlers cannot run.
+    /// Returns the time after which connections without a request are closed, while the server
+    /// stops or while no handler can run. Returns `None` at any other time.
     pub(crate) fn idle_until_ms(&self) -> Option<u64> {
         if self.is_stopping() {
             return Some(self.idle_until_ms.load(SeqCst));
@@ -192,8 +194,8 @@ impl Shared {
         }
     }
 
-    /// Adds a connection to the queue of the scheduler. The caller must own the connection, and
-    /// passes the ownership on.
+    /// Adds a connection to the queue of the scheduler. The caller must be the thread that owns the
+    /// connection. The thread that takes the connection from the queue then owns it.
     pub(crate) fn queue(&self, connection: Arc<Connection>) {
         if self.scheduler.queue(connection) {
             self.signals.wake.add(1);

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use crate::sys::EventFd;
 
-/// The result of [`crate::Server::run`].
+/// The result of [`crate::Server::run`], which returns when the server has stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stopped {

@@ -29,8 +29,8 @@ impl<T> Slab<T> {
         self.slots.len() - self.free.len()
     }
 
-    /// Adds a value and returns it. `make` is called with the token of the value, and returns the
-    /// value.
+    /// Calls `make` with a new token, adds the value that `make` returns to the table under this
+    /// token, and returns the value.
     pub(crate) fn insert(&mut self, make: impl FnOnce(u64) -> Arc<T>) -> Arc<T> {
         let at = self.free.pop().unwrap_or_else(|| {
             self.slots.push(Slot {

@@ -64,7 +64,7 @@ impl Socket {
     ///
     /// # Errors
     /// [`Error::NotListening`] if the descriptor is not a TCP or unix socket, or does not listen.
-    /// [`Error::System`].
+    /// [`Error::System`] if another system call fails.
     pub fn of_descriptor(descriptor: OwnedFd) -> Result<Socket, Error> {
         let number = descriptor.as_raw_fd();
         let listener = Listener::of(descriptor).map_err(|source| Error::NotListening {
@@ -110,10 +110,10 @@ impl Socket {
         );
     }
 
-    /// Returns the socket and the counters that the parent of this process passed by
+    /// Returns the socket and the counters that the parent process passed to this process by
     /// [`Socket::lend`]. After this call, the kernel kills this process (SIGKILL) when the parent's
-    /// thread that spawned it ends. Returns `None` if nothing was passed, and in every call after
-    /// the first.
+    /// thread that spawned it ends. Returns `None` if the parent passed no socket. A second call
+    /// always returns `None`.
     ///
     /// # Errors
     /// [`Error::System`], for example if the parent has already ended.
@@ -128,16 +128,16 @@ impl Socket {
         }))
     }
 
-    /// Stops the server on the socket, in this process or in the child process that uses the
-    /// socket. The first call stops the server gracefully, and closes the listener of this process.
-    /// A second call stops the server immediately.
+    /// Stops the server that uses this socket, in this process or in a child process. The first
+    /// call lets active requests end, and closes the listener of this process. A second call stops
+    /// the server immediately.
     pub fn stop(&mut self) {
         self.listener = None;
         self.stop.add(1);
     }
 
-    /// Returns the listener (`None` after [`Socket::stop`]), its address, and the event descriptor
-    /// that stops its server.
+    /// Splits the socket into its parts: the listener (`None` after [`Socket::stop`]), the address
+    /// of the listener, and the event descriptor that stops the server.
     pub(crate) fn into_parts(self) -> (Option<Listener>, Address, EventFd) {
         (self.listener, self.address, self.stop)
     }

@@ -8,10 +8,11 @@ use onecopy_wire::lock::lock;
 
 use onecopy_wire::ChunkError;
 
-/// Ends a row stream with an error while a worker waits for the stream's source. This is needed for
-/// sources that cannot be cancelled, such as some database drivers. The client does not wait for
-/// the source: it gets the error response of [`crate::Chunks::on_error`], or its connection is
-/// aborted. The worker waits until the source returns, and then discards the result.
+/// An object with which any thread can end a row stream with an error, even while a worker waits
+/// for the stream's source. It is needed for sources that cannot be cancelled, such as some
+/// database drivers. The client does not wait for the source: it gets the error response of
+/// [`crate::Chunks::on_error`], or its connection is aborted. The worker waits until the source
+/// returns, and then discards the result.
 #[derive(Clone, Default)]
 pub struct Breaker(Arc<Mutex<BreakerState>>);
 
@@ -64,7 +65,8 @@ pub enum StreamEnd {
     /// The kernel has accepted all bytes of the response, including those that mark the end of the
     /// body.
     Done {
-        /// The number of rows that [`onecopy_wire::ChunkSource::n_rows`] returned at the end.
+        /// The number of rows in the stream: the result of [`onecopy_wire::ChunkSource::n_rows`]
+        /// after the last chunk.
         n_rows: u64,
     },
     /// The source failed. If no byte had been sent, the client got an error response. Otherwise its

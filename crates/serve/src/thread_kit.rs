@@ -10,8 +10,8 @@ pub(crate) struct ThreadKit {
     pub(crate) scratch: Vec<u8>,
     pub(crate) date: HttpDate,
     pub(crate) now_ms: u64,
-    /// Buffers with the logged fields of earlier requests, whose access log lines were already
-    /// written. Later requests reuse the memory.
+    /// Buffers that contained the logged fields of earlier requests. The access log lines of these
+    /// requests were written, so later requests reuse the buffers.
     pub(crate) names: Vec<LoggedRequest>,
 }
 
@@ -29,8 +29,8 @@ impl ThreadKit {
         }
     }
 
-    /// Returns `true` if this thread may read requests and run handlers. Returns `false` for a
-    /// worker thread, which fills chunks.
+    /// Returns `true` for a thread of the event loop, which reads requests and runs handlers.
+    /// Returns `false` for a worker thread, which only fills chunks.
     pub(crate) fn is_of_loop(&self) -> bool {
         !self.scratch.is_empty()
     }

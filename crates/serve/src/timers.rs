@@ -33,7 +33,7 @@ impl Timers {
         first
     }
 
-    /// Returns the earliest deadline; `None` if there is no entry.
+    /// Returns the earliest deadline of all entries; `None` if there is no entry.
     pub(crate) fn first(&self) -> Option<u64> {
         self.heap.peek().map(|Reverse((at, _))| *at)
     }
@@ -50,7 +50,7 @@ impl Timers {
     }
 }
 
-/// The timers, and the time at which the wait in epoll ends.
+/// The timers of the server, and the time at which the thread that waits in epoll stops waiting.
 #[derive(Default)]
 pub(crate) struct PollTimers {
     pub(crate) timers: Timers,

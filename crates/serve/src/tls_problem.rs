@@ -17,7 +17,8 @@ pub enum TlsProblem {
     /// The key is encrypted with a password. Write it without a password: `openssl pkey -in FILE
     /// -out FILE2`.
     EncryptedKey,
-    /// The key does not belong to the first certificate. Provide the key of this certificate.
+    /// The private key does not belong to the first certificate. The user must provide the key of
+    /// this certificate.
     Mismatch,
     /// The file is PEM, but a certificate or key in it cannot be parsed. The string is the reason.
     Malformed(String),

@@ -24,11 +24,11 @@ const PATIENCE: Duration = Duration::from_secs(1);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ServerSample {
     pub(crate) n_beats: u64,
-    /// The number of times that a handler has started, has returned, or has sent a part of a
-    /// response body.
+    /// The number of events that prove progress. Such an event is the start of a handler, the
+    /// return of a handler, or the sending of a part of a response body.
     pub(crate) n_moves: u64,
-    /// `true` if as many handlers are running as are permitted, and none of them waits for its
-    /// client.
+    /// `true` if two conditions are met: the number of running handlers is the permitted maximum,
+    /// and none of these handlers waits for its client.
     pub(crate) all_busy: bool,
 }
 
@@ -66,15 +66,16 @@ impl ProgressTimer {
         PATIENCE.min(self.timeout / 2)
     }
 
-    /// Returns the time between two checks, which is a quarter of the time after which accepting is
-    /// paused.
+    /// Returns the time between two checks of the watchdog. It is a quarter of
+    /// [`ProgressTimer::patience`], the time without progress after which the server stops
+    /// accepting connections.
     fn interval(&self) -> Duration {
         self.patience() / 4
     }
 
-    /// Evaluates the server state `seen`. `elapsed` is the time since the previous state was read;
-    /// at most two check intervals of it are counted. A longer time means that the process or the
-    /// machine was paused, which stops all threads and is not a lack of progress.
+    /// Evaluates the server state `seen`. `elapsed` is the time since the previous check. If it is
+    /// longer than two check intervals, only two intervals are counted: the process or the machine
+    /// was paused, and a pause of all threads is not a lack of progress of the handlers.
     fn look(&mut self, seen: ServerSample, elapsed: Duration) -> WatchdogVerdict {
         let elapsed = elapsed.min(2 * self.interval());
         self.no_beat = match seen.n_beats == self.last.n_beats {
@@ -108,7 +109,8 @@ impl ProgressTimer {
     }
 }
 
-/// Checks the server until it ends, or until its handlers are reported as stuck.
+/// Checks the server at regular intervals. Returns when the server ends, or after it has reported
+/// that the server's handlers are stuck.
 pub(crate) fn run(shared: &Shared, watchdog: &Watchdog) {
     let mut progress = ProgressTimer::new(watchdog.timeout);
     let mut before = Instant::now();

@@ -14,13 +14,14 @@ use onecopy_wire::{ChunkError, ChunkSource, Filled};
 
 use crate::guard;
 
-/// The receiver of filled chunks. In the server, it is a connection.
+/// The object that receives filled chunks. The server implements this trait for a connection.
 pub(crate) trait FillTarget: Send + Sync + 'static {
     /// Stores the result of a [`Job::Fill`].
     fn put_fill(&self, fill: Fill);
 }
 
-/// The owner of the worker threads. In the server, it is [`crate::shared::Shared`].
+/// The object that owns the worker threads. The server implements this trait for
+/// [`crate::shared::Shared`].
 pub(crate) trait FillHost: Send + Sync + 'static {
     type Target: FillTarget;
     /// The buffers and caches that one worker reuses.
@@ -45,7 +46,8 @@ pub(crate) trait FillHost: Send + Sync + 'static {
     fn drive_fill(self: &Arc<Self>, target: &Arc<Self::Target>, kit: &mut Self::Kit);
 }
 
-/// A job for a worker thread. It may wait for the source of a row stream, such as a database.
+/// A job for a worker thread. The job may wait for the source of a row stream, for example for a
+/// database.
 pub(crate) enum Job<T> {
     /// Fills `chunk` from the row stream `source`, and then notifies `target`, the connection that
     /// sends the chunk.
@@ -158,7 +160,7 @@ impl<T: FillTarget> Workers<T> {
         }
     }
 
-    /// Makes each worker thread end when no job is queued.
+    /// Makes each worker thread end as soon as no job is queued.
     pub(crate) fn stop(&self) {
         lock(&self.state).stop = true;
         self.job_or_stop.notify_all();

@@ -1,5 +1,6 @@
-//! `Chunk`: a sink of bytes that is filled once and then passed on as a whole, without a copy. The
-//! memory of a chunk is on the heap or belongs to another owner, such as a Python object.
+//! `Chunk`: a growing buffer of bytes that is filled once and then passed to its consumer as a
+//! whole, without a copy. The memory of a chunk is on the heap, or is part of another object, such
+//! as a Python `bytes`.
 
 use std::any::Any;
 use std::fmt;
@@ -8,9 +9,9 @@ use std::ops::Deref;
 
 use crate::{ByteSink, SinkFull};
 
-/// Memory of a [`Chunk`] other than the heap, such as the data area of a new Python `bytes`. The
-/// contents are written directly into the memory of the owner, so no copy is made when the chunk is
-/// passed on.
+/// Memory that a caller provides for a [`Chunk`], such as the data area of a new Python `bytes`.
+/// The contents of the chunk are written directly into this memory, so the caller does not have to
+/// copy them.
 ///
 /// # Safety
 ///
@@ -23,18 +24,20 @@ pub unsafe trait ChunkMemory: Any + Send {
     /// is then unchanged, or [`ChunkMemory::is_lost`] returns `true` from then on.
     fn grow(&mut self, len: usize, capacity: usize) -> Option<(*mut u8, usize)>;
 
-    /// Returns `true` if a call to [`ChunkMemory::grow`] failed and freed the memory.
+    /// Returns `true` if the memory no longer exists, because a call to [`ChunkMemory::grow`] has
+    /// failed and has freed it.
     fn is_lost(&self) -> bool {
         false
     }
 
-    /// Returns the memory as `Any`, so that its owner can downcast it to its concrete type.
+    /// Converts the memory to `Any`, so that the caller who provided it can downcast it to its
+    /// concrete type.
     fn into_any(self: Box<Self>) -> Box<dyn Any>;
 }
 
-/// The current chunk of a stream. It implements [`ByteSink`], and has no type parameter for the
-/// kind of its memory. Its methods are dispatched statically; only growth is a dynamic call. A
-/// chunk dereferences to the bytes that were written.
+/// A growing buffer of bytes, to which a stream writes its output. It implements [`ByteSink`]. Its
+/// memory is on the heap or is provided by the caller ([`ChunkMemory`]). A chunk dereferences to
+/// the bytes that were written.
 ///
 /// The owner of a stream clears its chunk after the chunk was sent and then fills it again, so that
 /// a stream allocates no memory per chunk.
@@ -42,23 +45,22 @@ pub struct Chunk {
     ptr: *mut u8,
     len: usize,
     capacity: usize,
-    /// The memory, if it belongs to another owner. `None` for a chunk on the heap: `ptr`, `len` and
-    /// `capacity` are then the raw parts of a `Vec<u8>`.
+    /// The object that owns the memory, if a caller provided the memory. `None` for a chunk on the
+    /// heap, whose `ptr`, `len` and `capacity` are the raw parts of a `Vec<u8>`.
     memory: Option<Box<dyn ChunkMemory>>,
     /// The number of bytes that were copied because the chunk grew, since the last call to
     /// [`Chunk::take_moved_bytes`].
     moved_bytes: usize,
 }
 
-/// The size in bytes from which growth moves a block by remapping its pages instead of copying
-/// bytes. From this size on, glibc's `malloc` always allocates a block by mmap(2), and its
-/// `realloc` moves it by mremap(2). (The size is `DEFAULT_MMAP_THRESHOLD_MAX` on 64-bit systems,
-/// the upper limit of glibc's dynamic threshold.)
+/// The size in bytes from which a memory block can grow without a copy of its bytes. glibc's
+/// `malloc` always allocates a block of at least this size by mmap(2), and `realloc` then moves its
+/// pages by mremap(2). The size is `DEFAULT_MMAP_THRESHOLD_MAX` of glibc on 64-bit systems.
 pub const MOVED_BY_PAGES_BYTES: usize = 32 << 20;
 
-/// The number of bytes that are reserved in addition to the request when a chunk grows. For a long
-/// text, exactly the measured size of the text is requested; the additional bytes are for the
-/// closing quote and the short values that follow, which would otherwise make the chunk grow again.
+/// The number of bytes by which a chunk grows beyond the requested size. For a long text, a format
+/// requests exactly the size of the text. The additional bytes are for the closing quote and the
+/// next short values, so that the chunk does not have to grow again for them.
 const EXTRA_BYTES: usize = 256;
 
 // SAFETY: only the chunk refers to its memory: a `Vec`'s, or that of a ChunkMemory, which is Send.
@@ -89,8 +91,8 @@ impl Chunk {
         })
     }
 
-    /// Returns the bytes as a `Vec`. The bytes of a chunk on the heap are not copied. The bytes of
-    /// a chunk in memory of another owner are copied once.
+    /// Returns the bytes as a `Vec`. If the chunk is on the heap, the bytes are not copied. If a
+    /// caller provided the memory of the chunk ([`ChunkMemory`]), the bytes are copied once.
     #[must_use]
     pub fn into_vec(self) -> Vec<u8> {
         if self.memory.is_some() {
@@ -102,8 +104,8 @@ impl Chunk {
         unsafe { Vec::from_raw_parts(this.ptr, this.len, this.capacity) }
     }
 
-    /// Returns the memory of the other owner, and the number of bytes written into it. Returns
-    /// `None` for a chunk on the heap, whose bytes are then dropped.
+    /// Returns the memory that the caller provided for this chunk ([`ChunkMemory`]), and the number
+    /// of bytes written into it. If the chunk is on the heap, drops its bytes and returns `None`.
     #[must_use]
     pub fn into_memory(mut self) -> Option<(Box<dyn Any>, usize)> {
         let memory = self.memory.take()?;
@@ -122,10 +124,9 @@ impl Chunk {
         self.capacity
     }
 
-    /// Returns the number of bytes that were moved because the chunk outgrew its allocation, since
-    /// the last call to this function. The copy counters (`Ledger`) count them as copied. The
-    /// number is an upper bound: a block of some hundred KiB may have been moved by remapping its
-    /// pages, without copying bytes.
+    /// Returns the number of bytes that were copied because the chunk had to grow, since the last
+    /// call of this method. The copy counters (`Ledger`) include these bytes. The number is an
+    /// upper bound, because the allocator may have moved pages of a large chunk instead of bytes.
     pub fn take_moved_bytes(&mut self) -> usize {
         std::mem::take(&mut self.moved_bytes)
     }
@@ -267,7 +268,8 @@ unsafe impl ByteSink for Chunk {
 mod tests {
     use super::*;
 
-    /// Memory for tests: a boxed slice, and the limit past which it cannot grow.
+    /// Memory for tests. The fields are the memory and the largest capacity in bytes that `grow`
+    /// permits.
     struct Slab(Box<[u8]>, usize);
 
     // SAFETY: the box is reallocated only by `grow`, which keeps its first bytes, and nothing else

@@ -20,8 +20,8 @@ const N_EXPONENTS: usize = 68;
 /// The largest number of digits after the decimal point of a result.
 pub(crate) const MOST_PLACES: usize = 21;
 
-/// The constants with which floats are converted to decimal digits; there is one set for each
-/// binary exponent.
+/// The constants for converting a float with a certain binary exponent to decimal digits. There is
+/// one [`Scale`] for each binary exponent.
 #[derive(Clone, Copy)]
 #[repr(align(16))]
 struct Scale {
@@ -105,7 +105,7 @@ pub(crate) const fn form(i: usize) -> [Byte; 32] {
     all
 }
 
-/// For each layout, the position of the decimal point in the text without the sign.
+/// The position of the decimal point in the text of a float without its sign, for each layout.
 pub(crate) static POINTS: [u8; N_FORMS] = {
     let mut all = [1; N_FORMS];
     let mut i = 2;
@@ -122,7 +122,7 @@ pub(crate) static POINTS: [u8; N_FORMS] = {
 pub(crate) struct Decimal {
     /// The first 16 digits as one integer, which is below 2^53. The first digit may be zero.
     pub(crate) first: u64,
-    /// The 17th digit; 0 if the first 16 digits are sufficient.
+    /// The 17th digit of the number; 0 if the number has at most 16 digits.
     pub(crate) last: u64,
     /// How many of the 17 digits follow the decimal point: 1 to [`MOST_PLACES`].
     pub(crate) n_places: usize,
@@ -163,9 +163,9 @@ const N_EXPONENTS_32: usize = 39;
 /// The number of fractional bits of the `unit` values in [`SCALES_32`].
 const UNIT_PLACES_32: u32 = 40;
 
-/// The constants for 32-bit floats, one [`Scale`] for each binary exponent. The field `unit` is a
-/// multiple of 2^-40 times the weight of the 8th digit of the result. Results have at most 9
-/// digits.
+/// The constants for 32-bit floats: one [`Scale`] for each binary exponent. A result has at most 9
+/// digits. The field `unit` is the weight of the lowest bit of the float's significand, in units of
+/// 2^-40 times the weight of the 8th digit of the result.
 static SCALES_32: [Scale; N_EXPONENTS_32] = {
     let mut all = [Scale {
         unit: 0,

@@ -17,8 +17,8 @@ const PATTERN_BYTES: usize = 64 * 1024;
 /// that is above 0x7F or is the ESC character (0x1B).
 const GUESSED_BYTES: usize = 256 * 1024;
 
-/// The number of ASCII bytes before the first byte above 0x7F (or ESC) that are also passed to
-/// chardetng, as context.
+/// chardetng receives the text from the first byte above 0x7F (or ESC) on. As context, it also
+/// receives this number of ASCII bytes before that byte.
 const CONTEXT_BYTES: usize = 16;
 
 /// The degree of certainty that a detected encoding is correct.

@@ -1,5 +1,5 @@
-//! The state that an ISO-2022-JP decoder has after a part of a stream, which encoding_rs does not
-//! expose.
+//! [`Iso2022JpState`]: the state of an ISO-2022-JP decoder between two parts of a stream. This
+//! module computes the state, because encoding_rs does not expose its own.
 
 /// A character set of ISO-2022-JP, selected by an escape sequence.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,8 +26,8 @@ enum Set {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Iso2022JpState {
     set: Set,
-    /// The last escape sequence if no character has followed it yet. (Another escape sequence
-    /// directly after it would be an error.)
+    /// The last escape sequence, if the input ends directly after it; otherwise `None`. The decoder
+    /// stores it because a further escape sequence directly after it would be an error.
     escape: Option<[u8; 2]>,
     /// The `n_pending` bytes of an incomplete escape sequence or of an incomplete two-byte
     /// character.
@@ -35,8 +35,9 @@ pub struct Iso2022JpState {
     n_pending: usize,
 }
 
-/// A decoder state without incomplete bytes: the selected character set, the escape sequence if it
-/// was the last input, and the bytes that bring a new decoder to this state.
+/// A decoder state without incomplete bytes. The fields are the selected character set; the last
+/// two bytes of an escape sequence, if the input ended with one; and an input that brings a new
+/// decoder to this state.
 type Prelude = (Set, Option<[u8; 2]>, &'static [u8]);
 
 /// The decoder states in which no character is incomplete. The index of a state is its number.
@@ -112,8 +113,8 @@ impl Iso2022JpState {
         }
     }
 
-    /// Returns a number from 0 to 8 that identifies this state, except for its incomplete bytes. 0
-    /// is the state of a new decoder.
+    /// Returns a number from 0 to 8 that identifies this state. The number does not include the
+    /// incomplete bytes of the state. The state of a new decoder has the number 0.
     #[must_use]
     pub fn number(&self) -> u8 {
         let is_it = |state: &Prelude| (state.0, state.1) == (self.set, self.escape);
@@ -132,8 +133,9 @@ impl Iso2022JpState {
         })
     }
 
-    /// Returns bytes that bring a new decoder to this state, except for its incomplete bytes. The
-    /// caller discards the text to which these bytes are decoded.
+    /// Returns bytes that bring a new decoder to this state, without the incomplete bytes of the
+    /// state. The new decoder may decode some text from the returned bytes; the caller must discard
+    /// this text.
     #[must_use]
     pub fn prelude(&self) -> &'static [u8] {
         PRELUDES[usize::from(self.number())].2
@@ -156,8 +158,8 @@ mod tests {
         Transcoder::new(encoding, Encoding::Utf8, options)
     }
 
-    /// Decodes the remaining bytes of a stream with a new decoder that is brought to the saved
-    /// state.
+    /// Decodes the remaining bytes of a stream with a new decoder, after bringing the decoder to
+    /// the saved state `state`.
     fn resumed(state: &Iso2022JpState, rest: &[u8]) -> Vec<u8> {
         let (mut decoder, mut dropped, mut text) = (decoder(), Vec::new(), Vec::new());
         decoder.push(state.prelude(), &mut dropped).unwrap();

@@ -46,10 +46,9 @@ use crate::{Measured, Units};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Stage {
-    /// The transfer from the driver or the socket directly to a block of rows. Two kinds of bytes
-    /// count as copied. The first are bytes of a long value that move because the buffer in which
-    /// its parts are collected grows. The second are bytes of an incomplete row that moves to the
-    /// next buffer.
+    /// The transfer from the driver or the socket directly to a block of rows. Bytes count as
+    /// copied in two cases: a long value is moved because its buffer has to grow, or an incomplete
+    /// row is moved to the next buffer.
     Fetch,
     /// The conversion of a cell to a Python `str`.
     Decode,
@@ -66,7 +65,7 @@ pub enum Stage {
 }
 
 impl Stage {
-    /// Every stage, in the order in which text passes them.
+    /// All stages, in the order in which text passes through them.
     pub const ALL: [Stage; 6] = [
         Stage::Fetch,
         Stage::Decode,
@@ -120,7 +119,8 @@ impl Entry {
 pub struct Tally(Entry);
 
 impl Tally {
-    /// Counts a text of `len_bytes` bytes as read from its source and converted.
+    /// Adds a text of `len_bytes` bytes to the counts: the text was received (`taken`), and
+    /// converted.
     #[inline]
     pub fn converted(&mut self, len_bytes: usize) {
         self.0.taken += len_bytes as u64;
@@ -128,8 +128,8 @@ impl Tally {
         self.0.conversions += 1;
     }
 
-    /// Counts `n_texts` texts, of `len_bytes` bytes in total, as taken (handled first by this
-    /// stage) and converted.
+    /// Adds `n_texts` texts to the counts: the texts have `len_bytes` bytes in total, and were
+    /// received (`taken`) and converted.
     #[inline]
     pub fn converted_many(&mut self, n_texts: u64, len_bytes: u64) {
         self.0.taken += len_bytes;
@@ -137,15 +137,16 @@ impl Tally {
         self.0.conversions += n_texts;
     }
 
-    /// Counts a text of `len_bytes` bytes as received (`taken`) and copied unchanged.
+    /// Adds a text of `len_bytes` bytes to the counts: the text was received (`taken`), and copied
+    /// without a conversion.
     #[inline]
     pub fn copied(&mut self, len_bytes: usize) {
         self.0.taken += len_bytes as u64;
         self.0.copied += len_bytes as u64;
     }
 
-    /// Counts a text of `len_bytes` bytes as taken but not converted, because the result of its
-    /// conversion was already in a cache.
+    /// Adds a text of `len_bytes` bytes to the counts: the text was received (`taken`), but not
+    /// converted, because the result of its conversion was already in a cache.
     #[inline]
     pub fn found(&mut self, len_bytes: usize) {
         self.0.taken += len_bytes as u64;
@@ -158,8 +159,8 @@ impl Tally {
         self.0.taken += len_bytes;
     }
 
-    /// Counts a text that was converted to a `str`. The text counts as copied if the `str` has the
-    /// same units as the text, otherwise as converted.
+    /// Counts a text that was converted to a `str`. The text counts as copied if the characters of
+    /// the `str` are stored in the same encoding as the text, and otherwise as converted.
     #[inline]
     pub fn decoded(&mut self, text: &Measured<'_>) {
         if text.is_copied() {
@@ -191,16 +192,16 @@ impl Tally {
         }
     }
 
-    /// Counts a further conversion of bytes that an earlier stage has already counted as read from
-    /// their source, such as the bytes of a long value whose parts were collected first.
+    /// Counts a second conversion of bytes. An earlier stage has already counted these bytes as
+    /// received (`taken`), for example the bytes of a long value when its parts were collected.
     #[inline]
     pub fn converted_again(&mut self, len_bytes: usize) {
         self.0.converted += len_bytes as u64;
         self.0.conversions += 1;
     }
 
-    /// Counts a second copy of bytes that an earlier stage has already counted as taken. The design
-    /// of the conversions avoids such copies.
+    /// Counts a second copy of `len_bytes` bytes. An earlier stage has already counted these bytes
+    /// as received (`taken`). The conversions are designed to avoid such copies.
     #[inline]
     pub fn copied_again(&mut self, len_bytes: usize) {
         self.0.copied += len_bytes as u64;
@@ -276,7 +277,7 @@ impl Ledger {
         }
     }
 
-    /// Returns the counts that the scope has for one stage.
+    /// Returns the counts of the stage `stage` in this scope.
     #[must_use]
     pub fn stage(&self, stage: Stage) -> Entry {
         self.0.as_deref().map_or_else(Entry::default, |s| {

@@ -355,9 +355,9 @@ impl LegacyEncoder {
         }
     }
 
-    /// Encodes the text up to the first character that the encoding lacks, and appends the result.
-    /// Returns the number of bytes of `text` up to the end of that character, and the character.
-    /// Returns `None` if the whole text was encoded.
+    /// Encodes the text up to the first character that the encoding cannot represent, and appends
+    /// the result to `out`. Returns that character, and the number of bytes of `text` up to the
+    /// character's end. Returns `None` if the whole text was encoded.
     pub(crate) fn push<S: ByteSink>(
         &mut self,
         text: &str,

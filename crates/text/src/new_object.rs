@@ -53,8 +53,8 @@ pub struct MadeStr<S> {
     pub made: S,
     /// `true` if the conversion was a plain copy, because the `str` has the same units as the text.
     pub is_copied: bool,
-    /// The number of bytes of the text that were written to a `str` of too narrow a kind, which was
-    /// then discarded.
+    /// The number of bytes of the text that were converted twice. The first `str` had a kind that
+    /// was too narrow for a later character, so it was discarded.
     pub in_vain_bytes: usize,
 }
 

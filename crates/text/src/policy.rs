@@ -107,9 +107,10 @@ pub enum MalformedKind {
     LoneSurrogate,
     /// UTF-32: a unit above U+10FFFF.
     OutOfRange,
-    /// Another thread, a process or a device wrote to the text during the conversion. The length is
-    /// 0, and the position is not exact: it is the start of the text, or of the part that was being
-    /// converted. The caller must convert from memory that nothing writes to.
+    /// Another thread, a process or a device wrote to the text during the conversion. In the error,
+    /// the length is 0, and the position is not exact: it is the start of the text, or of the part
+    /// of the text that was being converted. The caller must convert from memory that nothing
+    /// writes to.
     Changed,
 }
 
@@ -133,8 +134,8 @@ impl Malformed {
         len_units: 0,
     };
 
-    /// Adds `n_units` to the position of the error. A caller that converted only the text from unit
-    /// `n_units` on uses this to get a position in the whole text.
+    /// Adds `n_units` to the position of the error. If a caller has converted only a part of a
+    /// text, which begins at unit `n_units`, the result has the position in the whole text.
     #[must_use]
     pub fn later_by(self, n_units: usize) -> Malformed {
         Malformed {

@@ -111,7 +111,7 @@ pub unsafe trait ByteSink {
         Mark(self.committed().len())
     }
 
-    /// Returns the number of bytes written since `mark`; 0 if bytes before `mark` were removed.
+    /// Returns the number of committed bytes after the position `mark`; 0 if they end before it.
     #[inline]
     fn len_since(&self, mark: Mark) -> usize {
         self.committed().len().saturating_sub(mark.0)
@@ -280,13 +280,13 @@ pub trait Put {
     /// Writes all of `bytes`.
     fn put(&mut self, bytes: &[u8]);
 
-    /// Writes the first `len_bytes` of `bytes` by one copy of all `N` bytes, which must fit.
+    /// Appends the first `len_bytes` bytes of `bytes`. All `N` bytes are copied, because a copy of
+    /// a constant length is faster; so the free space must be at least `N` bytes.
     fn put_short<const N: usize>(&mut self, bytes: &[u8; N], len_bytes: usize);
 
     /// Stores `buffer` at the destination, calls `make` with a reference to it, and keeps the text
-    /// that `make` returns. This text must be a part of the buffer, and is moved to the start of
-    /// the destination unless it already starts there. (A copy from a buffer elsewhere would wait
-    /// until the stores to that buffer have completed.)
+    /// that `make` returns. This text must be a part of the buffer; it is moved to the start of the
+    /// destination. (A copy from a buffer elsewhere would wait for the stores to that buffer.)
     ///
     /// # Panics
     /// Panics if `buffer` does not fit. A `T` that requires alignment or drop does not compile.
@@ -349,10 +349,10 @@ impl<S: ByteSink> Put for Window<'_, S> {
     }
 }
 
-/// A destination passed by value: two addresses, which stay in registers over thousands of writes.
-/// (Writing a value to a [`Window`] passed by reference takes 5 ns longer than to a pen.)
-///
-/// A pen has no reference to a sink. Its owner calls [`Pen::at`] to determine how much was written.
+/// Unused memory to write to. A pen consists of two addresses and is passed by value, so that it
+/// stays in registers. (Writing a value to a [`Window`] that is passed by reference takes 5 ns
+/// more.) A pen has no reference to a sink. The caller computes the number of written bytes from
+/// the address [`Pen::at`].
 #[derive(Debug)]
 pub struct Pen<'s> {
     at: *mut u8,
@@ -380,8 +380,8 @@ impl<'s> Pen<'s> {
         self.at
     }
 
-    /// Sets the address of the next byte. A lower address removes bytes from the output; a higher
-    /// one adds bytes that the caller has written.
+    /// Sets the address at which the next byte will be written. A lower address than before removes
+    /// bytes from the output. A higher address adds bytes that the caller has already written.
     ///
     /// # Safety
     /// `at` must be inside the destination, and the bytes before `at` must have been written.

@@ -35,7 +35,8 @@ pub struct Carry {
     before_units: usize,
 }
 
-/// The carried units: the start of a character whose remaining units have not arrived.
+/// The units at the end of a part that are kept until the next part arrives: the start of a
+/// character whose other units are missing.
 #[derive(Clone, Copy, Debug, Default)]
 enum Held {
     #[default]
@@ -50,14 +51,14 @@ enum Held {
 /// The result of joining an incomplete character, which was carried over from the previous part,
 /// with the first units of the next part.
 enum Joined {
-    /// The carried units and the first units of the next part form this character. The second value
-    /// is the number of its units that are in the next part.
+    /// A complete character, which consists of the carried units and the first units of the next
+    /// part. The second value is the number of its units that are in the next part.
     Char(char, usize),
     /// The units are malformed. The second value is the number of units of the malformed sequence
     /// that are in the next part.
     Malformed(Malformed, usize),
-    /// The carried units and the part together are still an incomplete character; all of them are
-    /// now carried.
+    /// The carried units and all units of the part together are still an incomplete character. All
+    /// of them are now carried to the next part.
     StillOpen,
 }
 

@@ -54,7 +54,7 @@ impl<'a> Units<'a> {
         }
     }
 
-    /// Returns the number of units (8, 16 or 32-bit units, not code points).
+    /// Returns the length of the text in code units of 8, 16 or 32 bits, not in code points.
     #[must_use]
     pub fn len_units(&self) -> usize {
         match self {

@@ -1,4 +1,5 @@
-//! [`is_utf8`] and [`find_malformed`] validate text; [`utf8_len`] computes its length in UTF-8.
+//! The functions [`is_utf8`] and [`find_malformed`] validate text. The function [`utf8_len`]
+//! returns the number of bytes that a text occupies in UTF-8.
 
 use crate::arch::dispatch::{self, find_surrogate, is_ascii, utf8_error_near, utf16_error_near};
 use crate::arch::{encode, scalar};
@@ -58,10 +59,10 @@ fn first_from(units: Units<'_>, from: usize) -> Option<Malformed> {
     naive::find_malformed(units.skip(from)).map(|e| e.later_by(from))
 }
 
-/// Returns the length in bytes of the text converted to UTF-8.
+/// Returns the number of bytes that the text occupies in UTF-8.
 ///
-/// For malformed text, this is the length with U+FFFD for each malformed sequence, as
-/// [`Policy::Replace`](crate::Policy::Replace) writes it.
+/// Each malformed sequence is counted as the replacement character U+FFFD, which
+/// [`Policy::Replace`](crate::Policy::Replace) writes instead of it.
 #[must_use]
 pub fn utf8_len(units: Units<'_>) -> usize {
     let well_formed = encode::valid_utf8_len(units);

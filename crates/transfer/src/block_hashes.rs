@@ -1,7 +1,6 @@
-//! [`Tree`]: the BLAKE3 hash of a file, computed from the hashes of its blocks. The hash of a block
-//! is a node of its file's hash tree (section 2.1 of the BLAKE3 paper). So a block can be verified
-//! when it arrives, and the hash of the file is computed from the hashes of its blocks, without
-//! reading the file again.
+//! [`Tree`]: computes the BLAKE3 hash of a file from the hashes of its blocks, without reading the
+//! file again. This is possible because the hash of a block is a node of the hash tree of the file
+//! (section 2.1 of the BLAKE3 paper). A block is verified against its own hash when it arrives.
 
 use blake3::Hasher;
 use blake3::hazmat::{HasherExt, Mode, merge_subtrees_non_root, merge_subtrees_root};
@@ -22,8 +21,8 @@ pub fn block_hash(block: &[u8], index: u64, block_log2: u8) -> Node {
     hasher.finalize_non_root()
 }
 
-/// The hash tree of the blocks that were added so far. Only the nodes that together cover all
-/// blocks are stored. The number of these nodes is the number of one bits in the number of blocks.
+/// The hash tree of the blocks of a file that were added so far. Only the roots of complete
+/// subtrees are stored: one root for each bit that is 1 in the binary form of the number of blocks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tree {
     stack: Vec<Node>,
@@ -31,8 +30,9 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// Creates a tree that covers `n_blocks` blocks. `stack` contains the nodes that
-    /// [`Tree::stack`] returned. Returns `None` if the number of nodes does not match `n_blocks`.
+    /// Restores the tree of an interrupted transfer. `stack` contains the nodes that
+    /// [`Tree::stack`] returned when the tree had `n_blocks` blocks. Returns `None` if a tree of
+    /// `n_blocks` blocks has another number of nodes.
     #[must_use]
     pub fn resumed(n_blocks: u64, stack: Vec<Node>) -> Option<Tree> {
         (stack.len() == n_blocks.count_ones() as usize).then_some(Tree { stack, n_blocks })
@@ -44,7 +44,8 @@ impl Tree {
         self.n_blocks
     }
 
-    /// Returns the nodes that together cover all blocks added so far.
+    /// Returns the stored nodes of the hash tree. They are the roots of complete subtrees that
+    /// together contain all blocks added so far.
     #[must_use]
     pub fn stack(&self) -> Vec<Node> {
         let mut merged = self.clone();
@@ -59,9 +60,9 @@ impl Tree {
         self.n_blocks += 1;
     }
 
-    /// Replaces each pair of nodes that cover the same number of blocks with their parent. It must
-    /// only be called if another block follows. Otherwise the last two nodes may be the children of
-    /// the root, whose hash is computed differently ([`Tree::root`]).
+    /// Replaces two nodes that cover the same number of blocks by their parent node, as long as
+    /// there are two such nodes. It must only be called if another block of the file follows.
+    /// Otherwise the parent might be the root, whose hash is computed differently ([`Tree::root`]).
     fn merge(&mut self) {
         while self.stack.len() > self.n_blocks.count_ones() as usize {
             let (Some(right), Some(left)) = (self.stack.pop(), self.stack.pop()) else {

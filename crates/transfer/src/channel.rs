@@ -333,7 +333,8 @@ fn prepare(
     Ok(TimedSocket { socket, deadline })
 }
 
-/// Converts the I/O error of a failed handshake. The I/O error may contain an error of rustls.
+/// Converts the I/O error of a failed handshake. If its cause is an error of rustls, the result
+/// describes that error.
 fn failed_handshake(error: io::Error) -> Error {
     let cause = error
         .get_ref()

@@ -128,7 +128,8 @@ impl CodeCheck {
         Err(Error::Refusing(Reason::Code, words.to_owned()))
     }
 
-    /// Returns `true` if [`MAX_WRONG_CODES`] wrong codes were presented.
+    /// Returns `true` if the receiver has received at least [`MAX_WRONG_CODES`] wrong codes, so
+    /// that it accepts no further code.
     pub(crate) fn is_exhausted(&self) -> bool {
         *self.n_wrong() >= MAX_WRONG_CODES
     }

@@ -62,7 +62,7 @@ pub enum Error {
     /// The connection broke, or no byte arrived within the timeout. Start the transfer again: it
     /// continues after the last complete block.
     Broken(io::Error),
-    /// On the sender: the receiver refused the transfer, with a message.
+    /// On the sender: the receiver refused the transfer for this reason, with this message.
     Refused(Reason, String),
     /// On the receiver: this receiver refused the transfer, with a message for the user.
     Refusing(Reason, String),
@@ -75,7 +75,8 @@ pub enum Error {
         /// A description of the change, for the error message.
         what: &'static str,
     },
-    /// On the sender: a file cannot be sent under its name.
+    /// On the sender: the name of a file is not permitted in a transfer, so the file cannot be
+    /// sent.
     Name {
         /// The path of the file that cannot be sent.
         path: PathBuf,

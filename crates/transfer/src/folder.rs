@@ -23,10 +23,10 @@ const FOLDER: OFlags = OFlags::DIRECTORY
     .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC);
 
-/// The entry that exists in the receiver's folder at the path of a file to be received.
+/// What exists in the receiver's folder at the path of a file that is to be received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ExistingEntry {
-    /// No file exists at the path, or one that may be replaced.
+    /// No file exists at the path, or the existing file may be replaced.
     Free,
     /// A file with the length and the modification time of the file to receive. It is treated as
     /// already received.
@@ -136,7 +136,8 @@ impl Folder {
         Ok(())
     }
 
-    /// Syncs the receiver's folder itself to disk, which includes the names of its entries.
+    /// Syncs the receiver's folder to disk: the list of its entries, but not the contents of its
+    /// files.
     pub(crate) fn sync(&self) -> Result<(), Error> {
         sync_folder(&self.root).map_err(Error::errno("sync the folder", &self.path))
     }
@@ -197,7 +198,8 @@ impl Folder {
         found.map_or(0, |found| found.st_size as u64)
     }
 
-    /// Creates the folder of partial files, and locks it against other receivers.
+    /// Opens the folder of partial files, and locks it against other receivers. Creates the folder
+    /// if it does not exist.
     pub(crate) fn open_parts(&mut self) -> Result<(), Error> {
         let path = self.path.join(PARTS);
         match mkdirat(&self.root, PARTS, Mode::from_raw_mode(0o700)) {

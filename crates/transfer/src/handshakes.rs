@@ -23,9 +23,9 @@ pub struct HandshakeLimits {
     /// The time limit for a whole handshake, which consists of TLS and the greeting. Default 10
     /// seconds.
     pub time: Duration,
-    /// The largest number of connections that are in their handshake, or whose result
-    /// [`Handshakes::next`] has not returned yet. Default 16. More connections wait in the kernel's
-    /// queue.
+    /// The largest number of connections that are handled at the same time. A connection counts
+    /// until [`Handshakes::next`] has returned the result of its handshake. Default 16. More
+    /// connections wait in the kernel's queue.
     pub at_once: usize,
 }
 
@@ -44,8 +44,7 @@ pub enum HandshakeEvent {
     Began {
         /// The address of the sender.
         from: SocketAddr,
-        /// The number of other connections that are in their handshake, or whose result was not
-        /// returned yet.
+        /// The number of other connections that are counted for [`HandshakeLimits::at_once`].
         n_others: usize,
     },
     /// A handshake has ended, with or without success.
@@ -80,7 +79,7 @@ struct SharedHandshakes {
 #[derive(Default)]
 struct OpenHandshake {
     n_connections: usize,
-    /// `true` after the [`Handshakes`] was dropped, so that no more connections are accepted.
+    /// `true` after the [`Handshakes`] was dropped. No more connections are accepted then.
     is_closed: bool,
 }
 

@@ -20,7 +20,8 @@ pub const FINGERPRINT_BYTES: usize = 16;
 /// The fingerprint of a certificate.
 pub type Fingerprint = [u8; FINGERPRINT_BYTES];
 
-/// A receiver's certificate and key, in the form that rustls requires.
+/// A receiver's certificate and private key, as a TLS configuration of rustls, and the
+/// certificate's fingerprint.
 #[derive(Clone, Debug)]
 pub struct CertificateIdentity {
     /// The TLS configuration with the certificate and key.
@@ -86,8 +87,8 @@ pub(crate) fn client_config(fingerprint: Fingerprint) -> io::Result<Arc<ClientCo
     Ok(Arc::new(config))
 }
 
-/// Verifies that the certificate has the expected fingerprint, and that the peer has its key. The
-/// contents of the certificate are ignored.
+/// Verifies that the certificate has the expected fingerprint, and that the peer has the private
+/// key of this certificate. The contents of the certificate are ignored.
 #[derive(Debug)]
 struct OneCertificate {
     fingerprint: Fingerprint,

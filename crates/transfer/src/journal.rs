@@ -18,9 +18,9 @@ use crate::message::FileHead;
 pub const SYNC_BYTES: u64 = 256 * 1024 * 1024;
 
 const MAGIC: &[u8; 8] = b"1copyjr1";
-/// The offset in the journal, in bytes, of the number of blocks that were synced to disk.
+/// The offset in bytes, in the journal, of the field with the number of synced blocks.
 const SYNCED_AT: u64 = 88;
-/// The offset in the journal, in bytes, of the hash of the first block.
+/// The offset in bytes, in the journal, of the first block's hash.
 const HASHES_AT: u64 = 96;
 
 /// The identity of a file: its path, length and modification time, and the settings of the
@@ -179,7 +179,8 @@ impl Journal {
         Ok(())
     }
 
-    /// Syncs `part`, then the journal, and then records the number of synced blocks in the journal.
+    /// Syncs the partial file `part` to disk, then the journal, and then records in the journal how
+    /// many blocks were synced.
     ///
     /// # Errors
     /// The error of the system.

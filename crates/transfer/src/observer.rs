@@ -12,8 +12,8 @@ pub enum Phase {
     Moving {
         /// The total size of all files in bytes.
         n_bytes: u64,
-        /// The number of bytes of these files that the receiver already has from an earlier
-        /// transfer.
+        /// The number of bytes that are not sent again, because the receiver already has them from
+        /// an earlier transfer.
         n_present: u64,
     },
     /// The receiver syncs the files to disk.
@@ -25,7 +25,8 @@ pub trait Observer {
     /// Called when a phase begins.
     fn phase(&mut self, _phase: Phase) {}
     /// Called with the number of bytes that were sent or received since the last call. In
-    /// [`Phase::Looking`], it is called for each file that was found, with the size of the file.
+    /// [`Phase::Looking`], called once for each file that the search has found, with the file's
+    /// size.
     fn bytes(&mut self, _n_bytes: u64) {}
     /// Called when a file is complete. `_hash` is the hash of the file; `None` if the transfer does
     /// not hash files.

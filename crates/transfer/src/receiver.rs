@@ -438,7 +438,7 @@ impl ReceiverRun<'_> {
         journal.push(&part.file, Some(node)).map_err(failed())
     }
 
-    /// Receives a block without a hash. If there is no TLS, the kernel moves it to the file.
+    /// Receives an unhashed block. Without TLS, the kernel moves it from the socket to the file.
     fn unhashed(
         &mut self,
         n_bytes: u32,

@@ -28,7 +28,8 @@ pub struct SenderOptions {
     pub block_log2: u8,
     /// The code that the receiver printed; `None` if the receiver requires no code.
     pub code: Option<Code>,
-    /// `true` to send hashed bytes by sendfile(2) over loopback too, although this is slower there.
+    /// `true` to use sendfile(2) for hashed bytes over loopback also. The default is a buffer,
+    /// which is faster there.
     pub by_sendfile: bool,
 }
 
@@ -226,8 +227,8 @@ impl SenderRun<'_> {
         }
     }
 
-    /// Sends a file of several blocks. Returns its hash, or zeros if files are not hashed. Returns
-    /// `None` if the receiver already has the file.
+    /// Sends a file of several blocks, and returns its hash. If files are not hashed, the hash
+    /// consists of zeros. Returns `None` if the receiver already has the file.
     fn large(&mut self, opened: &OpenedFile, head: &FileHead) -> Result<Option<[u8; 32]>, Error> {
         self.channel.flush()?;
         let (n_present, stack) = match self.channel.recv_reply()? {
@@ -255,10 +256,10 @@ impl SenderRun<'_> {
         Ok(Some(hash))
     }
 
-    /// Sends the blocks of a file, from the first block whose hash is not in `tree` yet, while
-    /// another thread reads and hashes them. The blocks are sent by sendfile(2) in general. With
-    /// TLS, and over loopback unless `by_sendfile` is set, the buffers of the other thread are sent:
-    /// over loopback, sendfile(2) takes longer (`docs/decisions/0095-moving-files.md`).
+    /// Sends the blocks of a file, starting with the first block whose hash `tree` does not
+    /// contain. A second thread reads and hashes the blocks. This thread sends them by sendfile(2),
+    /// or, with TLS and over loopback, from the buffers of the second thread, which is faster over
+    /// loopback. If `by_sendfile` is set, sendfile(2) is also used over loopback.
     fn hashed(
         &mut self,
         opened: &OpenedFile,
@@ -377,7 +378,7 @@ impl SenderRun<'_> {
     }
 }
 
-/// Waits for the next block that the other thread has read and hashed.
+/// Waits for the next block that the hashing thread has read and hashed.
 fn next<T>(hashed: &Hashed<io::Result<T>>, opened: &OpenedFile) -> Result<T, Error> {
     match hashed.recv() {
         Ok(Ok(hashed)) => Ok(hashed),

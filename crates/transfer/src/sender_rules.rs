@@ -32,7 +32,7 @@ impl Default for Limits {
 pub enum Violation {
     /// The version of the protocol is unknown.
     Version(u16),
-    /// The protocol does not permit the message at this point.
+    /// The sender has sent a message that the protocol does not permit after its last message.
     OutOfTurn,
     /// The name of a file or folder is invalid. The first value is this name.
     Name(String, NameProblem),
@@ -46,8 +46,8 @@ pub enum Violation {
     TooManyEntries(u64),
     /// The sender has sent more or fewer files, folders or bytes than its list announced.
     NotAsListed,
-    /// A block extends past the end of its file, or is shorter than the block size although it is
-    /// not the last block of its file.
+    /// The sender has sent a block of a wrong length: it extends past the end of its file, or it is
+    /// not the last block of its file and is shorter than the block size.
     BlockLength,
 }
 
@@ -96,18 +96,18 @@ impl fmt::Display for Violation {
 
 impl std::error::Error for Violation {}
 
-/// The messages that the sender may send next.
+/// The state of the protocol: determines the messages that the sender may send next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Expected {
     Hello,
     /// An entry of the list, which announces a file or folder; or the end of the list.
     List,
-    /// The next file or folder, which is transferred now; or the end of a folder or of the
-    /// transfer.
+    /// The message that begins the transfer of the next file or folder, or the message that ends
+    /// the current folder or the whole transfer.
     Entry,
     /// A block of the current file, or the end of this file.
     Block,
-    /// The hash of the block that was just received.
+    /// The hash of the last block, which the receiver compares with the block that it has received.
     BlockHash,
     /// The sender may send no further message, because the transfer is complete.
     Nothing,
@@ -121,15 +121,15 @@ pub struct SenderState {
     due: Expected,
     hashed: bool,
     block_bytes: u64,
-    /// The names of the folders from the outermost to the current one. `path_bytes` is the length
-    /// in bytes of their path.
+    /// The path of the current folder, as the names of its folders from the outermost one on.
+    /// `path_bytes` is the length of this path in bytes.
     path: Vec<String>,
     path_bytes: usize,
-    /// The number of bytes of all files, and the number of files and folders, that the list has
-    /// announced.
+    /// What the sender has announced in its list so far: the size in bytes of all files together,
+    /// and the number of files and folders.
     n_listed: (u64, u64),
-    /// The total size in bytes of the files whose contents the sender has begun to send, and the
-    /// number of files and folders that it has begun to send. Messages of the list do not count.
+    /// The number of bytes of all files, and the number of files and folders, whose transfer the
+    /// sender has begun. Files that the sender has only announced in its list are not counted.
     n_come: (u64, u64),
     /// The number of bytes of the current file that the receiver does not have yet.
     left_bytes: u64,
@@ -137,7 +137,7 @@ pub struct SenderState {
 }
 
 impl SenderState {
-    /// Creates the state before the first message of a sender.
+    /// Creates the state of a new transfer, in which the sender has not sent any message yet.
     #[must_use]
     pub fn new(limits: Limits) -> SenderState {
         SenderState {
@@ -160,13 +160,14 @@ impl SenderState {
         self.hashed
     }
 
-    /// Returns the total size in bytes of all files that the list has announced so far.
+    /// Returns the total size in bytes of all files that the sender has announced in its list so
+    /// far.
     #[must_use]
     pub fn listed_bytes(&self) -> u64 {
         self.n_listed.0
     }
 
-    /// Returns the number of files and folders that the list has announced so far.
+    /// Returns the number of files and folders that the sender has announced in its list so far.
     #[must_use]
     pub fn listed_entries(&self) -> u64 {
         self.n_listed.1
@@ -179,7 +180,7 @@ impl SenderState {
         self.file_bytes <= self.block_bytes
     }
 
-    /// Returns the number of bytes of the current file that have not been received.
+    /// Returns the number of bytes of the current file that the receiver does not have yet.
     #[must_use]
     pub fn left_bytes(&self) -> u64 {
         self.left_bytes
@@ -270,8 +271,8 @@ impl SenderState {
         Ok(())
     }
 
-    /// Records the reply of the receiver to the current file: it already has the first `n_blocks`
-    /// blocks, or the whole file if `n_blocks` is [`SKIP`].
+    /// Records the reply of the receiver for the current file. The receiver already has the first
+    /// `n_blocks` blocks of the file, or the whole file if `n_blocks` is [`SKIP`].
     pub fn resume(&mut self, n_blocks: u64) {
         if n_blocks == SKIP {
             self.left_bytes = 0;

@@ -18,10 +18,10 @@ use crate::name;
 pub(crate) enum WalkStep<'a> {
     /// A folder. Its contents follow, and then a `FolderEnd`.
     Folder { name: &'a str, mode: u16 },
-    /// The end of the contents of a folder.
+    /// The step after the last entry of a folder.
     FolderEnd { modified: FileTime },
-    /// A file. `follows` is `true` if the user named the file. It may then be a symbolic link,
-    /// whose target is sent. Symbolic links inside a folder are not sent.
+    /// A file. `follows` is `true` if the user named this file. If such a file is a symbolic link,
+    /// its target is sent. A symbolic link inside a folder is not sent.
     File {
         path: &'a Path,
         name: &'a str,
@@ -31,8 +31,8 @@ pub(crate) enum WalkStep<'a> {
     LeftOut { path: &'a Path, what: &'static str },
 }
 
-/// Calls `step` for each of the files and folders `roots`, and for all entries inside these
-/// folders. A folder precedes its contents.
+/// Calls `step` for each file and folder in `roots`, and for each entry inside these folders. The
+/// call for a folder precedes the calls for its contents.
 pub(crate) fn walk(
     roots: &[PathBuf],
     step: &mut impl FnMut(WalkStep<'_>) -> Result<(), Error>,
@@ -111,7 +111,7 @@ fn one(
     })
 }
 
-/// Returns the modification time in the metadata of a file.
+/// Returns the time of the last modification of a file, from the metadata of the file.
 pub(crate) fn modified(found: &Metadata) -> FileTime {
     FileTime {
         seconds: found.mtime(),

@@ -27,8 +27,8 @@ pub fn write<S: ByteSink>(bytes: &[u8], sink: &mut S) -> Result<(), SinkFull> {
     Ok(())
 }
 
-/// The base64 encoder of a value that arrives in parts. Between two parts, it keeps up to 2 bytes
-/// that do not complete a group of three bytes.
+/// A base64 encoder for a value that arrives in parts. Base64 encodes groups of three bytes, so the
+/// encoder keeps the 0 to 2 bytes after the last complete group until the next part arrives.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Carry {
     bytes: [u8; 2],

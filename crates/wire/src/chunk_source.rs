@@ -83,9 +83,9 @@ impl fmt::Debug for CancelHandle {
 ///
 /// The caller owns the chunk and reuses it, so a stream does not allocate memory for each chunk.
 pub trait ChunkSource: Send {
-    /// Appends the next bytes to `chunk`, approximately up to its capacity. A source may exceed the
-    /// capacity by one row, and allocates memory for a chunk without capacity. It appends at least
-    /// one byte unless it returns [`Filled::Done`].
+    /// Appends the next bytes to `chunk`, until its capacity is approximately used. The source may
+    /// exceed the capacity by one row. If the capacity is 0, the source allocates memory for the
+    /// chunk. The source appends at least one byte unless it returns [`Filled::Done`].
     ///
     /// # Errors
     /// Returns a [`ChunkError`]. The caller must then discard the contents of the chunk, or send

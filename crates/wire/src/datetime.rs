@@ -69,7 +69,7 @@ impl Date {
         ..Date::INFINITY
     };
 
-    /// Returns the name `infinity` or `-infinity` if the date is one of these two; otherwise
+    /// Returns the name of the date if it is PostgreSQL's date `infinity` or `-infinity`; otherwise
     /// `None`.
     #[must_use]
     pub fn infinity(self) -> Option<&'static str> {
@@ -439,9 +439,9 @@ impl Timestamp {
         out.put_short(&text.to_le_bytes(), 6);
     }
 
-    /// Returns the timestamp of `date` and `time`, which have the offset `offset_us` from UTC, in
+    /// Returns the timestamp of `date` and `time`, whose offset from UTC is `offset_us`
     /// microseconds. If the offset is not whole minutes, the timestamp is converted to UTC. Returns
-    /// `None` if a timestamp to convert has an invalid date or time.
+    /// `None` if such a conversion finds an invalid date or time.
     #[must_use]
     pub fn with_offset(date: Date, time: Time, offset_us: i64) -> Option<Timestamp> {
         let mut at = date.midnight(Some(i16::try_from(offset_us / 60_000_000).ok()?));

@@ -1,5 +1,5 @@
-//! [`Step`]: the resolution of a column that stores times as a number of steps since 1970, like
-//! NumPy's `datetime64`.
+//! [`Step`]: the time between two successive values of a column that stores times as a number of
+//! steps since 1970, as NumPy's `datetime64` does.
 
 use crate::datetime::{Date, Time, Timestamp};
 
@@ -40,8 +40,8 @@ pub enum Unit {
 pub struct Step {
     /// The time unit in which the length of a step is given.
     pub unit: Unit,
-    /// The length of a step in units, at least 1. For example, it is 10 for steps of 10
-    /// milliseconds.
+    /// The length of one step as a multiple of `unit`, at least 1. For example, it is 10 for a step
+    /// of 10 milliseconds.
     pub n_units: u32,
 }
 

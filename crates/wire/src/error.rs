@@ -43,8 +43,8 @@ pub enum WriteError {
     /// cannot represent it exactly. [`crate::bson::Decimal128::of_digits`] returns this error.
     /// Select the option that writes decimals as text, or round or cast the value in SQL.
     DecimalTooLong,
-    /// A document, or a value in it, would be longer than this number of bytes. The writers of BSON
-    /// return this error. Select fewer or shorter columns.
+    /// A BSON document, or a value in it, would be longer than the maximum size, which is the field
+    /// in bytes. The writers of BSON return this error. Select fewer or shorter columns.
     TooLong(usize),
     /// A key or a regular expression contains NUL, which is the terminator of these strings in
     /// BSON. The writers of BSON return this error. Rename the column or change the pattern.
@@ -54,8 +54,9 @@ pub enum WriteError {
     NotJson,
     /// The text of an array column is not an array. Cast the column to text in SQL.
     NotAnArray,
-    /// The delimiter of fields could also occur in numbers, dates or quotes, so that CSV would be
-    /// ambiguous. [`crate::csv::Dialect::new`] returns this error. Use `,` `;` `|` or a tab.
+    /// The chosen delimiter of CSV fields is not permitted, because it can also occur in numbers or
+    /// dates, or as a quote; the CSV would be ambiguous. [`crate::csv::Dialect::new`] returns this
+    /// error. Use `,` `;` `|` or a tab.
     UnfitDelimiter(u8),
 }
 
@@ -137,8 +138,8 @@ impl From<Malformed> for WriteError {
 }
 
 impl From<ConvertError> for WriteError {
-    /// Converts the error of a text conversion. `ConvertError` may get further variants in the
-    /// future; these become [`WriteError::SinkFull`].
+    /// Converts the error of a text conversion. `ConvertError` is `non_exhaustive`; a variant that
+    /// this crate does not have a case for becomes [`WriteError::SinkFull`].
     fn from(e: ConvertError) -> Self {
         match e {
             ConvertError::Malformed(e) => WriteError::Malformed(e),
@@ -167,8 +168,9 @@ pub enum NonFinite {
     Literal,
 }
 
-/// Returns the text that is written for NaN or an infinity under `policy`, or `None` if the value
-/// is written like NULL. `text` is the name of the value, such as `NaN`.
+/// Returns the text that is written for a float or decimal that is NaN or infinite. `text` is its
+/// name, such as `NaN`, and `policy` determines the result. `None` means that the value is written
+/// like NULL.
 pub(crate) fn non_finite(
     text: &'static str,
     policy: NonFinite,

@@ -68,8 +68,9 @@ impl Half {
     }
 
     /// Returns the `f64` with which a parameter of this type is bound. An integer is returned
-    /// unchanged; any other number is converted as by [`Half::widen`]. `widen` would change some
-    /// integers: the shortest decimal of 65,504 is 65,500, which is a different integer.
+    /// unchanged, and any other number is converted by [`Half::widen`]. For an integer, the result
+    /// of `widen` can be another integer: it is 65,500 for 65,504, because 65,500 is the shortest
+    /// decimal number that is rounded to this half.
     #[must_use]
     pub fn widen_parameter(self) -> f64 {
         let exact = self.to_f64();

@@ -147,10 +147,10 @@ pub fn widen(value: f32) -> f64 {
     shortest.parse().unwrap_or(wide)
 }
 
-/// Returns the `f64` with which a parameter that is an `f32` is bound. An integer is returned
-/// unchanged, because the column may have a type for integers; any other number is converted as by
-/// [`widen`]. `widen` would change some integers: the shortest decimal of 134,217,728 is
-/// 134,217,730, which is a different integer.
+/// Returns the `f64` with which an `f32` parameter is bound. An integer is returned unchanged,
+/// because the column may have an integer type. Any other number is converted by [`widen`]. For an
+/// integer, the result of `widen` can be another integer: it is 134,217,730 for 134,217,728,
+/// because 134,217,730 is the shortest decimal number that is rounded to this `f32`.
 #[must_use]
 pub fn widen_parameter(value: f32) -> f64 {
     let wide = f64::from(value);
@@ -171,8 +171,8 @@ pub fn widen_parameter(value: f32) -> f64 {
 #[inline(always)]
 pub(crate) fn put_hundredths<P: Put>(value: f64, window: &mut P) -> bool {
     const MOST: f64 = 1e13;
-    /// An upper bound of the relative error of `value * 100`. The product and `value` each have a
-    /// relative error of at most 2^-53.
+    /// An upper bound of the relative error of the product `value * 100`. Both `value` itself and
+    /// the multiplication have a relative rounding error of at most 2^-53.
     const NEAR: f64 = 1.0 / (1_u64 << 50) as f64;
     let magnitude = value.abs();
     // Adding this constant (1.5 * 2^52) to a number and subtracting it again rounds the number to
@@ -197,8 +197,8 @@ pub(crate) fn put_hundredths<P: Put>(value: f64, window: &mut P) -> bool {
     true
 }
 
-/// Writes the shortest decimal text that is parsed as the same float of type `F`. For NaN and the
-/// infinities, calls `otherwise` with their name instead.
+/// Writes the shortest decimal text that is parsed as the same float of type `F`. If `value` is NaN
+/// or infinite, calls `otherwise` with the name of this value instead.
 #[inline]
 pub(crate) fn put_float<F, P>(
     value: F,

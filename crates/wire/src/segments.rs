@@ -3,8 +3,8 @@
 
 use onecopy_text::Put;
 
-/// The largest length in bytes of a segment that is written by a copy of this fixed size, which is
-/// faster than a copy of variable size.
+/// A segment of at most this length in bytes is written by a copy of exactly [`SHORT_BYTES`] bytes.
+/// A copy of fixed size is faster than a copy of variable size.
 const SHORT_BYTES: usize = 32;
 
 /// Byte strings (segments) that are stored in one vector and selected by their index.
@@ -44,8 +44,8 @@ impl Segments {
         self.spans.len()
     }
 
-    /// Returns the number of bytes of space that a window of a sink must have for any of the
-    /// segments.
+    /// Returns the number of bytes of space that a window of a sink must have before a segment is
+    /// written. The number is sufficient for any of the segments.
     #[inline]
     pub(crate) fn room_bytes(&self) -> usize {
         self.longest

@@ -97,7 +97,8 @@ def _sql(argument: str) -> str:
 
 
 def _write_file(path: str, contents: str) -> None:
-    """Write a file that appears only when it is complete."""
+    """Write ``contents`` to a temporary file, and then rename the file to ``path``. A file at
+    ``path`` is therefore always complete."""
     with tempfile.NamedTemporaryFile(
         "w", dir=os.path.dirname(path) or ".", prefix=".", suffix=".partial", encoding="utf-8", delete=False
     ) as file:
@@ -115,9 +116,9 @@ def _write_file(path: str, contents: str) -> None:
 
 
 def _style(out: TextIO) -> Style:
-    """Return the style of a report that is written to this stream: its width, and whether it has
-    colours and Unicode. The environment variables for colours and width are those of the other
-    commands (see https://no-color.org)."""
+    """Return the style of a report that is written to ``out``: the width of its lines, and whether
+    it has colours and Unicode. As in the other commands, environment variables such as ``NO_COLOR``
+    (https://no-color.org) set the colours and the width."""
     environment = os.environ
     forced = environment.get("CLICOLOR_FORCE", "0") not in ("", "0")
     is_terminal = out.isatty() and environment.get("TERM") != "dumb" and environment.get("CLICOLOR", "1") != "0"

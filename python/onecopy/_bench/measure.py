@@ -167,7 +167,7 @@ class Benchmark:
             one.result.failure = _first_line(error)
 
     def _compare(self, running: list[_Running], way: str) -> None:
-        """Compare the rows of the peers with those of onecopy."""
+        """Compare the rows that each other engine returns with the rows that onecopy returns."""
         self._progress(f"{way}: comparing the rows")
         for one in running:
             with self._failures(one):
@@ -211,8 +211,8 @@ class Benchmark:
                 result.type_differences.append(f"`{name}` ({types})")
 
     def _take_turns(self, running: list[_Running], way: str) -> None:
-        """Measure the rounds. Each round runs all engines, and begins with a different engine than
-        the previous round."""
+        """Run all rounds of the measurement. Each round runs all engines, and begins with a
+        different engine than the previous round."""
         for k in range(self._rounds):
             self._progress(f"{way}: round {k + 1} of {self._rounds}")
             first = k % len(running) if running else 0
@@ -224,8 +224,8 @@ class Benchmark:
                         one.result.cpu_s.append(timed["cpu_s"])
 
     def _read_ledger(self, running: list[_Running], way: str, result: WayResult) -> None:
-        """Count the bytes of text that one run of onecopy converts and copies. This is not possible
-        for Parquet, because `onecopy export`, which writes the Parquet file, has no ledger."""
+        """Count the bytes of text that one run of onecopy converts and copies. Parquet is omitted,
+        because `onecopy export` writes the Parquet file and has no ledger."""
         for one in running:
             if one.result.is_ours and not one.result.failure and way != "parquet":
                 with self._failures(one):

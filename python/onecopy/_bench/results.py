@@ -1,4 +1,4 @@
-"""The measured figures of one engine, of one way to read rows, and of the whole command."""
+"""The results of a benchmark: of one engine, of one way to read rows, and of the whole command."""
 
 from __future__ import annotations
 
@@ -93,8 +93,8 @@ class EngineResult:
 
 @dataclass
 class WayResult:
-    """The figures of all engines for one way to read rows. ``ledger`` has the counts of the ledger
-    for one run of onecopy."""
+    """The figures of all engines for one way to read rows. ``ledger`` has the counts of copies that
+    `onecopy.ledger()` returned for one run of onecopy."""
 
     way: str
     title: str

@@ -10,9 +10,10 @@ __all__ = ["Sink"]
 
 
 class Sink(io.RawIOBase):
-    """A file object that counts the written bytes, and keeps them if requested.
+    """A file object that counts the bytes that are written to it. With ``keep``, it also keeps the
+    bytes.
 
-    ``path`` names a file for engines that can only write to a named file.
+    Engines that can only write to a named file write to the file ``path`` instead.
     """
 
     def __init__(self, path: str = os.devnull, *, keep: bool = False) -> None:
@@ -28,8 +29,8 @@ class Sink(io.RawIOBase):
         return len(data)
 
     def contents(self) -> bytes:
-        """Return the bytes that were written to this object, or, if there are none, the contents of
-        the file."""
+        """Return the bytes that were written to this object. If it kept none, return the contents
+        of the file ``path``."""
         if self._kept:
             return b"".join(self._kept)
         with open(self.path, "rb") as file:

@@ -1,5 +1,5 @@
-"""The statement that is measured: the given SQL or a query of the largest table, with a limit on
-the number of rows."""
+"""The statement that is measured. It is the SQL that the user gives, or a query of the largest
+table of the database. In both cases the number of its rows is limited."""
 
 from __future__ import annotations
 
@@ -76,7 +76,8 @@ def of_table(dialect: str, names: tuple[str, ...], n_rows: int | None) -> str:
 
 
 def limited(dialect: str, sql: str, n_rows: int | None) -> str:
-    """Return a query for the first rows of the statement, which is used as a derived table."""
+    """Return a query for the first ``n_rows`` rows of the statement ``sql``. The query uses the
+    statement as a derived table. If ``n_rows`` is None, return the statement itself."""
     sql = sql.strip().rstrip(";").rstrip()
     if n_rows is None:
         return sql

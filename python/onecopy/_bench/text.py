@@ -27,7 +27,7 @@ class Style(NamedTuple):
         return f"\x1b[1m{line}\x1b[0m" if self.colour else line
 
     def ours(self, line: str) -> str:
-        """Return the line in cyan, which marks onecopy, if the style has colours."""
+        """Return a line about onecopy in cyan, or unchanged if the style has no colours."""
         return f"\x1b[36m{line}\x1b[0m" if self.colour else line
 
 
@@ -111,8 +111,8 @@ def _ratio(ratio: Ratio) -> str:
 
 
 def _bars(way: WayResult, names: list[str], n_name: int, style: Style) -> list[str]:
-    """Return one line with a bar for the wall time of each engine; return no lines for a single
-    engine."""
+    """Return a line for each measured engine, with a bar that shows its wall time. If only one
+    engine was measured, return no line."""
     measured = [(engine, name) for engine, name in zip(way.engines, names, strict=True) if engine.is_measured]
     if len(measured) < 2:
         return []

@@ -54,7 +54,8 @@ def main() -> None:
 
 
 def _end_with_parent(parent: int) -> None:
-    """End this process when its parent ends, even if an engine never returns."""
+    """Arrange that the kernel kills this process when its parent ends, even during a library call
+    that never returns."""
     with contextlib.suppress(OSError, AttributeError):  # Not on Linux.
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL))
         if os.getppid() != parent:
@@ -165,7 +166,8 @@ class _Worker:
         return {"wall_s": wall / times, "cpu_s": cpu / times}
 
     def do_ledger(self, command: dict[str, Any]) -> dict[str, Any]:
-        """Run the statement once in onecopy, and return the counts of its ledger."""
+        """Run the statement once in onecopy, and return the counts of conversions and copies that
+        `onecopy.ledger` reports for it."""
         import onecopy
 
         with onecopy.ledger() as ledger:
@@ -190,7 +192,8 @@ def _peak(pid: int) -> int:
 
 
 def _reset_peak(pid: int) -> int:
-    """Reset the peak to the current resident memory; return this value in bytes."""
+    """Reset the peak to the current resident memory of the process `pid`, and return the new peak
+    in bytes."""
     with contextlib.suppress(OSError):
         Path(f"/proc/{pid}/clear_refs").write_text("5", encoding="ascii")
     return _peak(pid)

@@ -48,11 +48,12 @@ def schema(
     types: Mapping[str, str] | None = None,
     engine_type: Callable[[Any], Any] = for_any_engine,
 ) -> Any:
-    """Return the `pyarrow.Schema` of a part's result, without reading its rows.
+    """Return the `pyarrow.Schema` of a part's result. No rows are read, except the first row of a
+    result of SQLite.
 
     ``types`` are the types that the caller requests for some columns, as `Cursor.arrow` accepts
-    them. For SQLite the first row is read: if the type of a column is not declared, the first value
-    determines it.
+    them. In SQLite a column can have no declared type; the type of its value in the first row is
+    then used.
     """
     cursor = _without_rows(connection, part)
     try:

@@ -26,14 +26,14 @@ _COMPARISONS = {
 
 
 def condition(filter: Any, types: Mapping[str, Any], dialect: str) -> tuple[str, list[Any], bool] | None:
-    """Return the condition of a filter, its values, and a flag; `None` if the database cannot
-    evaluate the filter. The flag is true if the condition accepts exactly the rows that Spark
-    accepts.
+    """Convert a filter to an SQL condition. Return the condition, its values, and a flag; return
+    `None` if the database cannot evaluate the filter. The flag is true if the condition accepts
+    exactly the rows that Spark's filter accepts.
 
     ``types`` has the Arrow type of each column. A database may regard texts as equal that differ in
-    case, accents or trailing spaces. In this case the condition accepts more rows than Spark's
-    filter, and Spark has to evaluate the filter again. A database may also order texts differently
-    than Spark, so only comparisons of texts for equality are converted.
+    case, accents or trailing spaces. The condition then accepts more rows than Spark's filter, the
+    flag is false, and Spark has to evaluate the filter again. A database may also order texts
+    differently than Spark. Therefore a filter that orders texts is not converted.
     """
     if isinstance(filter, datasource.Not):
         inner = condition(filter.child, types, dialect)

@@ -72,7 +72,7 @@ class TableWriter:
 
     @staticmethod
     def new_job() -> str:
-        """Return a new random name for a job, which no other job has."""
+        """Return a random name for a new job. No other job has this name."""
         return secrets.token_hex(16)
 
     def write(self, batches: Iterable[Any], part: int | None = None) -> Attempt:
@@ -186,7 +186,7 @@ class TableWriter:
 
     def _begin_commit(self, connection: Connection, part: int, rows: int) -> bool:
         """Begin the transaction that commits the part. Return false if another transaction has
-        committed it."""
+        already committed this part."""
         try:
             connection.execute(f"insert into {self._commits} values (?, ?, ?)", (self.job, part, rows))
         except IntegrityError:

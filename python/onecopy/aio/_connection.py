@@ -81,10 +81,10 @@ class Connection:
         *args: Any,
         cancel: Callable[[], object] | None = None,
     ) -> T:
-        """Run the call that `begin` returns on the event loop. For a connection with a thread, run
-        the blocking `function` in the thread instead. If the task is cancelled, `cancel` is called,
-        which cancels the statement. (The statement runs on the server even when no call is in
-        progress.)
+        """Run one operation of the connection. If the connection has no thread, the event loop runs
+        the non-blocking call that `begin` returns. Otherwise the thread runs the blocking
+        `function`. If the task is cancelled, `cancel` is called, which cancels the statement on the
+        server.
         """
         runner = self._runner()
         if runner.suspends:

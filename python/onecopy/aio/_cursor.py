@@ -48,8 +48,8 @@ class Cursor:
 
     @property
     def sync(self) -> _core.Cursor:
-        """The underlying `onecopy.Cursor`. Rows that this object has prefetched are missing in its
-        results."""
+        """The underlying `onecopy.Cursor`. Its fetch methods do not return rows that this object
+        has already prefetched."""
         return self._cur
 
     @property

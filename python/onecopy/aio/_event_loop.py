@@ -1,4 +1,5 @@
-"""Runs the calls on a connection on the event loop, which watches the connection's socket."""
+"""Runs database calls of a connection on the event loop's thread without blocking it. While a call
+waits for the database, the event loop watches the connection's socket."""
 
 from __future__ import annotations
 
@@ -52,8 +53,8 @@ os.register_at_fork(after_in_child=_forget_executor)
 
 
 async def run_connect(call: PendingCall) -> Any:
-    """Run the call that opens a connection on the event loop, and return the connection. If the
-    task is cancelled, the attempt ends immediately."""
+    """Run ``call``, which opens a connection, on the event loop's thread. Return the connection. If
+    the task is cancelled, stop the attempt to connect immediately."""
     loop = asyncio.get_running_loop()
     try:
         while (wait := call.resume()) is not None:
@@ -66,8 +67,8 @@ async def run_connect(call: PendingCall) -> Any:
 
 
 async def _until_ready(loop: asyncio.AbstractEventLoop, fd: int, is_for_write: bool, seconds: float | None) -> None:
-    """Wait until a file descriptor is ready, but for at most ``seconds``. The event loop does not
-    watch the descriptor afterwards."""
+    """Wait until a file descriptor is readable or writable, but at most ``seconds``. When this
+    function returns, the event loop no longer watches the descriptor."""
     if fd < 0:
         await asyncio.sleep(seconds or 0)
         return
@@ -106,8 +107,8 @@ class _RunningCall:
 
 
 class EventLoopRunner(ThreadRunner):
-    """Runs the calls on a PostgreSQL connection on the event loop, one at a time. Calls that cannot
-    be suspended run in a thread of a shared executor.
+    """Runs the database calls of a PostgreSQL connection on the event loop's thread, one at a time.
+    Calls that cannot be suspended run in a thread of a shared executor.
 
     Only the event loop's thread may call the methods, except `start` and `shutdown`.
     """
@@ -179,9 +180,10 @@ class EventLoopRunner(ThreadRunner):
         """Run the call that `begin` returns; return the call's result, or ``None`` if `begin`
         returned no call.
 
-        If the task is cancelled while it waits, the call is cancelled too, and the next call on the
-        connection waits until the cancelled one has ended. If no call has begun yet, `cancel` is
-        called instead, to cancel the task's statement, which also runs between two calls.
+        If the task is cancelled while it waits, the call is cancelled too. The next call on the
+        connection waits until the cancelled call has ended. If the task is cancelled before the
+        call has begun, `cancel` is called. It cancels the statement of the task, which the database
+        may still execute.
         """
         call = run = None
         has_turn = False
@@ -266,9 +268,9 @@ class EventLoopRunner(ThreadRunner):
     # The descriptor that the event loop watches.
 
     def _watch(self, fd: int, is_for_write: bool, seconds: float | None) -> None:
-        """Make the event loop call `_resume` when the descriptor is ready or ``seconds`` have
-        passed. If ``fd`` is negative, no descriptor is watched, and `_resume` is called only after
-        the time.
+        """Make the event loop call `_resume` when the descriptor ``fd`` is ready, or when
+        ``seconds`` have passed. If ``fd`` is negative, `_resume` is called when ``seconds`` have
+        passed.
         """
         this = weakref.ref(self)
         if fd >= 0 and fd != self._fd:
@@ -314,8 +316,8 @@ class EventLoopRunner(ThreadRunner):
             self._loop.call_soon_threadsafe(self._end_turn)
 
     def start(self, function: Callable[[], object]) -> None:
-        """Run a function in a thread, after all calls that were submitted earlier have ended. This
-        method does not wait, and may be called from any thread."""
+        """Run ``function`` in a thread of the executor, after all earlier calls on this connection
+        have ended. This method returns immediately. It may be called from any thread."""
         self._check_open()
 
         def begin() -> bool:
@@ -334,7 +336,7 @@ class EventLoopRunner(ThreadRunner):
             raise InterfaceError("the event loop of this connection is closed") from None
 
     def shutdown(self, wait: bool = False) -> None:
-        """Close the runner: later calls raise an `InterfaceError`."""
+        """Close this runner. Calls that are submitted later raise an `InterfaceError`."""
         self._forget_fd()
         self.closed = True
 

@@ -130,8 +130,8 @@ class Pool:
         return con
 
     async def _answers(self, entry: Entry | None) -> bool | None:
-        """Probe a connection on the event loop, and return true if the probe succeeds. Return
-        `None` if the probe has to run in a thread."""
+        """Probe a connection on the event loop. Return `False` if the probe fails, and `True`
+        otherwise. Return `None` if the probe cannot run on the event loop, but only in a thread."""
         probe = self._pool.probe
         if entry is None or not entry.con._suspends or callable(probe):
             return None
@@ -146,8 +146,8 @@ class Pool:
         return True
 
     async def _open_on_loop(self, waiter: Waiter, answers: bool | None) -> Entry | None:
-        """Open a connection on the event loop, as a replacement for one that is too old or does not
-        answer. Return `None` if this has to run in a thread."""
+        """Open a connection on the event loop. It replaces a connection that is too old or does not
+        answer. Return `None` if it cannot be opened on the event loop, but only in a thread."""
         pool = self._pool
         if waiter.entry is not None and answers is None:
             return None
@@ -286,8 +286,8 @@ class Pool:
         return rows
 
     def _give_back_soon(self, con: Connection, loop: asyncio.AbstractEventLoop) -> None:
-        """Return a connection to the pool without waiting: a task or another thread resets the
-        connection. Any thread may call this method."""
+        """Return a connection to the pool without waiting until it is reset. A task or another
+        thread resets the connection later. Any thread may call this method."""
         entry = self._lent.pop(con)
         con._thread = None
         try:

@@ -23,9 +23,10 @@ class _Writes(Protocol):
 
 
 class RowStream:
-    """Rows as bytes, in an asynchronous iterable of chunks. For PostgreSQL, the chunks are filled
-    on the event loop; for other databases, the connection's thread prefetches them. After an
-    iteration that ended early (by `break` or an exception), the stream cannot be read further.
+    """An asynchronous iterable over chunks of bytes that contain the rows of a statement in an
+    output format. For PostgreSQL, the event loop's thread fills the chunks; for other databases, a
+    thread of the connection prefetches them. If an iteration ends early (by `break` or an
+    exception), the stream cannot be read further.
 
     Copies: none; a chunk is the ``bytes`` object that cells were converted into.
     """
@@ -73,18 +74,21 @@ class RowStream:
         return self._stream.begin()
 
     async def _next(self) -> bytes | None:
-        """Return the next chunk, which is filled on the event loop; None at the end."""
+        """Fill the next chunk on the event loop's thread, and return it. Return None at the end of
+        the stream."""
         await self._drive(self._stream._begin_fill)
         return next(self._stream, None)
 
     async def _drive(self, begin: Callable[[], _core.PendingCall | None]) -> Any:
-        """Run a call to the stream on the event loop. If the statement has ended, do nothing."""
+        """Run the database call that `begin` begins, on the event loop's thread. If the statement
+        of this stream has ended, do nothing and return None."""
         if self._ended.is_set():
             return None
         return await self._connection._runner().drive(begin, cancel=self._stream.cancel)
 
     def _chunks(self) -> Prefetcher | LoopChunks:
-        """Return the iterator for ``async for``; calling its `stop` abandons the stream."""
+        """Return the iterator over the chunks of this stream for ``async for``. Its method `stop`
+        ends the stream before all chunks were read."""
         if self._suspends:
             return LoopChunks(self)
         return Prefetcher(self._stream, self._start)
@@ -130,8 +134,9 @@ class RowStream:
 
 
 class LoopChunks:
-    """An asynchronous iterator over the chunks of a stream, for one task at a time. Each chunk is
-    filled on the event loop when it is requested. The class has the methods of `Prefetcher`.
+    """An asynchronous iterator over the chunks of a stream. Only one task at a time may use it. The
+    event loop's thread fills a chunk when it is requested. The class has the methods of
+    `Prefetcher`.
 
     Copies: none; a chunk is the ``bytes`` object that cells were converted into.
     """
@@ -157,7 +162,8 @@ class LoopChunks:
         return chunk
 
     async def _or_stop(self, call: Coroutine[Any, Any, T]) -> T:
-        """Await a call; close the stream if the call fails or the task is cancelled."""
+        """Await ``call`` and return its result. If the call fails or the task is cancelled, close
+        the stream."""
         if self._waits:
             call.close()
             raise RuntimeError("another task waits for the next chunk of this stream")
@@ -178,7 +184,7 @@ class LoopChunks:
                 self._stream.sync.close()
 
     async def close(self) -> None:
-        """Abandon the stream and close it, as `stop` does."""
+        """Close the stream, even if chunks remain. `stop` does the same."""
         self.stop()
 
     aclose = close

@@ -82,8 +82,8 @@ class ThreadRunner:
         raise NotImplementedError
 
     def start(self, function: Callable[[], object]) -> None:
-        """Run a function in the thread after all calls that were submitted before, without waiting
-        for it. Its exceptions are discarded."""
+        """Submit a function that the thread runs after all calls that were submitted before, and
+        return immediately. Exceptions that the function raises are discarded."""
         try:
             self._executor.submit(function)
         except RuntimeError:

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 else:
 
     def disjoint_base(cls: type) -> type:
-        """Marks a class for type checkers: no class can inherit both from the decorated class and
-        from another subclass of `bytes`."""
+        """Decorates a class, for type checkers only: they report an error if a class inherits both
+        from the decorated class and from another subclass of `bytes`."""
         return cls
 
 
@@ -93,7 +93,7 @@ class Binary(bytes):
 
     def as_uuid(self, uuid_representation: _UuidForm = "standard") -> UUID:
         """Convert the 16 bytes to a UUID. Raises `ValueError` if the value does not have 16 bytes,
-        or if its subtype is not that of this representation."""
+        or if it does not have the subtype that ``uuid_representation`` requires."""
         subtype = UUID_SUBTYPE if uuid_representation == "standard" else LEGACY_UUID_SUBTYPE
         if self.subtype != subtype or len(self) != 16:
             raise ValueError(

@@ -99,7 +99,7 @@ class _DBRef(_Reference):
     _type_marker = 100
 
     def as_doc(self) -> dict[str, Any]:
-        """Return the document that represents the reference in BSON."""
+        """Return the BSON document of this reference: `$ref`, `$id`, and `$db` if it is known."""
         doc = {"$ref": self.collection, "$id": self.id}
         return doc if self.database is None else {**doc, "$db": self.database}
 

@@ -143,13 +143,13 @@ class _Prepared:
         }
 
     def default(self) -> Callable[[Any], Any]:
-        """Combine the type encoders and the fallback encoder into one function for `default=`, for
-        use in one call of `encode`.
+        """Return a function for the option `default` of one call of `encode`. It combines the type
+        encoders and the fallback encoder.
 
         Like pymongo, the function calls the type encoder for the type of the value, or the fallback
-        encoder if there is none. The result is then encoded. If BSON cannot represent the
-        result either, the function is called again with this result. In this second call it does
-        not call the encoder that returned the result.
+        encoder if there is no such type encoder. If BSON cannot represent the returned value
+        either, `encode` calls the function again with that value. In this second call, the function
+        does not use the encoder that returned the value.
         """
         encoders, fallback = self.encoders, self.fallback
         if not encoders and fallback is None:

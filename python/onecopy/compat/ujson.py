@@ -43,8 +43,8 @@ class _Readable(Protocol):
 
 class _Hook:
     """The function that is passed to `onecopy.json` as `default=`. It converts an object as ujson
-    does: by the first of the object's `toDict`, its `__json__`, and the caller's `default` that
-    exists."""
+    does: by the object's method `toDict`; without that, by its method `__json__`; without both, by
+    the caller's `default`."""
 
     __slots__ = ("_default", "_reject_bytes", "raw")
 

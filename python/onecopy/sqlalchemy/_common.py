@@ -29,8 +29,8 @@ class OnecopyContext(DefaultExecutionContext):
         return self._dbapi_connection.cursor()
 
     def post_exec(self) -> None:
-        """Fetch no rows in advance from a statement that returns none, also if the option
-        `stream_results` requests this."""
+        """Do not prefetch rows if the statement returns none, even with the option
+        `stream_results`."""
         super().post_exec()  # type: ignore[no-untyped-call]
         if self.cursor.description is None and self.cursor_fetch_strategy is _cursor._DEFAULT_FETCH:
             self.cursor_fetch_strategy = _cursor._NO_CURSOR_DQL
@@ -99,8 +99,8 @@ class OnecopyDialect(DefaultDialect):
         return bool(dbapi_conn.autocommit)
 
     def is_disconnect(self, e: Any, connection: Any, cursor: Any) -> bool:
-        """Return true if the connection is lost, according to its attribute `usable`, or to the
-        class and the SQLSTATE of the error."""
+        """Return true if the connection is lost: its attribute `usable` is false, or `e` is an
+        OperationalError with an SQLSTATE for a lost connection."""
         if isinstance(connection, onecopy.Connection) and not connection.usable:
             return True
         if isinstance(e, onecopy.OperationalError) and e.sqlstate.startswith(_GONE):

@@ -13,7 +13,8 @@ from onecopy.sqlalchemy._common import OnecopyContext, OnecopyDialect
 
 class _Context(OnecopyContext, base.MySQLExecutionContext):
     def get_lastrowid(self) -> int:
-        """Return the id that the last INSERT of this connection has generated."""
+        """Return the value of `last_insert_id()`: the auto-increment id that the database generated
+        for the last INSERT of this connection."""
         cursor = self.create_cursor()
         try:
             cursor.execute("select last_insert_id()")
@@ -33,14 +34,16 @@ class _Compiler(base.MySQLCompiler):
         return str(super()._render_values(element, **kw))  # type: ignore[no-untyped-call]
 
     def visit_frame_clause(self, frameclause: Any, **kw: Any) -> str:
-        """Write the values of a window frame into the statement, instead of parameters."""
+        """Write the numbers of a window frame into the SQL text as literals, because MariaDB
+        rejects parameters there."""
         kw["literal_execute"] = True
         return str(super().visit_frame_clause(frameclause, **kw))  # type: ignore[no-untyped-call]
 
 
 class _Time(TIME):
     def result_processor(self, dialect: Any, coltype: object) -> Any:
-        """Return None, because the value is already a `datetime.time` and needs no conversion."""
+        """Return None: SQLAlchemy then converts no values of the column. onecopy already returns
+        them as `datetime.time`."""
         return None
 
 

@@ -15,8 +15,8 @@ from onecopy.sqlalchemy._common import OnecopyContext, OnecopyDialect
 
 
 def _cast(of: type[Any]) -> type[Any]:
-    """Return a subclass of the type ``of`` that adds an explicit cast to each parameter, because
-    psqlodbc binds some parameters as varchar."""
+    """Return a subclass of SQLAlchemy's type ``of`` for which each parameter in the SQL gets an
+    explicit cast. Without a cast, psqlodbc would bind some of these parameters as varchar."""
     return type(f"Onecopy{of.__name__}", (of,), {"render_bind_cast": True, "__module__": __name__})
 
 
@@ -31,8 +31,8 @@ class _StrIndex(types.JSON.JSONStrIndexType):
 
 
 class _Array(postgresql.ARRAY):  # type: ignore[type-arg]
-    """The type for arrays, which psqlodbc returns in PostgreSQL's text format: ``{1,2,NULL}``.
-    Parameters are sent in this format too."""
+    """The SQL type for arrays. psqlodbc returns an array as text in PostgreSQL's format, such as
+    ``{1,2,NULL}``. This class converts between such text and lists."""
 
     render_bind_cast = True
 
@@ -61,7 +61,8 @@ class _Array(postgresql.ARRAY):  # type: ignore[type-arg]
 
 
 class _Time(types.Time):
-    """The type for times, which psqlodbc returns as text if they have a time zone."""
+    """The SQL types `time` and `timetz`. psqlodbc returns a `timetz` as text, which this class
+    converts to a `datetime.time`."""
 
     render_bind_cast = True
 

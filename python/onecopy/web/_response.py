@@ -66,8 +66,8 @@ def response(
 
 
 def _framework() -> str:
-    """Return the framework that handles the current request. It is found by the request context,
-    or, for a framework without a request context, by the call stack."""
+    """Return the framework that handles the current request. Flask and Django are detected by their
+    request context, Starlette and FastAPI by the call stack."""
     flask, urls = sys.modules.get("flask"), sys.modules.get("django.urls")
     if flask is not None and flask.has_request_context():
         return "flask"

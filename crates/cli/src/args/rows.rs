@@ -30,7 +30,7 @@ pub struct RowsArgs {
 }
 
 impl RowsArgs {
-    /// Returns how the progress and the result are reported.
+    /// Returns the settings that determine how the command reports its progress and its result.
     pub(crate) fn reporting(&self) -> Reporting {
         Reporting {
             form: self.progress,

@@ -30,9 +30,8 @@ pub(crate) fn run(args: &Json2Bson) -> i32 {
     })
 }
 
-/// The position of the first input byte that was not processed, for messages. It consists of the
-/// number of lines before the byte's line, and the number of characters before the byte in this
-/// line.
+/// The position of the first unprocessed byte of the input, for error messages: the number of lines
+/// before the line of this byte, and the number of characters before this byte in its line.
 #[derive(Default)]
 struct Line {
     n_lines: usize,
@@ -105,8 +104,8 @@ impl Json2BsonRun<'_> {
         self.input.pass(n_bytes);
     }
 
-    /// Skips white space. Returns the byte after it without marking this byte as processed; `None`
-    /// at the end of the input.
+    /// Skips white space. Returns the next byte, which remains unprocessed; `None` at the end of
+    /// the input.
     fn blank(&mut self) -> Result<Option<u8>, Failure> {
         loop {
             let is_blank = |b: &&u8| matches!(**b, b' ' | b'\n' | b'\r' | b'\t');
@@ -122,8 +121,8 @@ impl Json2BsonRun<'_> {
         }
     }
 
-    /// Converts a document. If the buffer does not contain the end of the document, more input is
-    /// read, and the document is parsed again from its start.
+    /// Converts the next document of the input. While the document is incomplete in the buffer,
+    /// this method reads more input, and parses the document again from its start.
     fn document(&mut self) -> Result<(), Failure> {
         loop {
             let text = self.input.rest();

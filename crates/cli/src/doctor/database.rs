@@ -1,5 +1,5 @@
-//! Findings about a database: its connection, driver and settings, and tests that values arrive
-//! unchanged.
+//! The part of `onecopy doctor` that examines a database: its connection, driver and settings. It
+//! also tests whether values arrive unchanged.
 
 use std::time::Instant;
 
@@ -90,9 +90,9 @@ fn connected(report: &mut Report, connection: &Connection, begun: Instant) {
     );
 }
 
-/// Tests the transfer of text to and from the database. With an ODBC driver, the functions for
-/// UTF-8 and those for UTF-16 are tested. The connection uses one of these two sets; the result for
-/// the other set shows why it is not used.
+/// Tests the transfer of text to and from the database. With an ODBC driver, both the functions for
+/// UTF-8 and the functions for UTF-16 are tested. The connection uses only one of the two sets; the
+/// test of the other set shows why it is not used.
 fn text(report: &mut Report, connection: &Connection, target: &str) {
     let Some(portrait) = portrait(connection) else {
         let (wrong, refused) = scripts(connection);
@@ -335,8 +335,8 @@ fn resident_bytes() -> Option<u64> {
     Some(kib << 10)
 }
 
-/// Reports the known defects of the installed version of the connection's driver, and the notices
-/// of the connection.
+/// Reports the known faults of the connection's driver in its installed version, and the warnings
+/// in `Connection::notices`.
 fn known(report: &mut Report, connection: &Connection) {
     let faults = portrait(connection).map(|p| p.faults).unwrap_or_default();
     for fault in faults {

@@ -26,7 +26,7 @@ pub(super) const SCRIPTS: &[(&str, &str)] = &[
 /// The number of characters of the long test value. Each character has two bytes in UTF-8, and also
 /// in UTF-16.
 pub(super) const LONG_CHARS: usize = 1_000_000;
-/// The character that the long test value consists of.
+/// The character of which the long test value consists.
 pub(super) const LONG_CHAR: char = 'é';
 /// The number of rows of the query result with which streaming is tested; `MANY_CHARS` is the
 /// number of ASCII characters of each row.
@@ -109,7 +109,7 @@ pub(super) fn length_of_parameter(dialect: Dialect) -> Option<&'static str> {
     })
 }
 
-/// Returns a query for [`MANY_ROWS`] rows of [`MANY_CHARS`] characters, which needs no table;
+/// Returns a query that yields [`MANY_ROWS`] rows of [`MANY_CHARS`] characters and reads no table;
 /// `None` for an unknown dialect.
 pub(super) fn many(dialect: Dialect) -> Option<String> {
     let text = match dialect {

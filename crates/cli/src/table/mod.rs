@@ -24,8 +24,8 @@ const MIN_WIDTH: usize = 5;
 /// Collects rows as text, and writes them as an aligned table at each call to [`Table::write`].
 pub(crate) struct Table {
     columns: Vec<TableColumn>,
-    /// The width in columns of the terminal, to which the lines of the table are truncated; `None`
-    /// if nothing is truncated.
+    /// The width of the terminal in columns. Longer lines of the table are truncated to this width.
+    /// `None` if no line is truncated.
     line_width: Option<usize>,
     colour: bool,
     row: Vec<Shown>,

@@ -69,8 +69,9 @@ pub(super) struct Text {
     out: String,
     n_chars: usize,
     cut: bool,
-    /// The bytes of an incomplete UTF-8 sequence at the end of the previous part, which the next
-    /// part completes. `rest16` is a high surrogate at the end of a part in UTF-16.
+    /// UTF-8 text: the bytes at the end of the previous part that are the beginning of a character;
+    /// the next part contains the rest of it. (`rest16` contains the first half of a surrogate pair
+    /// at the end of a part in UTF-16.)
     rest8: Vec<u8>,
     rest16: Vec<u16>,
 }

@@ -46,7 +46,7 @@ pub struct Send {
     #[arg(long, hide = true)]
     pub by_sendfile: bool,
 
-    /// The size of a verified block, as a power of two
+    /// The base-2 logarithm of the size in bytes of a verified block
     #[arg(long, hide = true, value_parser = clap::value_parser!(u8).range(10..=22), default_value_t = onecopy_transfer::sender::BLOCK_LOG2)]
     pub block_log2: u8,
 

@@ -27,8 +27,8 @@ fn shut_on_a_signal(interrupt: &Interrupt, socket: &TcpStream) {
     }));
 }
 
-/// Converts the error of a transfer to the failure of the command. If a signal arrived, the signal
-/// is the reason.
+/// Converts an error that ended a transfer to the failure that the command reports. If a signal
+/// arrived, the failure is that the command was stopped, whatever the error is.
 fn failed(interrupt: &Interrupt, error: &Error) -> Failure {
     match interrupt.stopped() {
         Some(_) => {

@@ -117,8 +117,9 @@ fn listen(
     }
 }
 
-/// Returns `true` if the command waits for another sender after a failed transfer. It always waits
-/// if the sender disconnected or violated the protocol, and otherwise only with `--keep`.
+/// Returns `true` if the command waits for another sender after a transfer that failed with
+/// `failure`. The command always waits if the sender disconnected or violated the protocol. After
+/// any other error, it waits only with `--keep`.
 fn goes_on(args: &Receive, failure: &Error) -> bool {
     match failure {
         Error::Broken(_) | Error::Protocol(_) => true,

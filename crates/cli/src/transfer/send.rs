@@ -91,8 +91,8 @@ fn send(args: &Send) -> Result<(), Failure> {
     }
 }
 
-/// Waits before the next attempt to send. Returns `false` if all attempts that `--retries` permits
-/// were made, or if a signal arrived.
+/// Waits before the next attempt to send. Returns `false` if no attempt may follow: the number of
+/// retries has reached `--retries`, or a signal arrived.
 fn again(args: &Send, interrupt: &Interrupt, n_retries: &mut u32, why: &str) -> bool {
     if *n_retries >= args.retries {
         return false;

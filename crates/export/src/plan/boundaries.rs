@@ -1,13 +1,14 @@
-//! Chooses boundaries of parts among the quantiles of a key, so that the parts have nearly the same
-//! number of rows.
+//! Divides the rows of a query into parts with nearly the same number of rows. The rows are ordered
+//! by a key, and the boundaries of the parts are chosen from quantiles of the key.
 //!
 //! All rows with the same key value are in the same part. If one value has more rows than an
 //! average part, a separate part is made for it, so that the sizes of the other parts stay nearly
 //! equal.
 
-/// Divides the rows into at most `n` parts. Returns the index in `weights` at which each part
-/// except the first one begins, in ascending order. `weights[i]` is the number of rows from the
-/// quantile `i` to the next one; these rows cannot be divided.
+/// Divides rows, ordered by a key, into at most `n` parts. The rows between two consecutive
+/// candidate boundaries form a group, and `weights[i]` is the number of rows of group `i`. A group
+/// is not divided. Returns the index of the first group of each part except the first part, in
+/// ascending order.
 pub(crate) fn choose(weights: &[u64], n: usize) -> Vec<usize> {
     let mut starts = Vec::with_capacity(n);
     divide(weights, 0, n, &mut starts);
@@ -15,8 +16,9 @@ pub(crate) fn choose(weights: &[u64], n: usize) -> Vec<usize> {
     starts
 }
 
-/// Returns the number of rows of each part, which is a sum of `weights`. The first part begins at
-/// the index 0 of `weights`, and the other parts begin at the indexes `starts`.
+/// Returns the number of rows of each part. A part consists of consecutive items of `weights`, and
+/// its number of rows is the sum of these items. The first part begins at index 0; `starts` has the
+/// index at which each other part begins.
 pub(crate) fn sizes(weights: &[u64], starts: &[usize]) -> Vec<u64> {
     let ends = starts.iter().copied().chain([weights.len()]);
     let mut begin = 0;
@@ -28,8 +30,9 @@ pub(crate) fn sizes(weights: &[u64], starts: &[usize]) -> Vec<u64> {
     .collect()
 }
 
-/// Divides `weights` into at most `n` parts, and appends to `starts` the index at which each part
-/// begins. `offset` is the index of the first element of `weights` in the complete list.
+/// Divides `weights` into at most `n` parts of consecutive items. For each part, appends the index
+/// of its first item to `starts`. Indexes count from the start of the complete list of weights,
+/// in which `weights` begins at the index `offset`.
 fn divide(weights: &[u64], offset: usize, n: usize, starts: &mut Vec<usize>) {
     let total: u64 = weights.iter().sum();
     if weights.is_empty() {
@@ -66,8 +69,9 @@ fn divide(weights: &[u64], offset: usize, n: usize, starts: &mut Vec<usize>) {
     divide(right, offset + heavy + 1, n_right, starts);
 }
 
-/// Distributes `n` parts to two ranges in proportion to their numbers of rows. If `n` is at least
-/// 2, each range that is not empty gets at least one part.
+/// Returns into how many parts two ranges of rows are divided: `n` in total, in proportion to the
+/// numbers of rows of the ranges. If `n` is at least 2, a range that is not empty gets at least one
+/// part.
 fn share(left: &[u64], right: &[u64], n: usize) -> (usize, usize) {
     if left.is_empty() || right.is_empty() {
         return match left.is_empty() {
@@ -87,8 +91,8 @@ fn share(left: &[u64], right: &[u64], n: usize) -> (usize, usize) {
     (n_left, n - n_left)
 }
 
-/// Divides the items with the given `weights` into `n` parts of about equal weight. Appends the
-/// index (plus `offset`) at which each part starts to `starts`.
+/// Divides the items of `weights` into at most `n` parts of about equal weight. For each part,
+/// appends `offset` plus the index of its first item to `starts`. `total` is the sum of `weights`.
 fn quantiles(weights: &[u64], offset: usize, n: usize, total: u64, starts: &mut Vec<usize>) {
     let (mut before, mut at) = (0_u64, 0);
     for i in 0..n {
@@ -108,7 +112,8 @@ fn quantiles(weights: &[u64], offset: usize, n: usize, total: u64, starts: &mut 
 mod tests {
     use super::*;
 
-    /// Returns the largest of `sizes` divided by their mean; 1 if there are no rows.
+    /// Returns the largest of the part sizes `sizes`, divided by the mean size. Returns 1 if all
+    /// sizes are 0.
     fn imbalance(sizes: &[u64]) -> f64 {
         let (largest, total) = (
             sizes.iter().max().copied().unwrap_or(0),

@@ -43,7 +43,8 @@ pub(crate) fn rows(
     }
 }
 
-/// Returns a value as text; an empty string for NULL and for types without a conversion.
+/// Returns a value as text. Returns an empty string for NULL, and for a value that is neither text
+/// nor a number nor bytes.
 pub(crate) fn text(value: Option<&Option<Value>>) -> String {
     match value {
         Some(Some(Value::Text(text) | Value::Decimal(text))) => text.clone(),
@@ -67,7 +68,7 @@ pub(crate) fn int(value: Option<&Option<Value>>) -> Option<i64> {
     }
 }
 
-/// Collects the rows of a result for [`rows`].
+/// The row sink of [`rows`]. It collects the rows of a result.
 struct Values {
     binds_text: Vec<bool>,
     rows: Vec<Row>,
@@ -108,8 +109,8 @@ impl RowSink for Values {
     }
 }
 
-/// Returns `true` if the digits of the column's decimals must be bound as text: for PostgreSQL's
-/// `money`, which cannot be compared with `numeric`, and for a column whose type is not decimal.
+/// Returns `true` if a decimal from this column must be bound as text. This applies to PostgreSQL's
+/// `money`, which cannot be compared with `numeric`, and to columns whose type is not decimal.
 fn binds_text(column: &Column) -> bool {
     column.type_name.eq_ignore_ascii_case("money")
         || !matches!(column.column_type, ColumnType::Decimal { .. })

@@ -12,7 +12,7 @@ use crate::json::{self, Json, items, member};
 pub(crate) struct Explained<'a> {
     pub(crate) sql: &'a str,
     pub(crate) values: &'a [Value],
-    /// The names of the key's columns.
+    /// The names of the columns of the key by which the rows were divided into parts.
     pub(crate) columns: &'a [&'a str],
 }
 
@@ -66,8 +66,8 @@ fn unknown() -> String {
         .to_owned()
 }
 
-/// Returns the index or the address range of the key that PostgreSQL's plan for the part uses;
-/// `None` if it uses neither.
+/// Returns a description of how PostgreSQL finds the rows of a part: the index on the key, or the
+/// range of row addresses, that its query plan uses. Returns `None` if the plan uses neither.
 fn postgres(connection: &Connection, part: &Explained<'_>) -> Result<Option<String>, Error> {
     let (_, plan) = rows(
         connection,
@@ -80,7 +80,8 @@ fn postgres(connection: &Connection, part: &Explained<'_>) -> Result<Option<Stri
     Ok(root.and_then(|root| scan_of_postgres(root, part.columns)))
 }
 
-/// Returns the index or the address range that PostgreSQL would use if it avoided sequential scans.
+/// Does the same as [`postgres`], but for the query plan that PostgreSQL chooses while sequential
+/// scans are disabled.
 fn possible(connection: &Connection, part: &Explained<'_>) -> Result<Option<String>, Error> {
     connection.execute("set enable_seqscan = off", &[])?;
     let plan = postgres(connection, part);
@@ -108,8 +109,8 @@ fn scan_of_postgres(node: &Json, columns: &[&str]) -> Option<String> {
         .find_map(|node| scan_of_postgres(node, columns))
 }
 
-/// Returns `true` if `condition` contains the name `column`, and not only as a part of a longer
-/// name.
+/// Returns `true` if `condition` contains `column` as a whole name. A longer name that contains
+/// `column` does not count.
 fn contains_name(condition: &str, column: &str) -> bool {
     let is_inside = |c: char| c.is_alphanumeric() || c == '_';
     condition.match_indices(column).any(|(at, _)| {
@@ -119,8 +120,8 @@ fn contains_name(condition: &str, column: &str) -> bool {
     })
 }
 
-/// Returns the first index that SQLite searches by a range of the key; `None` if there is none.
-/// `details` are the lines of `explain query plan`.
+/// Returns the first index in which SQLite searches a range of the key, or `None` if there is no
+/// such index. `details` are the lines that `explain query plan` returned.
 fn sqlite(details: &[String], columns: &[&str]) -> Option<String> {
     details.iter().find_map(|detail| {
         let (head, ranges) = detail.strip_prefix("SEARCH ")?.split_once(" (")?;
@@ -139,9 +140,9 @@ fn sqlite(details: &[String], columns: &[&str]) -> Option<String> {
     })
 }
 
-/// Returns the index on which MariaDB or MySQL performs a range scan for the key; `None` if there
-/// is none. The result of `explain` is read as a table and not as JSON, because a driver declares
-/// the JSON column shorter than its values.
+/// Returns the index on which MariaDB or MySQL performs a range scan for the key; `None` if no
+/// index is used so. The query is `explain`, whose result has several columns, and not
+/// `explain format=json`, because a driver declares the column of JSON shorter than its values.
 fn mariadb(connection: &Connection, part: &Explained<'_>) -> Result<Option<String>, Error> {
     let (schema, plan) = rows(connection, &format!("explain {}", part.sql), part.values)?;
     let names: Vec<String> = schema
@@ -165,8 +166,9 @@ fn mariadb(connection: &Connection, part: &Explained<'_>) -> Result<Option<Strin
     Ok(None)
 }
 
-/// Returns the names of the indexes on which the plan performs a range scan. `plan` has a row for
-/// each step of the plan, and `names` are its column names in lower case.
+/// Returns the names of the indexes on which MariaDB or MySQL performs a range scan. `plan` is the
+/// result of `explain`, with one row for each step of the query plan. `names` are the names of its
+/// columns in lower case.
 fn ranges(names: &[String], plan: &[Row]) -> Vec<String> {
     let at = |name: &str| names.iter().position(|n| n == name);
     let (Some(kind), Some(key)) = (at("type"), at("key")) else {

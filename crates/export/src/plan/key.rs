@@ -166,9 +166,9 @@ impl<'a> TableOfKey<'a> {
     }
 }
 
-/// Returns the key with these columns of the result. If `is_placeholder` is `true`, the predicate
-/// replaces a placeholder inside the statement, so the predicate uses the names as the caller wrote
-/// them.
+/// Returns the key that consists of the result columns `names`. `is_placeholder` is `true` if the
+/// key's predicate replaces a placeholder inside the statement. The predicate then contains the
+/// names exactly as the caller wrote them.
 ///
 /// # Errors
 /// [`Error::Usage`] if a name is not that of a column of the result.

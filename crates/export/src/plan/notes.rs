@@ -6,11 +6,12 @@ use super::predicate::KeyColumn;
 use super::quantiles::Quantiles;
 use crate::error::Error;
 
-/// The largest acceptable ratio of the number of rows of the largest part to the mean of all parts.
-/// If it is exceeded, further columns are appended to the key.
+/// The largest permitted quotient of the number of rows in the largest part and the mean number of
+/// rows in a part. If the quotient is larger, further columns are appended to the key.
 pub(super) const BALANCED: f64 = 1.3;
 
-/// Returns sentences about effects of LIMIT, ORDER BY and groups on the parts.
+/// Returns sentences for the user that describe how LIMIT, ORDER BY and GROUP BY of the statement
+/// affect the parts.
 ///
 /// # Errors
 /// [`Error::Usage`] if the rows of all parts together would not be the result of the statement,
@@ -48,8 +49,8 @@ pub(super) fn of_statement(shape: &QueryShape) -> Result<Vec<String>, Error> {
     Ok(notes)
 }
 
-/// Returns a sentence if the parts cannot be equal in size, because the key has too few values or
-/// one of them has too many rows.
+/// Returns a sentence for the user if the parts have very different sizes. The reason is a key with
+/// too few different values, or with a value that too many rows have.
 pub(super) fn of_skew(columns: &[KeyColumn], found: &Quantiles, n: usize) -> Option<String> {
     let total = found.n_rows();
     if found.skew(n) <= BALANCED || total < n as u64 {

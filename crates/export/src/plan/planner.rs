@@ -30,15 +30,15 @@ pub struct PlanOptions {
     pub n_parts: usize,
     /// The names of the key's columns. If the list is empty, the best key of the table is used.
     pub key: Vec<String>,
-    /// The number of rows of the sample; `None` to derive the number from `n_parts`. A table of up
-    /// to twice this number is read completely.
+    /// The number of rows in the sample; `None` to derive the number from `n_parts`. If a table has
+    /// at most twice as many rows, all its rows are read instead of a sample.
     pub sample_rows: Option<u64>,
     /// `true` to export a snapshot of the database that all parts read. The snapshot exists until
     /// the transaction of the planner's connection ends.
     pub hold: bool,
 }
 
-/// The state of [`plan`] for one statement.
+/// The data of one call to [`plan`].
 struct Planner<'a> {
     connection: &'a Connection,
     dialect: Dialect,
@@ -53,8 +53,9 @@ struct Planner<'a> {
 /// Divides the rows of a query into parts.
 ///
 /// The function reads the catalog and the key columns of the rows, or of a sample of the rows. It
-/// changes nothing. The transaction of the connection stays open. With [`PlanOptions::hold`] it
-/// must stay open until all parts are read, because the snapshot of the parts ends with it.
+/// changes no data. The transaction of the connection stays open after the call. If
+/// [`PlanOptions::hold`] is set, the caller must keep this transaction open until all parts are
+/// read, because the snapshot that the parts read exists only during this transaction.
 ///
 /// # Errors
 /// [`Error::Usage`] for a statement that cannot be divided, with advice; the error of the database.
@@ -219,7 +220,8 @@ impl Planner<'_> {
         Some(TableOfKey::new(table, shape, self.sql, self.dialect))
     }
 
-    /// Returns the key if it consists of columns of the table; `None` for a key of result columns.
+    /// Returns the key of a part's rows if it consists of columns of the table. Returns `None` if
+    /// the key must consist of columns of the query's result.
     fn key_of_table(&self) -> Result<Option<Key>, Error> {
         match (self.table_of_key(), self.options.key.as_slice()) {
             (Some(table), []) => table.choose().map(Some),
@@ -347,7 +349,8 @@ impl Planner<'_> {
         })
     }
 
-    /// Returns the number of rows: the catalog's estimate if usable, otherwise an exact count.
+    /// Returns the number of rows of the query: an estimate from the catalog if there is a usable
+    /// one, otherwise an exact count by the database.
     fn n_rows(&self, template: &Template) -> Result<Option<u64>, Error> {
         let estimate = self.table.as_ref().and_then(|table| table.rows);
         match self.dialect {
@@ -367,8 +370,8 @@ impl Planner<'_> {
         table.is_some_and(|table| table.condition.is_none())
     }
 
-    /// Returns the quantiles of a key, and the number of table rows that each sampled row
-    /// represents.
+    /// Returns the quantiles of the key's values in a sample of the rows or in all rows. Also
+    /// returns the number of table rows that each sampled row represents.
     fn quantiles(
         &self,
         key: &Key,
@@ -425,8 +428,8 @@ impl Planner<'_> {
         quantiles(self.connection, &source, &values, columns, n).map(Some)
     }
 
-    /// Returns a sentence about the use of indexes, according to the result of `explain` for a part
-    /// in the middle.
+    /// Returns a sentence for the user that describes whether the parts can be read by an index. It
+    /// is based on the result of `explain` for the part in the middle.
     fn index(&self, parts: &[PartSpec], columns: &[KeyColumn]) -> Result<String, Error> {
         if parts.len() < 2 {
             return Ok("there is only one part, which reads all rows".to_owned());

@@ -19,7 +19,7 @@ pub(crate) struct Condition {
 }
 
 impl Condition {
-    /// Returns a condition without values.
+    /// Creates a condition from SQL that contains no `?`, and therefore needs no values.
     pub(crate) fn plain(sql: impl Into<String>) -> Condition {
         Condition {
             sql: sql.into(),
@@ -55,18 +55,19 @@ impl Condition {
 pub(crate) struct KeyColumn {
     /// The name of the column, as it is shown to the user.
     pub(crate) name: String,
-    /// The column in SQL, in quotes and qualified where necessary.
+    /// The SQL expression that denotes the column in predicates, such as `t."id"`.
     pub(crate) sql: String,
     /// `false` only if the database guarantees that the column has no NULL.
     pub(crate) is_nullable: bool,
 }
 
-/// Returns the condition for the rows with `lower` <= key < `upper` whose key has no NULL. A bound
-/// has one value for each column of the key; `None` means unbounded.
+/// Returns the condition that a row meets if its key contains no NULL and is in a range: `lower` <=
+/// key < `upper`. A bound has one value for each column of the key. `None` means that the range has
+/// no bound on this side.
 ///
-/// If the bounds begin with equal values, the first columns of the key have these values in all
-/// rows of the range. They are tested with `=`, so that the database can use an index for the range
-/// of the later columns.
+/// If both bounds begin with equal values, all rows of the range have these values in the first
+/// columns of the key. The condition tests these columns with `=`, so that the database can use an
+/// index for the range of the later columns.
 pub(crate) fn range(
     key: &[KeyColumn],
     lower: Option<&[Value]>,
@@ -113,16 +114,16 @@ pub(crate) fn range(
     }
 }
 
-/// Returns the condition for the rows with NULL in at least one column of the key; `None` if no
-/// column can be NULL.
+/// Returns the condition that a row meets if at least one column of its key is NULL. Returns `None`
+/// if no column of the key can be NULL.
 pub(crate) fn null(key: &[KeyColumn]) -> Option<Condition> {
     let nullable = key.iter().filter(|column| column.is_nullable);
     let tests: Vec<String> = nullable.map(|c| format!("{} is null", c.sql)).collect();
     (!tests.is_empty()).then(|| Condition::plain(tests.join(" or ")))
 }
 
-/// Returns conditions for at most `n` ranges of pages of a PostgreSQL heap. The last range is
-/// unbounded, so that it includes pages that are added later.
+/// Divides the pages of a PostgreSQL table into at most `n` ranges, and returns a condition for the
+/// rows of each range. The last range has no upper end, so it includes pages that are added later.
 pub(crate) fn pages(column: &KeyColumn, n_pages: u64, n: usize) -> Vec<Condition> {
     let n = (n as u64).min(n_pages.max(1));
     let bound = |i: u64| n_pages * i / n;
@@ -138,15 +139,16 @@ pub(crate) fn pages(column: &KeyColumn, n_pages: u64, n: usize) -> Vec<Condition
     (0..n).map(condition).collect()
 }
 
-/// The operators with which [`compare`] compares the columns of a key with a bound.
+/// The operators that [`compare`] uses for one bound of a range of keys: for the lower bound or for
+/// the upper bound.
 struct Operators {
-    /// The operator `>=` or `<=`, for each column except the last one. It only allows an index to
-    /// be used.
+    /// The operator `>=` or `<=`, for each column except the last one. The comparison with it is
+    /// redundant, but permits the database to use an index.
     inclusive: &'static str,
     /// The operator `>` or `<`, for each column except the last one. If it is satisfied, the later
     /// columns are not compared.
     strict: &'static str,
-    /// The operator with which the last column is compared.
+    /// The operator for the last column of the key, or for the only one: `>=` or `<`.
     last: &'static str,
 }
 
@@ -161,8 +163,8 @@ const UPPER: Operators = Operators {
     last: " < ",
 };
 
-/// Appends a comparison of several columns in their order: `a >= ? and (a > ? or b >= ?)`. The
-/// redundant first comparison lets a database use an index on `a`.
+/// Appends a comparison of a key of several columns, such as `a >= ? and (a > ? or b >= ?)`. The
+/// comparison `a >= ?` is redundant, but permits the database to use an index on `a`.
 fn compare(condition: &mut Condition, columns: &[&str], values: &[Value], operators: &Operators) {
     let ([column, later @ ..], [value, later_values @ ..]) = (columns, values) else {
         return;
@@ -198,8 +200,8 @@ fn compare_rows(
     condition.sql.push(')');
 }
 
-/// Returns an SQL expression that compares two keys, whose columns are `before` and `now`. It is 1
-/// if `before` is less, -1 if it is greater, otherwise 0.
+/// Returns an SQL expression that compares two keys of the columns `before` and `now`. Its value is
+/// 1 if the key `before` is less than the key `now`, -1 if it is greater, and 0 if they are equal.
 pub(crate) fn sign(before: &[String], now: &[String]) -> String {
     let less = less(before, now);
     let greater = self::less(now, before);

@@ -19,19 +19,20 @@ const MOST_BYTES: usize = 256;
 const PER_PART: usize = 16;
 const LEAST: usize = 256;
 
-/// Quantiles of a key, over the rows without NULL in the key.
+/// Quantiles of a key. Rows with NULL in the key are not counted in them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Quantiles {
     /// The keys of the quantiles in ascending order. The first one is the least key of all rows.
     pub(crate) keys: Vec<Vec<Value>>,
-    /// The number of rows from each key to the next one.
+    /// The number of rows from each key of `keys` (inclusive) to the next one.
     pub(crate) weights: Vec<u64>,
     /// The number of rows with NULL in the key.
     pub(crate) n_null: u64,
 }
 
 impl Quantiles {
-    /// Returns the number of rows that the quantiles represent, without those with NULL in the key.
+    /// Returns the number of rows over which the quantiles were computed. Rows with NULL in the key
+    /// are not counted.
     pub(crate) fn n_rows(&self) -> u64 {
         self.weights.iter().sum()
     }

@@ -21,7 +21,7 @@ pub(crate) struct Sample {
     /// The SQL that follows the name of the table, such as `tablesample`; empty if not needed.
     pub(crate) after_table: String,
     pub(crate) condition: Condition,
-    /// The ratio of the sample's number of rows to that of the table.
+    /// The number of rows of the sample, divided by the number of rows of the table.
     pub(crate) fraction: f64,
 }
 

@@ -14,10 +14,11 @@ use crate::json::{self, Json, JsonWriter, items, member, text};
 /// connection: it contains no connection string and no password.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PartSpec {
-    /// The hash of the plan to which the part belongs. Only the parts of one plan together are the
-    /// complete result.
+    /// The hash of the plan to which the part belongs. All parts with the same hash together are
+    /// the complete result.
     pub plan: String,
-    /// The hash of the statement that was planned, with its values and the columns of its result.
+    /// A hash of the statement that was divided into parts: of its SQL text, of the values of its
+    /// parameters, and of the columns of its result.
     pub statement: String,
     /// The hash of the names and types of the columns of the result.
     pub schema: String,
@@ -25,16 +26,16 @@ pub struct PartSpec {
     pub number: usize,
     /// The number of parts of the plan.
     pub count: usize,
-    /// The SQL text of the part, with `?` for each value.
+    /// The SQL statement that returns the rows of the part, with `?` for each parameter.
     pub sql: String,
-    /// The values of the parameters, in their order.
+    /// The values of the statement's parameters, in the order of the `?`.
     pub values: Vec<Value>,
     /// The name of the PostgreSQL snapshot that the part reads; `None` if it reads the current
     /// state.
     pub snapshot: Option<String>,
     /// The names of the key's columns.
     pub key: Vec<String>,
-    /// The condition that selects the rows of the part, as text for messages.
+    /// A text for messages that describes the condition by which the rows of the part are selected.
     pub condition: String,
     /// The estimated number of rows of the part; `None` if unknown.
     pub rows: Option<u64>,
@@ -43,9 +44,9 @@ pub struct PartSpec {
 /// A statement that was divided into parts, with sentences about the properties of the parts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// The SQL text of the statement that was planned, with `?` for each value.
+    /// The SQL text of the statement that was divided into parts, with `?` for each parameter.
     pub sql: String,
-    /// The values of the statement's parameters, in their order.
+    /// The values of the statement's parameters, in the order of the `?`.
     pub values: Vec<Value>,
     /// The parts, in ascending order of their keys; rows with NULL in the key are the last part.
     pub parts: Vec<PartSpec>,
@@ -53,13 +54,13 @@ pub struct Plan {
     pub columns: Vec<(String, String)>,
     /// The description of the key for the user, such as `primary key`.
     pub key_kind: String,
-    /// How the predicates of the parts were inserted into the statement.
+    /// The position in the statement at which the predicate of a part is inserted.
     pub position: Position,
     /// A sentence for the user: it states whether the database can use an index for the predicates.
     pub index: String,
     /// A sentence for the user that states whether all parts read the same state of the database.
     pub snapshot: String,
-    /// Additional notes for the user, each a sentence about a property of the parts.
+    /// Sentences for the user about other properties of the parts.
     pub notes: Vec<String>,
 }
 

@@ -12,13 +12,13 @@ pub enum Position {
     Condition,
     /// The predicate replaces the placeholder `{part}`.
     Placeholder,
-    /// The statement becomes a derived table of a new query, whose `where` condition is the
-    /// predicate.
+    /// The statement becomes a derived table (a subquery in `from`) of a new query. The predicate
+    /// of a part is the `where` condition of the new query.
     DerivedTable,
 }
 
-/// The SQL text of a query before and after an inserted predicate, with the parameter values of
-/// each of the two parts.
+/// A query into which a predicate can be inserted: the SQL text before and after the predicate, and
+/// the values of the parameters in each of these two parts.
 #[derive(Clone, Debug)]
 pub(crate) struct Template {
     before: String,
@@ -28,8 +28,8 @@ pub(crate) struct Template {
 }
 
 impl Template {
-    /// Returns the template of the query `sql`, and the position of the predicate. If the query
-    /// contains the placeholder for the predicate, the predicate replaces it. Otherwise, if
+    /// Returns the template of the query `sql`, and the position at which a predicate is inserted.
+    /// If the query contains the placeholder, the predicate replaces the placeholder. Otherwise, if
     /// `as_table` is `true` and the query reads only one table, the predicate is added to the
     /// condition of the query. In all other cases, the query becomes a derived table.
     pub(crate) fn new(
@@ -75,7 +75,8 @@ impl Template {
     }
 
     /// Returns the template of a query that reads one table. The predicate of a part is added to
-    /// the `where` condition of the query. `sampling` is SQL that follows the name of the table.
+    /// the `where` condition of the query. `sampling` is a SQL clause that selects a sample of the
+    /// rows; it is inserted after the name of the table.
     fn of_table(text: &str, table: &TableShape, sampling: &str, values: &[Value]) -> Template {
         let (head, tail) = text.split_at(table.end);
         let before = match table.condition {
@@ -92,7 +93,8 @@ impl Template {
     }
 
     /// Returns the template of a query that reads the same rows of one table as `sql`, but selects
-    /// the expressions `columns`. `sampling` is SQL that follows the name of the table.
+    /// the expressions `columns`. `sampling` is a SQL clause that selects a sample of the rows,
+    /// such as `tablesample …`; it is inserted after the name of the table.
     pub(crate) fn of_columns(
         sql: &str,
         shape: &QueryShape,
@@ -122,8 +124,8 @@ impl Template {
         })
     }
 
-    /// Returns the query with the predicate `condition`, and the values of all parameters in their
-    /// order.
+    /// Returns the complete query, with `condition` as the predicate. Also returns the values of
+    /// all its parameters, in the order of the parameters.
     pub(crate) fn with(&self, condition: &Condition) -> (String, Vec<Value>) {
         let sql = format!("{}({}){}", self.before, condition.sql, self.after);
         let parts = [&self.values_before, &condition.values, &self.values_after];
@@ -131,8 +133,8 @@ impl Template {
     }
 }
 
-/// Adapts the byte positions in `table` to a changed query, in which the text before `FROM` was
-/// replaced by `n_bytes` bytes. `from` is the byte position of `FROM` in the original query.
+/// Returns the positions of `table` in a changed query, in which all text before the keyword `FROM`
+/// was replaced by `n_bytes` bytes. `from` is the position of `FROM` in the original query.
 fn moved(table: &TableShape, from: usize, n_bytes: usize) -> TableShape {
     TableShape {
         from: n_bytes,

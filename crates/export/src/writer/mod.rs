@@ -30,7 +30,7 @@ pub struct RowOptions {
     /// The requested Arrow types of columns, each with the name of its column. Only Arrow and
     /// Parquet use them.
     pub types: Vec<(String, DataType)>,
-    /// The counters of converted and copied bytes.
+    /// The counters to which the number of converted and copied bytes of text is added.
     pub ledger: Ledger,
 }
 
@@ -63,7 +63,7 @@ pub struct WrittenColumn {
 pub struct Written {
     /// The number of rows.
     pub n_rows: u64,
-    /// The number of bytes, after compression.
+    /// The number of bytes that were written to the output, after compression.
     pub n_bytes: u64,
     /// The BLAKE3 hash of the written bytes; `None` if it was not requested.
     pub hash: Option<blake3::Hash>,

@@ -1,5 +1,5 @@
-//! Writes JSON, NDJSON, CSV, TSV and BSON: the chunks of a row stream, which an encoder may
-//! compress.
+//! The writer of export files in the formats JSON, NDJSON, CSV, TSV and BSON. It writes the chunks
+//! of a row stream, compressed if the settings require it.
 
 use onecopy_rows::Format as RowFormat;
 use onecopy_rows::connect::Statement;

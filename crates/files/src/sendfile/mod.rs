@@ -36,12 +36,14 @@ pub use send::{FileSender, is_loopback};
 /// It is small enough that the bytes stay in the L2 cache between the read and the write.
 pub(crate) const BUFFER_BYTES: usize = 256 * 1024;
 
-/// The result of moving bytes: the number of bytes, and how many of them were copied.
+/// The result of a transfer between files or sockets: the number of bytes, and how many of them
+/// were copied through this process instead of being moved by the kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Moved {
     /// The number of bytes that were moved in total.
     pub n_bytes: u64,
-    /// The number of moved bytes that were copied through a buffer of this process.
+    /// The number of bytes, of those in `n_bytes`, that were copied through a buffer of this
+    /// process, because the kernel could not move them.
     pub n_copied: u64,
 }
 
@@ -76,9 +78,9 @@ pub enum Readiness {
     Writable,
 }
 
-/// Waits until `socket` is ready for the event `what`, or has failed, and then returns `true`. The
-/// next call that uses a failed socket reports the failure. Returns `false` if the event does not
-/// occur within the time `most`.
+/// Waits for the event `what` on `socket`. Returns `true` if the event occurred or the socket has
+/// failed; the next system call on a failed socket returns the error. Returns `false` if the event
+/// does not occur within the time `most`.
 ///
 /// # Errors
 /// The error of the system; `Interrupted` after a signal.
@@ -95,9 +97,9 @@ pub fn wait_for(socket: BorrowedFd<'_>, what: Readiness, most: Duration) -> io::
     Ok(poll(&mut polled, Some(&most))? > 0)
 }
 
-/// Limits the duration of each call that sends to a blocking socket. Without this limit, a signal
-/// that arrives just before such a call would not interrupt it. When the value is dropped, the
-/// previous limit of the socket (`SO_SNDTIMEO`) is restored.
+/// A time limit (`SO_SNDTIMEO`) for each system call that sends to a blocking socket. It is needed
+/// because a signal that arrives just before such a call does not interrupt the call. When this
+/// value is dropped, the previous limit of the socket is restored.
 #[derive(Debug)]
 pub struct SendLimit<'a> {
     socket: BorrowedFd<'a>,

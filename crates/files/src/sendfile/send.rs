@@ -56,8 +56,9 @@ impl FileSender {
     /// current position of the file is neither used nor changed. At the end of the file, no bytes
     /// are sent.
     ///
-    /// For a blocking socket, the call waits until at least one byte was sent. This process does
-    /// not copy the bytes, except if a buffer is used: then it copies them once.
+    /// For a blocking socket, the call waits until at least one byte was sent. Usually this process
+    /// does not copy the bytes. If the kernel cannot send the file directly, the bytes are copied
+    /// once, through a buffer.
     ///
     /// # Errors
     /// The error of the system: `WouldBlock`, `Interrupted`, `BrokenPipe`. SIGPIPE ends the process

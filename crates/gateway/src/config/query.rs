@@ -128,7 +128,8 @@ fn has_placeholder(sql: &str, dialect: Dialect) -> bool {
     named::positional(&format!(":x {sql}"), dialect).is_err()
 }
 
-/// Returns the names of all parameter types except the first `skip`, for messages.
+/// Returns the quoted names of all parameter types except the first `skip` types, separated by
+/// commas. Used in error messages.
 fn type_names(skip: usize) -> String {
     let names: Vec<String> = ParameterType::ALL[skip..]
         .iter()

@@ -10,7 +10,7 @@ fn parse(text: &str) -> Result<Config, ConfigError> {
     })
 }
 
-/// Returns the problems of a configuration as the user sees them.
+/// Returns the error message for an invalid configuration, as the user sees it.
 fn problems(text: &str) -> String {
     parse(text).unwrap_err().to_string()
 }

@@ -37,7 +37,8 @@ impl<'a> Problems<'a> {
         }
     }
 
-    /// Adds a problem whose cause is at the byte range `span` of the text.
+    /// Adds a problem to the list. `span` is the byte range of the configuration text that causes
+    /// the problem; the line and column are computed from its start.
     pub(super) fn add(&mut self, span: Range<usize>, message: impl Into<String>) {
         let before = &self.text[..span.start.min(self.text.len())];
         self.list.push(Problem {
@@ -94,8 +95,9 @@ impl<'t, 'i> TomlTable<'t, 'i> {
         Some((text?, value.span()))
     }
 
-    /// Reads the boolean `key`. Returns `None` if the table does not have the key. Returns `None`
-    /// and reports a problem if the value is not a boolean.
+    /// Returns the boolean value of `key` and its position in the file. Returns `None` if the table
+    /// does not have the key. Also returns `None`, and reports a problem, if the value is not a
+    /// boolean.
     pub(super) fn boolean(
         &mut self,
         key: &'static str,

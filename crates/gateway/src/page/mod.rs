@@ -351,7 +351,8 @@ fn sample(parameter: &Parameter) -> String {
     .to_owned()
 }
 
-/// Displays a text escaped for HTML elements and quoted attributes.
+/// Formats a text as HTML: escapes the characters that are special in elements or in quoted
+/// attributes.
 struct Html<'a>(&'a str);
 
 impl std::fmt::Display for Html<'_> {
@@ -370,7 +371,8 @@ impl std::fmt::Display for Html<'_> {
     }
 }
 
-/// Displays a description escaped for HTML, with text in backticks as code.
+/// Formats the text of a description as HTML. Special characters are escaped, and text in backticks
+/// becomes a `code` element.
 struct Prose<'a>(&'a str);
 
 impl std::fmt::Display for Prose<'_> {

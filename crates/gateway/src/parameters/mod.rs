@@ -186,8 +186,8 @@ impl Parameter {
     /// the limits of the parameter.
     ///
     /// # Errors
-    /// The message describes the problem, as the end of a sentence that starts with the parameter's
-    /// name. The message does not contain `text`.
+    /// A message if `text` is not a permitted value, such as ``must be `true` or `false` ``. The
+    /// caller writes the parameter's name before the message. The message does not contain `text`.
     pub fn value_of(&self, text: &str) -> Result<Value, String> {
         let value = self
             .parameter_type

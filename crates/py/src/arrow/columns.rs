@@ -84,7 +84,8 @@ pub(crate) enum ColumnError {
 }
 
 impl ColumnError {
-    /// Converts the error to an exception that names the column and the row. `row` counts from 0.
+    /// Converts the error to an exception that names the column and the row. `row` is the index of
+    /// the row, counted from 0.
     pub(crate) fn into_py(self, py: Python<'_>, schema: &Schema, row: u64) -> PyErr {
         let (column, misfit) = match self {
             ColumnError::Cell(error) => return error.into_py(py, schema, row),
@@ -108,8 +109,8 @@ impl ColumnError {
     }
 }
 
-/// A row sink that builds one Python object per column. SQLite passes single rows to it; databases
-/// that fetch blocks of rows pass whole columns.
+/// A row sink that builds one Python object per column. It receives single rows from SQLite, and
+/// whole columns from databases that fetch blocks of rows.
 pub(crate) struct PyColumns<'py> {
     py: Python<'py>,
     schema: Schema,
@@ -121,8 +122,8 @@ pub(crate) struct PyColumns<'py> {
 }
 
 impl<'py> PyColumns<'py> {
-    /// Creates a sink that appends rows to `values`, the columns of `schema`, until these contain
-    /// `limit` rows.
+    /// Creates a sink that appends rows to `values`, the columns of a result with the schema
+    /// `schema`. The sink accepts rows until each column contains `limit` values.
     pub(crate) fn new(
         py: Python<'py>,
         schema: &Schema,

@@ -171,8 +171,8 @@ fn is_column(object: &Bound<'_, PyAny>) -> PyResult<bool> {
         && (buffer::BufferBytes::is_buffer(object.as_borrowed()) || dates(object)?.is_some()))
 }
 
-/// Returns the type string of a NumPy array of `datetime64`, such as `<M8[us]`, which contains the
-/// time unit. Returns `None` for any other object.
+/// Returns the type string of a NumPy array of dates (`datetime64`), for example `<M8[us]`. The
+/// brackets contain the time unit. Returns `None` for any other object.
 fn dates(object: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
     let Some(dtype) = object.getattr_opt("dtype")? else {
         return Ok(None);

@@ -186,8 +186,8 @@ impl ArrowStream {
         self.schema(py)
     }
 
-    /// Cancels the statement. Any thread may call this method. If the reader is waiting for a
-    /// batch, that call fails, and so does each later call.
+    /// Cancels the statement. Any thread may call this method. If the reader of the stream is
+    /// waiting for a batch, its call fails, and each later call of the reader fails too.
     fn cancel(&self, py: Python<'_>) -> PyResult<()> {
         self.connection.get().db(py)?;
         gil::detach(py, || self.cancel.cancel());

@@ -38,8 +38,7 @@ pub(super) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
 /// safe because a `bytes` object never changes.
 const DETACHED_BYTES: usize = 64 << 10;
 
-/// The number of bytes that are added to the estimated size of a result to obtain its initial
-/// capacity.
+/// Added to the estimated size in bytes of a result. The sum is the initial capacity.
 const LEAST_BYTES: usize = 256;
 
 struct Validate;
@@ -312,8 +311,9 @@ fn with_bytes<'py, R: Send>(
     }
 }
 
-/// An error whose offset can be shifted. If it occurred in a later document of several, `later_by`
-/// adds the size of the documents before that one.
+/// A parse error with a byte offset. For an error in one of several concatenated documents,
+/// `later_by` adds the size of the documents before that one, so that the offset is counted from
+/// the start of the input.
 trait Later: From<ReadError> {
     fn later_by(self, n_bytes: usize) -> Self;
 }
@@ -403,8 +403,8 @@ fn made<'py>(
     }
 }
 
-/// Returns the chunk as a `bytes` object, and adds the `n_read` converted bytes to
-/// `onecopy.ledger`.
+/// Returns the chunk as a `bytes` object. If `onecopy.ledger` is active, also reports to it that
+/// `n_read` bytes were converted.
 fn finish(py: Python<'_>, mut chunk: Chunk, n_read: usize) -> PyResult<Bound<'_, PyAny>> {
     if ledger::is_kept() {
         let mut tally = Tally::default();

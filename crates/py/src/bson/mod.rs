@@ -23,7 +23,6 @@ use pyo3::prelude::*;
 pub(crate) use object_id::ObjectId;
 pub(crate) use read::RawDocument;
 
-/// Adds all functions and classes of `onecopy.bson` to the extension module.
 pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<ObjectId>()?;
     read::add(module)?;

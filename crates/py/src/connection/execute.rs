@@ -97,8 +97,8 @@ impl Connection {
         self.call_watched(py, limit, call).map(|(value, _)| value)
     }
 
-    /// Does the same as [`Connection::call_within`], and also returns `true` if the call succeeded
-    /// although it was cancelled because it had run for `limit`.
+    /// Does the same as [`Connection::call_within`], and also returns whether the time limit has
+    /// expired: `true` if the call was cancelled after `limit`, but succeeded nevertheless.
     pub(crate) fn call_watched<T: Send>(
         &self,
         py: Python<'_>,

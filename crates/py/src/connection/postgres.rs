@@ -62,7 +62,8 @@ impl Connection {
         Ok(found.into_iter().map(Notification::new).collect())
     }
 
-    /// Starts `notifications`, and returns it as a `PendingCall`, which an event loop runs.
+    /// Prepares a call of `notifications`, and returns it as a `PendingCall` for an event loop to
+    /// run.
     fn _begin_notifications(&self, py: Python<'_>, timeout: f64) -> PyResult<PendingCall> {
         let wait = wait_of(timeout)?;
         let notifications = move |db: &db::Connection| db.postgres()?.notifications(wait);

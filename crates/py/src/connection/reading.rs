@@ -1,5 +1,5 @@
-//! Calls to the database that read their input (rows of parameters or other data) from Python
-//! objects while they run.
+//! Calls to the database that read their input from Python objects while the call is in progress.
+//! The input consists of rows of parameters, or of an Arrow stream.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -28,9 +28,9 @@ pub(crate) trait ReadingCall: Send {
     /// Executes the call, with the GIL released.
     fn execute(&mut self, db: &db::Connection) -> Result<Changes, Error>;
 
-    /// Returns the exception that stopped the reading of the input; `None` if all input was read.
-    /// This exception takes precedence over the result of the call. The function is called once,
-    /// after [`ReadingCall::execute`].
+    /// Returns the Python exception that stopped the reading of the call's input; `None` if all
+    /// input was read. The caller calls this function once, after [`ReadingCall::execute`]. If
+    /// there is an exception, the caller raises it instead of returning the result of `execute`.
     fn failure(&mut self) -> Option<PyErr>;
 }
 
@@ -43,10 +43,11 @@ pub(crate) enum Changes {
     Rows(Box<db::Statement>),
 }
 
-/// An iterator that creates rows of parameters while the database executes the statement for them.
+/// An iterator that creates the rows of parameters of a statement. It is called while the database
+/// executes the statement.
 trait RowsOfParameters: Iterator<Item = Result<Vec<Value>, Error>> + Send {
-    /// Returns the Python exception that ended the iteration early; `None` if there was none. It is
-    /// called after the last row was read.
+    /// Returns the Python exception that has ended the iteration early; `None` if no exception was
+    /// raised. The caller calls this function after it has read the last row.
     fn failure(&mut self) -> Option<PyErr> {
         None
     }
@@ -123,7 +124,8 @@ impl<R: RowsOfParameters> ReadingCall for ManyRows<R> {
 }
 
 impl Connection {
-    /// Runs `call` with the GIL released, within the time limit.
+    /// Executes `call` on the database connection, with the GIL released. If `limit` is given, the
+    /// call is cancelled after this time.
     pub(crate) fn run_reading(
         &self,
         py: Python<'_>,
@@ -134,8 +136,9 @@ impl Connection {
         call.failure().map_or(done, Err)
     }
 
-    /// Creates a `PendingCall`, with which an event loop runs `call`. The Python objects are read
-    /// on the thread of the event loop, outside of the task that is suspended: see `pending.rs`.
+    /// Creates a `PendingCall`, with which an event loop runs `call`. `call` runs in a task, but
+    /// reads Python objects outside of this task, on the stack of the interpreter (see
+    /// `pending.rs`).
     pub(crate) fn begin_reading(
         &self,
         py: Python<'_>,

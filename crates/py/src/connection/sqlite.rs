@@ -405,7 +405,7 @@ impl Blob {
         self.value().len_bytes()
     }
 
-    /// Closes the value; closing twice is not an error.
+    /// Closes the BLOB or text. Closing it twice is not an error.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         self.call(py, sqlite::Blob::close)
     }

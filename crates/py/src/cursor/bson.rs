@@ -10,7 +10,8 @@ use pyo3::prelude::*;
 use super::Cursor;
 use crate::stream::RowStream;
 
-/// The size of an empty BSON document in bytes, which is the least value of `max_bytes`.
+/// The size of an empty BSON document in bytes. The option `max_bytes` must have at least this
+/// value.
 const LEAST_BYTES: usize = 5;
 
 #[pymethods]

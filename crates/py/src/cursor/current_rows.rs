@@ -1,5 +1,5 @@
-//! `CursorState`: the current result of a cursor, and the tuples that were created before they were
-//! requested.
+//! `CursorState`: the current result of a cursor, and row tuples that were created in advance, so
+//! that a later `fetchone` returns them without a call to the driver.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -21,16 +21,16 @@ use crate::row_maker::Maker;
 use crate::rows::PyRows;
 use crate::{errors, ledger};
 
-/// The state of a cursor: its current result, and the tuples that were created before they were
-/// requested.
+/// The state of a cursor: its current result, and row tuples that were created in advance and not
+/// returned yet.
 #[derive(Default)]
 pub(super) struct CursorState {
     pub(super) closed: bool,
     /// The statement that returns rows. `None` if the last statement returned no rows, or if its
     /// rows now belong to a stream.
     pub(super) active: Option<Active>,
-    /// The Arrow stream that owns the rows. It is set if a reader has requested the schema before
-    /// the rows.
+    /// The Arrow stream that owns the rows of this result. `None` unless an Arrow reader has
+    /// requested the schema and has not requested the rows yet.
     pub(super) stream: Option<Py<ArrowStream>>,
     pub(super) n_columns: usize,
     pub(super) schema: Schema,
@@ -63,7 +63,8 @@ pub(super) struct CursorState {
     /// The number of row tuples that the next fetch creates in advance: 1 for the first fetch, so
     /// that the first row is returned immediately, then 16, and then [`AHEAD_ROWS`].
     pub(super) ahead: usize,
-    /// An error that is raised after all rows in `ready` have been returned.
+    /// The error of a fetch that failed after it had read some rows. The error is raised after all
+    /// rows in `ready` have been returned.
     pub(super) failure: Option<PyErr>,
 }
 
@@ -76,9 +77,9 @@ pub(super) enum Receiving {
 }
 
 impl Cursor {
-    /// Makes `statement` the current result of the cursor, and creates the row factory for its
-    /// rows. `is_late` is `true` if the statement was cancelled because its time limit expired, so
-    /// that only the rows which arrived before the cancellation can be read.
+    /// Makes `statement` the current statement of the cursor, and creates the row factory for its
+    /// rows. `is_late` is `true` if the time limit of the statement has expired. The statement was
+    /// then cancelled, and only rows that arrived before the cancellation can be read.
     pub(super) fn begin_result(
         &self,
         slf: &Bound<'_, Cursor>,
@@ -126,8 +127,8 @@ impl Cursor {
         Ok(())
     }
 
-    /// Passes up to `limit` rows to `take`, in batches. If an error occurs, the rows before it are
-    /// passed first.
+    /// Fetches up to `limit` rows and calls `take` with each batch of fetched rows. If a row causes
+    /// an error, `take` first receives the rows before it, and then the error is returned.
     pub(super) fn pull<'py>(
         &self,
         py: Python<'py>,
@@ -154,8 +155,8 @@ impl Cursor {
         Ok(())
     }
 
-    /// Fills `sink` with at least one and at most `limit` rows, which are in one block. If no rows
-    /// are left, `sink` remains empty.
+    /// Fills `sink` with the next rows, at most `limit`. All of them are from one fetched block, so
+    /// fewer rows may be added than remain. If no rows are left, `sink` remains empty.
     fn pull_block<'py>(
         &self,
         py: Python<'py>,
@@ -258,8 +259,9 @@ impl Cursor {
         Ok(rows.unbind())
     }
 
-    /// Puts back the tuples `left`, which a fetch has received: they become the next rows of the
-    /// result number `result`. Does nothing if the row factory has replaced or closed this result.
+    /// Makes the tuples `left` the next rows of the result again. A fetch has received these tuples
+    /// but not returned them. `result` is the number of the result. Does nothing if the row factory
+    /// (Python code) has replaced or closed this result.
     fn put_back(&self, py: Python<'_>, result: u64, left: &Bound<'_, PyList>) -> PyResult<()> {
         let mut state = self.state.lock(py)?;
         if state.result == result && !state.closed {
@@ -271,8 +273,8 @@ impl Cursor {
         Ok(())
     }
 
-    /// Returns up to `limit` rows as a list of columns. After an error, each further fetch fails,
-    /// because the rows of the failed fetch are lost and the result must not look complete.
+    /// Returns up to `limit` rows as a list of columns. An error loses the rows of this fetch. Each
+    /// later fetch therefore fails too, so that an incomplete result does not look complete.
     pub(super) fn columns(&self, py: Python<'_>, limit: usize) -> PyResult<Py<PyList>> {
         let mut state = self.with_rows(py)?;
         let schema = state.schema.clone();
@@ -281,9 +283,9 @@ impl Cursor {
         values.finish(py, &schema).map(Bound::unbind)
     }
 
-    /// Appends the next rows to `values`, until these contain `limit` rows, or until more rows have
-    /// to be received from the database. The second returned value is `true` if `values` are
-    /// complete.
+    /// Appends the next rows to `values`. Stops at `limit` rows, or at the end of the result. With
+    /// `Receiving::OnlyReady`, also stops when the next row has not arrived from the database yet.
+    /// In this case the returned `bool` is `false`; otherwise it is `true`.
     pub(super) fn add_columns(
         &self,
         py: Python<'_>,

@@ -80,9 +80,10 @@ impl Cursor {
         Cursor::begin_reading(slf, executemany(sql, rows, columns))
     }
 
-    /// Starts `nextset`, and returns it as a `PendingCall`, which an event loop runs. The call
-    /// returns ``True`` if there is a next result, which may be the row of output parameters: see
-    /// `_settle_ready`. This method returns ``None`` if there is no next result.
+    /// Starts `nextset`, and returns it as a `PendingCall`, which an event loop runs. Returns
+    /// ``None`` without starting a call if there is no next result. The result of the call is
+    /// ``True`` if a next result was found. That result may be the row of output parameters: see
+    /// `_settle_ready`.
     fn _begin_nextset(slf: &Bound<'_, Self>) -> PyResult<Option<PendingCall>> {
         let (py, cursor) = (slf.py(), slf.get());
         let (state, active) = cursor.leave_result(py)?;
@@ -174,9 +175,9 @@ impl Cursor {
         self.skip(py, n, Receiving::OnlyReady)
     }
 
-    /// Stores the values of output parameters if the current result is the row that contains them.
-    /// Returns ``True`` if it is that row, ``False`` if it is not, and ``None`` if this is not
-    /// known until further rows arrive.
+    /// Stores the values of output parameters if the current result is the row that contains them,
+    /// and then returns ``True``. Returns ``False`` if the current result is another one, and
+    /// ``None`` if further rows must arrive before this is known.
     fn _settle_ready(&self, py: Python<'_>) -> PyResult<Option<bool>> {
         self.settle(py, Receiving::OnlyReady)
     }
@@ -198,11 +199,11 @@ impl Cursor {
 #[pyclass(frozen, module = "onecopy._core")]
 pub(crate) struct PendingColumns {
     cursor: Py<Cursor>,
-    /// The number of the cursor's result to which the rows belong.
+    /// The number of the result, among the results of the cursor, to which the rows belong.
     result: u64,
     limit: usize,
-    /// The values of the rows that have been added so far; `None` after the columns were returned
-    /// or the fetch failed.
+    /// The values of the rows that were added so far. `None` after the columns were returned, and
+    /// after the fetch has failed.
     values: Guarded<Option<ColumnValues>>,
 }
 

@@ -76,7 +76,8 @@ impl Cursor {
         cursor.leave_out(py, defer)
     }
 
-    /// Executes a statement on a new cursor. `call` executes it on the database connection.
+    /// Executes a statement on this new cursor, and makes its result the cursor's result. `call`
+    /// executes the statement on the database connection.
     pub(crate) fn run_call(
         slf: &Bound<'_, Cursor>,
         call: impl FnOnce(&db::Connection) -> Result<Statement, onecopy_rows::Error> + Send,
@@ -105,8 +106,9 @@ impl Cursor {
         Ok((state, active))
     }
 
-    /// Creates a call with `make` and executes it. If the call returns rows, they become the
-    /// current result; otherwise the number of changed rows is stored.
+    /// Creates a call to the database with `make`, and executes it on the cursor. If the call
+    /// returns rows, they become the current result; otherwise the number of changed rows is
+    /// stored.
     pub(crate) fn run_reading(
         slf: &Bound<'_, Cursor>,
         make: impl FnOnce(&Connection, Said, &Ledger) -> PyResult<Box<dyn ReadingCall>>,
@@ -176,7 +178,8 @@ impl Cursor {
     }
 }
 
-/// Returns a function that [`Cursor::run_reading`] calls to create the call to `executemany`.
+/// Returns a function that creates the call for `executemany`. The function is the argument `make`
+/// of [`Cursor::run_reading`].
 pub(crate) fn executemany<'a>(
     sql: &'a Bound<'_, PyString>,
     rows: Option<&'a Bound<'_, PyAny>>,

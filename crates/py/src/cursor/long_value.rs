@@ -37,8 +37,8 @@ pub(crate) struct LongValue {
 /// The buffer through which a value is read in parts, and the position of the next read.
 struct Reading {
     window: Vec<u8>,
-    /// The start, in `window`, of the bytes that have been read but not returned. The field `to` is
-    /// the end of these bytes.
+    /// The index in `window` of the first byte that has been read but not returned. The field `to`
+    /// is the index after the last such byte.
     from: usize,
     to: usize,
     form: LongForm,

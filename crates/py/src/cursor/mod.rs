@@ -37,11 +37,11 @@ pub(crate) struct Cursor {
     connection: Py<Connection>,
     arraysize: AtomicUsize,
     row_factory: Guarded<Option<Py<PyAny>>>,
-    /// The functions that convert the values of individual columns, keyed by the name or index of
-    /// the column.
+    /// A dict of the functions that convert the values of columns. A key is the name or the index
+    /// of a column.
     converters: PyOnceLock<Py<PyDict>>,
-    /// The number of results that the cursor has had so far. A row is identified by the number of
-    /// its result and by its number within this result.
+    /// The number of results that this cursor has had so far. It identifies the current result. A
+    /// row is identified by the number of its result and the number of the row in the result.
     n_results: AtomicU64,
     /// The types and sizes that `setinputsizes` declared for the next statement.
     declared: Guarded<Vec<Option<Declared>>>,
@@ -419,8 +419,8 @@ impl Cursor {
         self.limit.set(seconds)
     }
 
-    /// Sets the types and sizes of the next statement's parameters. Without this method, the types
-    /// are determined from the values, so it is most useful for parameters that are NULL.
+    /// Sets the types and sizes of the next statement's parameters. If this method is not called,
+    /// the values determine the types. A call is useful if a parameter is NULL, which has no type.
     ///
     /// Args:
     ///     sizes: for each parameter ``None``, a type object (``onecopy.NUMBER``), a type code

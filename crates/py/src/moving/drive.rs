@@ -12,8 +12,8 @@ use crate::raw::gil;
 
 use super::ends::PlainSocket;
 
-/// How often signals are checked during transfers and waits. The checks are needed because a signal
-/// that arrives right before a wait does not interrupt the wait.
+/// The interval at which transfers and waits check for signals. A signal that arrives right before
+/// a wait does not interrupt that wait, so each wait is limited to this interval.
 pub(super) const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// A file transfer to or from a socket. Each step transfers some of the bytes.
@@ -108,7 +108,8 @@ impl<'a> Drive<'a> {
         }
     }
 
-    /// Waits until the socket is ready. Returns `false` if signals must be checked first.
+    /// Waits until the socket is ready and returns `true`. Returns `false` if the caller must first
+    /// check for signals, because the interval [`LOOK_EVERY`] has ended or a signal arrived.
     fn wait(&mut self, begun: Instant) -> io::Result<bool> {
         let since = *self.waits_since.get_or_insert_with(Instant::now);
         let mut most = LOOK_EVERY.saturating_sub(begun.elapsed());

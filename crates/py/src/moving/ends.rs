@@ -12,8 +12,9 @@ use pyo3::types::PyType;
 
 use crate::raw::descriptor::{duplicate, regular_file};
 
-/// Python's file and socket classes that read and write their descriptor without changing the
-/// bytes. For their instances, the kernel can transfer the bytes instead.
+/// The file and socket classes of Python's standard library. All of them except `text` pass bytes
+/// to and from their descriptor unchanged. If a file or socket is an instance of one of these
+/// classes, the kernel can transfer its bytes.
 struct DescriptorClasses {
     socket: Py<PyType>,
     file: Py<PyType>,
@@ -116,8 +117,8 @@ impl SocketEnd {
 
 /// The file whose bytes are sent, or to which received bytes are written.
 pub(super) enum FileEnd<'py> {
-    /// A regular file. Its descriptor is duplicated; the duplicate shares the file position with
-    /// the original.
+    /// A regular file, by a duplicate of its descriptor. The original and the duplicate have a
+    /// common file position.
     Descriptor(File),
     Object(Bound<'py, PyAny>),
 }
@@ -168,8 +169,8 @@ impl<'py> FileEnd<'py> {
     }
 }
 
-/// Checks that an object is a binary file with the method `method`, and that it is open for reading
-/// or writing as required.
+/// Checks that an object is a binary file that has the method `method`, and that it is open for the
+/// transfer. `question` is the method (`readable` or `writable`) that the check calls for this.
 ///
 /// # Errors
 /// `TypeError` for a text file, and for an object without the method; `ValueError` for a file that
@@ -195,8 +196,8 @@ fn check(file: &Bound<'_, PyAny>, method: &str, question: &str, what: &str) -> P
     }
 }
 
-/// Sets the position of a buffered file object to the position of its descriptor. It must be called
-/// after bytes were written directly to the descriptor, without the file object.
+/// Sets the position of a buffered file object to the position of its descriptor. Called after
+/// bytes were written directly to the descriptor, because the file object did not count them.
 pub(super) fn stand_behind(file: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = file.py();
     let known = classes(py)?;

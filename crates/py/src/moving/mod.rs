@@ -33,7 +33,7 @@ fn enter(py: Python<'_>, moved: Moved) -> PyResult<()> {
     ledger::enter(py, &mut tally, Stage::Move)
 }
 
-/// Parses a count or an offset; an error if it is negative.
+/// Converts a count or an offset to an unsigned integer. Returns an error if it is negative.
 fn natural(value: i64, name: &str) -> PyResult<u64> {
     u64::try_from(value)
         .map_err(|_| PyValueError::new_err(format!("`{name}` must not be negative: {value}")))

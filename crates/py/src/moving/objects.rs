@@ -1,4 +1,5 @@
-//! File transfers through the methods of Python objects, in parts of [`PIECE_BYTES`].
+//! File transfers by calls to the methods of Python objects, such as `sendall` or `write`. Each
+//! call transfers at most [`PIECE_BYTES`].
 
 use std::os::unix::fs::FileExt;
 

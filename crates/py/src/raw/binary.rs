@@ -63,18 +63,18 @@ pub(super) fn make_of(
     Ok(made.into_any())
 }
 
-/// Up to this size in bytes, a `bytes` object grows by copying its data to a new object. `realloc`
-/// would also copy the bytes of such a small object. In contrast to `_PyBytes_Resize`, this keeps
-/// the old object if the new one cannot be allocated.
+/// The largest size in bytes of a `bytes` object that grows by copying its data to a new object.
+/// `realloc` would also copy the data of such a small object. If the new object cannot be
+/// allocated, the old object still exists; `_PyBytes_Resize` would have freed it.
 const COPIED_BYTES: usize = 128 << 10;
 
 /// The memory of a [`Chunk`] inside a new `bytes` object, so that the written bytes become the
 /// object's data without being copied.
 pub(crate) struct BytesMemory {
     bytes: Option<Py<PyBytes>>,
-    /// The minimum size in bytes to which the object grows; 0 if it grows only to the requested
-    /// size. If an object of this size cannot be allocated, the object also grows only to the
-    /// requested size.
+    /// The minimum size in bytes to which the `bytes` object grows, even if a smaller size is
+    /// requested; 0 for no minimum. If an object of this size cannot be allocated, the object grows
+    /// only to the requested size.
     grown_bytes: usize,
 }
 
@@ -198,8 +198,9 @@ unsafe impl ChunkMemory for BytesMemory {
     }
 }
 
-/// When a short result no longer fits, the memory of a [`FreshBytes`] first grows to this size in
-/// bytes. The allocator provides such memory from its heap, without creating a memory mapping.
+/// The size in bytes to which the memory of a [`FreshBytes`] grows when a result does not fit into
+/// the initial memory, [`Short`]. The allocator takes memory of this size from its heap, without
+/// creating a memory mapping.
 const MIDDLE_BYTES: usize = 120 << 10;
 
 /// The memory for a result of up to 4096 bytes. Since a writer requires some free space before it
@@ -246,9 +247,9 @@ impl Drop for ShortBuffer {
     }
 }
 
-/// A new `bytes` object that is filled with the GIL held. Code that holds the GIL uses it instead
-/// of a [`Chunk`], because it needs no heap allocation of its own, and does not acquire the GIL to
-/// grow.
+/// A new `bytes` object that is filled by code that holds the GIL. Such code uses a [`FreshBytes`]
+/// instead of a [`Chunk`]. A [`Chunk`] would need an additional heap allocation, and would acquire
+/// the GIL whenever it grows.
 ///
 /// A short result is written to the [`ShortBuffer`], and then copied into a `bytes` object of its
 /// size. Creating a `bytes` object with spare capacity and truncating it would take 60 ns longer,
@@ -286,8 +287,8 @@ impl<'s, 'py> FreshBytes<'s, 'py> {
         })
     }
 
-    /// Creates a buffer for a result that is probably short. The result is written to `buffer`; if
-    /// it does not fit, it is moved to a `bytes` object.
+    /// Creates the memory for a result that is probably short. The result is written to `buffer`,
+    /// and is moved to a `bytes` object when it no longer fits into `buffer`.
     #[inline]
     pub(crate) fn short(py: Python<'py>, buffer: &'s mut ShortBuffer) -> FreshBytes<'s, 'py> {
         FreshBytes {
@@ -305,8 +306,8 @@ impl<'s, 'py> FreshBytes<'s, 'py> {
         }
     }
 
-    /// Sets the expected final size in bytes. When a long result grows, it grows directly to this
-    /// size. Because it is then moved only once, fewer holes of unused memory remain in the heap.
+    /// Sets the expected size in bytes of the complete result. A long result grows directly to this
+    /// size, so it is moved only once. Fewer holes of unused memory then remain in the heap.
     pub(crate) fn expect(&mut self, n_bytes: usize) {
         self.expected_bytes = n_bytes;
     }
@@ -444,10 +445,10 @@ unsafe extern "C" {
 /// Truncates `bytes` to `len`, the written length. The caller must own the only reference to
 /// `bytes`.
 ///
-/// If the unused end of the object is short, it is not returned to the allocator. Small allocations
-/// would use the few hundred bytes after each `bytes` of 128 KiB, so that the next `bytes` of 128
-/// KiB would not fit into the memory of a freed one. (In a stream with one chunk at a time, the
-/// heap grew to 17 MB when these bytes were returned; without that, it has 1 MB.)
+/// If the unused end of the object is short, it is not returned to the allocator. Otherwise small
+/// allocations would use the few hundred bytes after each `bytes` of 128 KiB. The next `bytes` of
+/// 128 KiB would then not fit into the memory of a freed one. (In a stream with one chunk at a
+/// time, the heap then grew to 17 MB instead of 1 MB.)
 fn finish_at(bytes: Bound<'_, PyBytes>, len: usize) -> PyResult<Bound<'_, PyBytes>> {
     // SAFETY: a `bytes`. (Its data is not read: the end of it was never written.)
     let size = unsafe { ffi::PyBytes_Size(bytes.as_ptr()) }.unsigned_abs();
@@ -465,7 +466,7 @@ fn finish_at(bytes: Bound<'_, PyBytes>, len: usize) -> PyResult<Bound<'_, PyByte
     Ok(bytes)
 }
 
-/// Resizes `bytes` to the length `len`, and frees the object if that fails. The caller must own the
+/// Resizes `bytes` to the length `len`. If this fails, the object is freed. The caller must own the
 /// only reference to `bytes`.
 fn resize(bytes: Bound<'_, PyBytes>, len: usize) -> PyResult<Bound<'_, PyBytes>> {
     let py = bytes.py();

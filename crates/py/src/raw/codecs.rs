@@ -10,7 +10,8 @@ use pyo3::{Borrowed, ffi};
 
 use super::text;
 
-/// Returns the name of an error handler as a C string; `strict` for `None`.
+/// Converts the argument `errors` of a codec, the name of a Python error handler, to a C string.
+/// Returns `strict` if `errors` is `None`.
 fn handler(errors: Option<Borrowed<'_, '_, PyAny>>) -> PyResult<CString> {
     let Some(errors) = errors else {
         return Ok(c"strict".into());
@@ -25,7 +26,8 @@ fn handler(errors: Option<Borrowed<'_, '_, PyAny>>) -> PyResult<CString> {
     CString::new(written).map_err(|_| PyValueError::new_err("no error handler has such a name"))
 }
 
-/// Decodes bytes like `bytes.decode`: malformed bytes are passed to the error handler `errors`.
+/// Decodes `bytes` as Python's `bytes.decode(encoding, errors)` does. Python's error handler with
+/// the name `errors` handles malformed bytes.
 #[cold]
 pub(crate) fn decode<'py>(
     py: Python<'py>,
@@ -47,8 +49,8 @@ pub(crate) fn decode<'py>(
     }
 }
 
-/// Encodes a `str` like `str.encode`: characters that cannot be encoded are passed to the error
-/// handler `errors`.
+/// Encodes a `str` as Python's `str.encode(encoding, errors)` does. Python's error handler with the
+/// name `errors` handles characters that the encoding does not have.
 #[cold]
 pub(crate) fn encode<'py>(
     string: Borrowed<'_, 'py, PyString>,

@@ -1,4 +1,5 @@
-//! Writes bytes to the file descriptors of Python objects, with the GIL released.
+//! Writes bytes to the file descriptor of a Python object, such as a file or a socket. The GIL is
+//! released during the write.
 
 use std::fs::File;
 use std::io;
@@ -14,8 +15,8 @@ pub(crate) struct Descriptor {
     /// `true` for a socket. Bytes are then written with `send`, whose flag `MSG_NOSIGNAL` prevents
     /// the signal SIGPIPE if the peer has closed the connection.
     pub(crate) is_socket: bool,
-    /// The longest time that a write may wait until the file or socket accepts more bytes; `None`
-    /// for no limit.
+    /// The time limit for a write: how long it may wait for space in the socket or pipe. `None` for
+    /// no limit.
     pub(crate) timeout: Option<Duration>,
 }
 
@@ -46,12 +47,12 @@ pub(crate) fn known_len(file: &File) -> io::Result<Option<u64>> {
     }
 }
 
-/// How often a waiting write checks for signals. These checks are needed because a signal that
-/// arrives right before a wait does not interrupt the wait.
+/// The longest single wait for space. A longer wait is divided into several, so that the caller can
+/// check for signals between them: a signal that arrives just before a wait does not interrupt it.
 const WAIT: Duration = Duration::from_millis(50);
 
-/// Writes bytes to a descriptor. The time limit applies to a wait even if it extends over several
-/// calls; therefore the time at which the wait began is stored.
+/// Writes bytes to a descriptor. A wait for space may extend over several calls, and the time limit
+/// applies to the whole wait. Therefore this struct stores the time at which the wait began.
 #[derive(Debug)]
 pub(crate) struct Writer {
     to: Descriptor,
@@ -66,13 +67,13 @@ impl Writer {
         }
     }
 
-    /// Writes as many of `bytes` as possible without waiting, but at least one. If a socket accepts
-    /// none, waits in steps of [`WAIT`]. A write to any other file may block.
+    /// Writes at least one of `bytes`, and returns the number of bytes written. If a socket has no
+    /// space, waits in steps of [`WAIT`] until it has space. A write to any other file may block.
     ///
     /// # Errors
-    /// Returns the error of the system call, `TimedOut` if the time limit is exceeded, or
-    /// `Interrupted` if nothing was written and signals must be checked. After `Interrupted`, the
-    /// next call continues the wait.
+    /// The error of the system call; `TimedOut` if the time limit is exceeded; `Interrupted` if the
+    /// caller must run signal handlers. After `Interrupted`, nothing was written, and the next call
+    /// continues the wait.
     pub(crate) fn write_some(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let fd = self.to.fd;
         loop {

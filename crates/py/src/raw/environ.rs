@@ -17,7 +17,8 @@ use super::text;
 /// The number of slots for header names, a power of two. If two names have the same slot, only the
 /// more recent one is cached.
 const N_NAMES: usize = 256;
-/// The maximum size in bytes of a value that is compared with the previous value of the same field.
+/// The maximum size in bytes of a header value for which the cached `str` of an earlier request is
+/// reused. The received bytes are compared with this `str`.
 const MOST_COMPARED_BYTES: usize = 512;
 
 /// A header field of an earlier request: its name, its environ key and its most recent value.
@@ -94,9 +95,9 @@ impl Strings {
         Ok((peer.address.bind(py).clone(), peer.port.bind(py).clone()))
     }
 
-    /// Returns a `str` with the Latin-1 characters of `bytes`, which are the value that `which`
-    /// names (such as the path). If the cached `str` for this value has the same characters,
-    /// returns the cached object; otherwise creates and caches a new one.
+    /// Returns a value of the request, such as its path, as a `str`. `which` identifies the value,
+    /// and `bytes` are its characters in Latin-1. If the cached `str` for `which` has the same
+    /// characters, it is returned; otherwise a new `str` is created and cached.
     pub(crate) fn other<'py>(
         &mut self,
         py: Python<'py>,
@@ -248,11 +249,11 @@ struct HeaderShape {
 }
 
 impl HeaderShape {
-    /// Caches the list of field names of a request, which is identified by the hash `tag`. If this
-    /// list is already cached, also caches the environ, in which the items of `template` are
-    /// followed by the fields in the order of their arrival. If two fields with the same name were
-    /// joined, the cached environ is never used, because it has fewer keys than the request has
-    /// fields.
+    /// Caches the environ of a request if the previous request with this cache entry had the same
+    /// list of field names. `tag` is the hash of the list. Otherwise only stores `tag`. In a cached
+    /// environ, the items of `template` are followed by the fields in the order of their arrival.
+    /// If two fields with the same name were joined, the cached environ is never used, because it
+    /// has fewer keys than the request has fields.
     fn learn(
         &mut self,
         template: &Bound<'_, PyDict>,

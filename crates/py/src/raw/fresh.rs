@@ -46,7 +46,7 @@ pub(crate) fn take_headers(py: Python<'_>) -> PyResult<()> {
 }
 
 /// Creates short `str` objects with copies of the headers that [`take_headers`] has stored.
-/// Contains the address of these headers, so that it is loaded only once.
+/// Contains the address of these headers, so that the address is loaded only once for many objects.
 #[derive(Clone, Copy)]
 pub(crate) struct Blanks<'py> {
     py: Python<'py>,
@@ -119,8 +119,9 @@ mod templates {
         HEADERS.get()
     }
 
-    /// Creates a `str` whose characters are not yet written, like [`super::blank`], by copying a
-    /// prebuilt object header. Returns `None` for an empty string and for one that is not short.
+    /// Creates a `str` by copying a prebuilt object header. Its characters are not yet written, as
+    /// with [`super::blank`]. Returns `None` if `shape` is empty or has more than [`MOST_BYTES`]
+    /// characters.
     #[inline(always)]
     pub(super) fn blank<'py>(
         py: Python<'py>,
@@ -182,8 +183,8 @@ mod templates {
         }
     }
 
-    /// The offsets of two fields in a header: the pointer to the `wchar_t` representation of the
-    /// `str`, and the length of this representation.
+    /// The offsets of two fields in the header of a `str`: of the pointer to its `wchar_t`
+    /// representation, and of the length of that representation.
     #[derive(Clone, Copy)]
     struct Shared {
         data_at: usize,

@@ -47,7 +47,7 @@ pub(crate) fn take_header(py: Python<'_>) -> PyResult<()> {
     Ok(())
 }
 
-/// Creates short `bytes` objects. If an allocation fails, the caller must call
+/// Creates short `bytes` objects. A failed allocation sets no exception; the caller must then call
 /// `PyBytes_FromStringAndSize`, which sets the exception.
 pub(crate) struct SmallBytes<'py>(pub(crate) Python<'py>);
 
@@ -93,8 +93,8 @@ mod template {
 
     use super::DATA_AT;
 
-    /// The maximum length of a `bytes` object that, with its header and terminator, is small enough
-    /// for CPython's small-object allocator.
+    /// The maximum length of a `bytes` object that CPython's small-object allocator can allocate,
+    /// together with the object's header and terminator.
     const MOST_BYTES: usize = 512 - DATA_AT - 1;
 
     const LENGTH_AT: usize = offset_of!(ffi::PyVarObject, ob_size);

@@ -28,16 +28,16 @@ pub(crate) trait Function {
     /// keyword-only.
     const POSITIONAL: usize = Self::PARAMETERS.len();
 
-    /// Tries to handle a call without keywords, for short inputs. Returns `None` if
-    /// [`Function::call`] has to handle the call or report an error. An implementation should be
-    /// `#[inline(always)]`, which saves a function call.
+    /// A fast implementation of the function for calls with short inputs and without keyword
+    /// arguments. Returns `None` for any other call, which [`Function::call`] then handles. An
+    /// implementation should be `#[inline(always)]`, which saves a function call.
     #[inline(always)]
     fn quick<'py>(_: Python<'py>, _: &Args<'_, 'py>) -> Option<Bound<'py, PyAny>> {
         None
     }
 
-    /// Implements the function for any arguments. An implementation must drop all its references to
-    /// Python objects before it returns, while the GIL is held.
+    /// The implementation of the function, for any arguments. It must drop all its references to
+    /// Python objects before it returns, because the GIL is certainly held until then.
     fn call<'py>(py: Python<'py>, args: &Args<'_, 'py>) -> PyResult<Bound<'py, PyAny>>;
 }
 
@@ -60,8 +60,8 @@ impl<'a, 'py> Args<'a, 'py> {
         Some(unsafe { Borrowed::from_ptr(self.1, given) })
     }
 
-    /// Returns the length of the array of arguments, in which an argument that was not passed is
-    /// null.
+    /// Returns the length of the array of arguments. The array contains null for an argument that
+    /// was not passed but is followed by another argument; such nulls are counted too.
     #[inline]
     pub(crate) fn len(&self) -> usize {
         self.0.len()
@@ -74,8 +74,8 @@ impl<'a, 'py> Args<'a, 'py> {
         self.0.len() > parameter && self.0[parameter..].iter().any(|given| !given.is_null())
     }
 
-    /// Returns the argument for a required parameter. The caller must have checked that it was
-    /// passed.
+    /// Returns the argument that was passed for a required parameter. The caller must have checked
+    /// that an argument was passed for it.
     #[inline]
     pub(crate) fn required(&self, parameter: usize) -> Borrowed<'a, 'py, PyAny> {
         self.get(parameter).expect("checked by the call")
@@ -145,7 +145,7 @@ unsafe extern "C" fn entry<F: Function>(
     }
 }
 
-/// Handles a call with any arguments, after [`Function::quick`] has returned `None`.
+/// Handles every call that [`Function::quick`] does not handle, with any arguments.
 ///
 /// # Safety
 /// The same requirements as for [`entry`].
@@ -179,8 +179,8 @@ unsafe extern "C" fn whole_call<F: Function>(
     made.unwrap_or_else(|panic| fail_of_panic(&*panic))
 }
 
-/// Calls a Python object with one argument. It uses little of the C stack, because the object may
-/// call functions of this crate again, so that such calls are nested.
+/// Calls a Python object with one argument. This function uses little of the C stack, because calls
+/// can be nested: the object may call a function of this crate, which calls an object again.
 ///
 /// # Errors
 /// The exception that the object raises.
@@ -196,7 +196,8 @@ pub(crate) fn call_one<'py>(
     owned_or_error(callable.py(), made)
 }
 
-/// Returns the new object `made`, or the exception that CPython has set if `made` is null.
+/// Converts the result of a call of CPython's C API. Returns the new object `made`. If `made` is
+/// null, returns the exception that CPython has set.
 ///
 /// # Errors
 /// The exception that is set if `made` is null.
@@ -206,7 +207,7 @@ fn owned_or_error(py: Python<'_>, made: *mut ffi::PyObject) -> PyResult<Bound<'_
     unsafe { Bound::from_owned_ptr_or_err(py, made) }
 }
 
-/// Sets a Python exception that reports a panic, and returns null.
+/// Sets the Python exception `PanicException` with the message of a panic, and returns null.
 #[cold]
 fn fail_of_panic(panic: &(dyn std::any::Any + Send)) -> *mut ffi::PyObject {
     let said = panic.downcast_ref::<&str>().map(ToString::to_string);

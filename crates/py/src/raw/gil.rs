@@ -63,9 +63,8 @@ fn begin(py: Python<'_>) {
     });
 }
 
-/// Decrements the number of threads that are acquiring the GIL or running Python code (they have a
-/// [`Crossing`]). If this number becomes 0 during the finalization of the interpreter, notifies the
-/// thread that waits for this.
+/// Ends the outermost [`Crossing`] of this thread. If no thread has a `Crossing` any more and the
+/// interpreter is being finalized, notifies the thread that waits for this.
 fn end_crossing() {
     if N_CROSSING.fetch_sub(1, SeqCst) == 1 && ENDED_BY.load(SeqCst) != 0 {
         let (mutex, all_are_through) = &ALL_ARE_THROUGH;
@@ -111,9 +110,9 @@ impl Drop for Crossing {
     }
 }
 
-/// A guard that exists while a thread has released the GIL or is parked. It stores the number of
-/// [`Crossing`]s that the thread had before. Meanwhile, the thread is not counted in
-/// [`N_CROSSING`].
+/// A guard that exists while a thread has released the GIL or is parked. During this time, the
+/// thread is not counted in [`N_CROSSING`]. The field is the number of [`Crossing`]s that the
+/// thread had before.
 struct Paused(usize);
 
 impl Paused {
@@ -157,16 +156,16 @@ fn park_attached_if_ending(_: Python<'_>) {
     }
 }
 
-/// Calls `work` with the GIL released, and acquires the GIL again. Unlike [`Python::detach`], it
-/// parks the thread if the interpreter is being finalized when the GIL is to be acquired.
+/// Calls `work` with the GIL released, and acquires the GIL again. If the interpreter is being
+/// finalized at that time, this function parks the thread; [`Python::detach`] does not.
 ///
 /// The function is inlined, so that the result of `work` is created at its destination and not
 /// copied. The copy would be expensive: the result of a fetch is large, and some drivers require
 /// one call for each cell.
 #[inline(always)]
 pub(crate) fn detach<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> T {
-    /// A guard whose drop begins a [`Crossing`]. It is dropped when `work` has returned or
-    /// panicked, right before the thread acquires the GIL.
+    /// A guard that begins a [`Crossing`] when it is dropped. This happens when `work` has returned
+    /// or panicked, directly before the thread acquires the GIL.
     struct Returning;
     impl Drop for Returning {
         fn drop(&mut self) {
@@ -174,8 +173,8 @@ pub(crate) fn detach<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -
             park_if_ending();
         }
     }
-    /// A guard that is dropped right after the thread has acquired the GIL. Dropping it ends the
-    /// [`Crossing`] that `Returning` has begun.
+    /// A guard that is dropped directly after the thread has acquired the GIL. Its drop ends the
+    /// [`Crossing`] that the drop of `Returning` has begun.
     struct Returned<'py>(Python<'py>);
     impl Drop for Returned<'_> {
         fn drop(&mut self) {

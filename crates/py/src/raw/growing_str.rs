@@ -26,16 +26,17 @@ use super::text::{self, MakeError, data_of};
 /// When a block contains this number of bytes, it is converted to code units of the `str`.
 const BLOCK_BYTES: usize = 16 << 10;
 
-/// The additional capacity of a block, in bytes. The block is converted only when the writer
-/// requests space, so it can contain more than [`BLOCK_BYTES`].
+/// The capacity in bytes that a block has in addition to [`BLOCK_BYTES`]. A block is converted only
+/// when the writer requests space, so it can become longer than [`BLOCK_BYTES`].
 const SPARE_BYTES: usize = 8 << 10;
 
 /// The size in bytes to which a short `str` grows when it grows for the first time. For this size,
 /// the allocator uses its heap and does not create a memory mapping.
 const MIDDLE_BYTES: usize = 120 << 10;
 
-/// The minimum size in bytes to which a `str` of more than [`MIDDLE_BYTES`] grows. The allocator
-/// enlarges an object of this size by moving pages, and unused pages are never written to.
+/// A `str` of more than [`MIDDLE_BYTES`] grows to at least this size in bytes. The allocator can
+/// enlarge an object of this size by moving its pages in the address space, without a copy. The
+/// pages that the text does not need are never written to, so they occupy no memory.
 const WHOLE_BYTES: usize = 2 * MOVED_BY_PAGES_BYTES;
 
 /// A byte sink that produces a `str`. See the module documentation.
@@ -49,13 +50,14 @@ pub(crate) struct GrowingStr<'c, 'py> {
     ucs2: &'c Ucs2Text,
     takes_wide: bool,
     block: Vec<u8>,
-    /// The `str`; `None` before the first block was converted, and after a failed allocation.
+    /// The `str` that is being created. `None` until the first block was converted, and after an
+    /// allocation has failed.
     made: Option<Bound<'py, PyAny>>,
     /// The kind of `made`, and its capacity in characters.
     shape: Shape,
     /// The number of characters in `made` that have been written.
     n_chars: usize,
-    /// The widest kind of all blocks that have been converted so far.
+    /// The widest kind that any of the blocks converted so far requires.
     widest: Kind,
     turned_bytes: usize,
     moved_bytes: usize,
@@ -63,7 +65,7 @@ pub(crate) struct GrowingStr<'c, 'py> {
 }
 
 impl<'c, 'py> GrowingStr<'c, 'py> {
-    /// Creates a sink for a `str` whose expected kind and length are `likely`.
+    /// Creates a sink for a `str`. `likely` is the estimated kind and length of this `str`.
     pub(crate) fn new(
         py: Python<'py>,
         likely: Shape,
@@ -91,8 +93,8 @@ impl<'c, 'py> GrowingStr<'c, 'py> {
         }
     }
 
-    /// Returns the `str`, its shape, and the number of bytes that were copied in addition to the
-    /// one conversion of each character.
+    /// Completes the `str`. Returns the `str`, its shape, and the number of bytes that were copied
+    /// in addition to the conversion, for example because the `str` had to be enlarged.
     ///
     /// # Errors
     /// [`MakeError::Malformed`], with the position in the whole input, if the input is not UTF-8.
@@ -123,7 +125,7 @@ impl<'c, 'py> GrowingStr<'c, 'py> {
         Ok((made, shape, copied))
     }
 
-    /// Implements [`GrowingStr::finish`] if the whole input is in the first block.
+    /// Implements [`GrowingStr::finish`] for a text that fits into the first block.
     fn finish_short(self) -> Result<(Bound<'py, PyAny>, Shape, usize), MakeError> {
         let units = self.units();
         let shape = match measure(units, Policy::Strict) {
@@ -134,16 +136,16 @@ impl<'c, 'py> GrowingStr<'c, 'py> {
         Ok((made, shape, self.block.len()))
     }
 
-    /// Returns `true` if the writer may write UCS-2 text directly to the resulting `str` as long as
-    /// the block contains Latin-1. This requires that the `str` is expected to be UCS-2 and longer
-    /// than one block.
+    /// Returns `true` if the resulting `str` is expected to be UCS-2 and longer than one block. The
+    /// writer may then write UCS-2 text directly to the memory of the `str`, but only while the
+    /// block contains Latin-1.
     pub(crate) fn takes_wide(&self) -> bool {
         self.takes_wide
     }
 
-    /// Ends direct writes to the memory of the `str`, and adds the code units that were written
-    /// there to `n_chars`. Returns the number of bytes of the block that the writer has copied to
-    /// the `str` before these code units.
+    /// Ends the period in which the writer writes directly to the memory of the `str`, and updates
+    /// `n_chars`. Returns the number of bytes at the start of the block that the writer has already
+    /// copied to the `str`.
     fn take_ucs2(&mut self) -> usize {
         if self.ucs2.at().is_null() {
             return 0;
@@ -184,8 +186,8 @@ impl<'c, 'py> GrowingStr<'c, 'py> {
         }
     }
 
-    /// Returns `true` if the bytes written so far are not valid UTF-8. [`GrowingStr::finish`] then
-    /// returns an error that contains the position.
+    /// Returns `true` if a block that was already converted contained invalid UTF-8. The method
+    /// [`GrowingStr::finish`] then returns an error with the position of the invalid bytes.
     pub(crate) fn is_malformed(&self) -> bool {
         self.malformed.is_some()
     }
@@ -198,8 +200,8 @@ impl<'c, 'py> GrowingStr<'c, 'py> {
         }
     }
 
-    /// Converts the bytes of the block to code units and appends these to the `str`. Returns
-    /// `false` if the bytes are malformed or if an allocation fails.
+    /// Converts the bytes of the block to code units, and appends the code units to the `str`.
+    /// Returns `false` if the bytes are malformed, or if an allocation fails.
     fn turn(&mut self) -> bool {
         onecopy_text::planted::extra_work_on_chunk(&self.block);
         let n_gone = self.take_ucs2();
@@ -243,8 +245,8 @@ impl<'c, 'py> GrowingStr<'c, 'py> {
         self.is_turned(block)
     }
 
-    /// Adds the length of the converted block to the number of converted bytes, clears the block
-    /// for reuse, and returns `true`.
+    /// Must be called after `block` was converted. Counts its bytes as converted, and clears it for
+    /// reuse. Returns `true`, so that the caller can return this value as its own success.
     fn is_turned(&mut self, block: Vec<u8>) -> bool {
         self.turned_bytes += block.len();
         self.block = block;
@@ -307,11 +309,11 @@ impl<'c, 'py> GrowingStr<'c, 'py> {
     }
 }
 
-/// The memory for the next characters of the `str`. Because it implements [`NewStr`], a kernel can
-/// append to this existing `str` instead of creating a new one.
+/// An adapter through which a kernel that creates a new `str` (a [`NewStr`]) appends characters to
+/// the existing `str` of a [`GrowingStr`] instead.
 struct PartsOfStr<'s, 'c, 'py>(&'s mut GrowingStr<'c, 'py>);
 
-/// The memory of the `str` that receives the next characters.
+/// The part of the existing `str` to which the next characters are written.
 struct StrPart<'py> {
     of: Bound<'py, PyAny>,
     from: usize,
@@ -408,7 +410,7 @@ fn resize(
     }
 }
 
-/// Truncates a `str` to `n_chars` characters, the number of characters that were written.
+/// Shortens a `str` to its first `n_chars` characters, which are those that were written.
 fn cut(string: Bound<'_, PyAny>, shape: Shape, n_chars: usize) -> PyResult<Bound<'_, PyAny>> {
     if n_chars == shape.n_chars {
         return Ok(string);

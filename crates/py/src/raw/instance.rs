@@ -9,8 +9,8 @@ use pyo3::types::{PyString, PyTuple, PyType};
 /// must set the attributes of the instance.
 ///
 /// # Errors
-/// `TypeError` if the class has a `__new__` that is implemented in C, because `object.__new__` does
-/// not allow it to be bypassed.
+/// `TypeError` if the class, or one of its bases other than `object`, is not defined in Python.
+/// CPython does not permit `object.__new__` for such a class.
 #[inline]
 pub(crate) fn new<'py>(class: &Bound<'py, PyType>) -> PyResult<Bound<'py, PyAny>> {
     let py = class.py();

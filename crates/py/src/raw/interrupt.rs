@@ -30,8 +30,8 @@ use super::{gil, process, reserve};
 struct Watched {
     /// The cancel handle of the main thread's current call; `None` if no call can be cancelled.
     cancel: Mutex<Option<CancelHandle>>,
-    /// The condition variable that is notified when the current call ends, so that the watcher
-    /// stops cancelling it.
+    /// Notified at the end of the current call. The watcher thread then no longer tries to cancel
+    /// that call.
     over: Condvar,
     /// `true` if SIGINT has arrived since the current call began.
     tripped: AtomicBool,
@@ -201,8 +201,9 @@ impl Drop for Installed {
     }
 }
 
-/// Returns `true` if Ctrl-C may cancel a call: this is the main thread, which runs Python's signal
-/// handlers, and SIGINT has Python's default handler.
+/// Returns `true` if Ctrl-C may cancel a call of this thread. This requires two conditions: the
+/// thread is the main thread, which runs Python's signal handlers, and the handler of SIGINT is
+/// Python's default.
 fn ctrl_c_is_ours(py: Python<'_>) -> PyResult<bool> {
     if !process::is_main_thread() {
         return Ok(false);
@@ -266,8 +267,8 @@ pub(crate) fn anywhere<T: Send>(
 }
 
 /// Calls `call` on the main thread with the GIL released. Ctrl-C cancels the call. If `looks` is
-/// `true`, Python's signal handlers run first; if one of them raises an exception, the exception is
-/// returned as the error, without calling `call`.
+/// `true`, pending signals are handled first by Python's signal handlers. If such a handler raises
+/// an exception, `call` is not called, and the exception is returned as the error.
 fn watched<T: Send>(
     py: Python<'_>,
     cancel: CancelHandle,

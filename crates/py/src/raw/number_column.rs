@@ -9,15 +9,16 @@ use pyo3::exceptions::PyBufferError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-/// The numbers of a column. Their memory does not move until this value is dropped.
+/// The memory that contains the numbers of a column. Its address does not change until this value
+/// is dropped.
 struct PinnedNumbers {
     at: *mut c_void,
     len: isize,
     item_bytes: isize,
     format: &'static CStr,
     capacity: usize,
-    /// The function that frees the memory, which was allocated as a `Vec`. It depends on the type
-    /// of the numbers.
+    /// The function that frees the memory. The memory was allocated by a `Vec`, so the function is
+    /// that of the item type of this `Vec`.
     free: unsafe fn(*mut c_void, usize),
 }
 
@@ -90,7 +91,8 @@ impl PinnedNumbers {
 pub(crate) struct Column {
     name: String,
     type_code: &'static str,
-    /// For timestamps, their unit, and `true` if they are in UTC; `None` for other columns.
+    /// For a column of timestamps: the unit of the numbers, and `true` if the timestamps are in
+    /// UTC. `None` for any other column.
     timestamp: Option<(TimeUnit, bool)>,
     values: PinnedNumbers,
     n_nulls: usize,
@@ -98,8 +100,8 @@ pub(crate) struct Column {
 }
 
 impl Column {
-    /// Creates a column of `numbers`. `nulls` has one byte for each number, which is 1 for NULL and 0
-    /// for a value. Copies: none.
+    /// Creates a column from `numbers`. `nulls` has one byte for each number: 1 if the number
+    /// represents NULL, otherwise 0. Copies: none.
     pub(crate) fn new(
         py: Python<'_>,
         name: &str,
@@ -126,8 +128,8 @@ impl Column {
         })
     }
 
-    /// Returns the unit of timestamps, and `true` if they are in UTC. Returns `None` for other
-    /// columns.
+    /// For a column of timestamps, returns the unit of the numbers, and `true` if the timestamps
+    /// are in UTC. Returns `None` for any other column.
     pub(crate) fn timestamp(&self) -> Option<(TimeUnit, bool)> {
         self.timestamp
     }

@@ -25,7 +25,7 @@ impl<T> OfOneThread<T> {
         }
     }
 
-    /// Returns the value if this is the thread that created it; `None` on any other thread.
+    /// Returns the value if the calling thread has created it; otherwise `None`.
     pub(crate) fn get(&self) -> Option<&T> {
         (self.thread == thread_number()).then_some(&*self.value)
     }

@@ -7,11 +7,12 @@ use pyo3::types::PyBytes;
 
 use super::gil;
 
-/// A `bytes` object of at least this size is released as soon as it has been sent, although this
+/// The size from which a `bytes` object is released as soon as it was sent, although the release
 /// requires the GIL. A smaller `bytes` object is released when a thread next acquires the GIL.
 const LET_GO_BYTES: usize = 64 << 10;
 
-/// The data of a `bytes` object. While this value exists, the data can be read without the GIL.
+/// A reference to a `bytes` object. While this value exists, the object is not freed, so that its
+/// data can be read without the GIL.
 pub(crate) struct PinnedBytes {
     object: Option<Py<PyBytes>>,
     at: *const u8,

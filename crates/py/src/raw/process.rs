@@ -9,8 +9,8 @@ use pyo3::prelude::*;
 
 use super::gil;
 
-/// The number of forks since the module was loaded, counted along the chain of parent processes: 0
-/// in the process that loaded the module, and 1 in its forked children.
+/// The number of forks between the process that loaded the module and this process: 0 in the
+/// process that loaded the module, 1 in its children, 2 in their children.
 static FORKS: AtomicU32 = AtomicU32::new(0);
 
 extern "C" fn count_fork() {
@@ -50,8 +50,8 @@ pub(crate) fn is_attached() -> bool {
 /// In a forked child, the first thread is the one that called `fork`.
 pub(crate) fn is_main_thread() -> bool {
     thread_local! {
-        /// The result of this thread's last call to `is_main_thread`, and the process generation at
-        /// that time.
+        /// The result of this thread's last call to `is_main_thread`, and the number of forks
+        /// (`generation`) at the time of this call. A fork makes the result invalid.
         static KNOWN: Cell<Option<(u32, bool)>> = const { Cell::new(None) };
     }
     match KNOWN.get() {

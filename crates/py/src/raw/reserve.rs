@@ -1,5 +1,5 @@
-//! The global allocator of the extension module. If the system has no memory left, it frees
-//! reserved memory, which it then uses for small allocations.
+//! The global allocator of the extension module. If the system has no memory left, the allocator
+//! frees memory that it has reserved, and uses this memory for small allocations.
 //!
 //! Large buffers are allocated with functions that can return an error, and CPython raises
 //! `MemoryError` for its objects. Small allocations in Rust, such as those of `Box` and of error

@@ -50,15 +50,15 @@ pub(crate) fn check(_: Python<'_>) -> PyResult<()> {
 /// The bounds of a thread's stack, as addresses.
 struct Stack {
     lowest: usize,
-    /// The upper end of the reserved part of the stack, whose lower end is `lowest`. A call that
+    /// The upper end of the reserved part of the stack, which begins at `lowest`. A call that
     /// reaches this part gets a `RecursionError`.
     limit: usize,
     end: usize,
 }
 
 impl Stack {
-    /// Returns the range of memory pages that calls may use (those above the reserved part of the
-    /// stack), in the format of a slot of [`KNOWN`].
+    /// Returns the pages of this stack above its reserved part, as a range in the format of a slot
+    /// of [`KNOWN`].
     fn pages(&self) -> u64 {
         let first = self.limit.div_ceil(1 << PAGE_BITS) as u64;
         let n = ((self.end >> PAGE_BITS) as u64).saturating_sub(first);

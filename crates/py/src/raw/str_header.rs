@@ -62,9 +62,9 @@ pub(super) unsafe fn cached_utf8<'a>(at: *mut ffi::PyObject) -> Option<&'a [u8]>
     }
 }
 
-/// Returns `true` if `str` objects have the layout that this module declares. This is determined
-/// once, when the module is imported, by comparing the fields of sample objects with the results of
-/// CPython's functions.
+/// Returns `true` if the `str` objects of this interpreter have the layout that this module
+/// declares. To check the layout, the function compares the fields of sample objects with the
+/// results of CPython's functions. It is called once, when the module is imported.
 pub(super) fn is_known(py: Python<'_>) -> PyResult<bool> {
     let code = c"
 class C(str): pass

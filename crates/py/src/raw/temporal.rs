@@ -40,8 +40,8 @@ pub(crate) fn is_nat(at: &Bound<'_, PyDateTime>) -> PyResult<bool> {
 /// The method `utcoffset` of the class `datetime.timezone`.
 static TIMEZONE_OFFSET: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
-/// The class `zoneinfo.ZoneInfo` and its method `utcoffset`, if the class is implemented in C. In
-/// that case the method runs no Python code.
+/// The class `zoneinfo.ZoneInfo` and its method `utcoffset`. They are stored here only if the class
+/// is implemented in C, because the method then runs no Python code.
 static ZONE_INFO: PyOnceLock<(Py<PyType>, Py<PyAny>)> = PyOnceLock::new();
 
 /// Stores the class of `zone` in [`ZONE_INFO`] if it is the C implementation of
@@ -127,7 +127,7 @@ pub(crate) unsafe fn offset_without_code(
     Some(Offset { us, is_constant })
 }
 
-/// Converts the fields of a `timedelta` of less than a day to microseconds.
+/// Converts a `timedelta`, given by its three fields, to microseconds.
 pub(crate) fn microseconds(days: i32, seconds: i32, microseconds: i32) -> i64 {
     (i64::from(days) * 86_400 + i64::from(seconds)) * 1_000_000 + i64::from(microseconds)
 }
@@ -141,8 +141,8 @@ pub(crate) fn whole_minutes(us: i64) -> Option<i16> {
     i16::try_from(us / MINUTE_US).ok().filter(|_| is_whole)
 }
 
-/// Converts a UTC offset from microseconds to the closest offset in minutes that RFC 3339 allows,
-/// which is at most 23:59. Half a minute is rounded away from zero.
+/// Converts a UTC offset from microseconds to the closest whole number of minutes that RFC 3339
+/// allows. RFC 3339 allows up to 23 h 59 min. Half a minute is rounded away from zero.
 pub(crate) fn closest_minutes(us: i64) -> i16 {
     let minutes = (us.abs() + MINUTE_US / 2) / MINUTE_US;
     let minutes = minutes.min(24 * 60 - 1) as i16;
@@ -235,8 +235,8 @@ pub(crate) fn of_unix_ms<'py>(
     Some(datetime(py, &stamp, zone))
 }
 
-/// Creates a `timedelta` of `days` and `microseconds`, which are less than a day. Fails if the
-/// number of days exceeds 999,999,999.
+/// Creates a `timedelta` of `days` plus `microseconds`. The microseconds must be less than a day.
+/// Returns an error if the magnitude of `days` exceeds 999,999,999.
 pub(crate) fn delta(py: Python<'_>, days: i32, microseconds: i64) -> PyResult<Bound<'_, PyAny>> {
     // A day has 86,400 seconds, which fit into 32 bits.
     let seconds = (microseconds / 1_000_000) as i32;

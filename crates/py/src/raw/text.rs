@@ -23,7 +23,8 @@ use pyo3::{Borrowed, ffi};
 /// The reason why a `str` could not be created.
 #[derive(Debug)]
 pub(crate) enum MakeError {
-    /// The text is malformed, and [`Policy::Strict`] does not allow replacements.
+    /// The text is malformed, and the policy is [`Policy::Strict`], which does not replace
+    /// malformed parts.
     Malformed(Malformed),
     /// The allocation failed. The field is the exception that was raised.
     Python(PyErr),
@@ -179,8 +180,8 @@ pub(crate) fn make_ordered_utf32<'py, const SWAPPED: bool>(
     counted(bytes.len(), made, tally)
 }
 
-/// If `made` contains a new `str`, adds the `len_bytes` bytes from which it was converted to
-/// `tally`, and returns it. Otherwise returns `None`.
+/// If `made` contains a new `str`, returns this `str`, and counts in `tally` the `len_bytes` bytes
+/// of text from which it was created. Otherwise returns `None`.
 fn counted<'py>(
     len_bytes: usize,
     made: Option<PyResult<Made<Shaped<'py>>>>,
@@ -449,8 +450,8 @@ fn ready(string: Borrowed<'_, '_, PyString>) -> PyResult<()> {
     Ok(())
 }
 
-/// Returns the UTF-8 of a `str` without creating it: the characters of an ASCII `str`, or an
-/// existing UTF-8 cache. Returns `None` if the `str` has neither.
+/// Returns the UTF-8 of a `str` if it exists: the characters of an ASCII `str`, or the UTF-8 cache
+/// of another `str`. Otherwise returns `None`, and creates no cache.
 ///
 /// # Safety
 /// `at` must be a ready `str`, and the GIL must be held while the slice is used.

@@ -41,7 +41,7 @@ struct TextSlot {
 struct Copied([u8; MOST_BYTES]);
 
 impl Copied {
-    /// Returns the first `len_bytes` bytes as text in the encoding `form`.
+    /// Returns the first `len_bytes` bytes as the code units of a text in the encoding `form`.
     #[inline(always)]
     fn units(&self, form: SourceEncoding, len_bytes: usize) -> Units<'_> {
         let bytes = &self.0[..len_bytes];
@@ -71,8 +71,8 @@ enum SourceEncoding {
 pub(crate) struct TextCache {
     /// The table. It has [`SLOTS`] slots, or none before the first lookup.
     slots: Vec<Option<TextSlot>>,
-    /// The number of strings until the cache decides again whether the following strings are looked
-    /// up.
+    /// The number of strings that remain until the cache is switched on or off again, according to
+    /// the number of hits.
     n_left: u32,
     n_hits: u32,
 }
@@ -160,7 +160,7 @@ fn bytes_of(text: Units<'_>) -> (SourceEncoding, &[u8]) {
     }
 }
 
-/// An integer type without padding, so that each of its bytes is initialised: `u16` or `u32`.
+/// A marker of the types `u16` and `u32`. They have no padding, so all their bytes are initialised.
 trait Number {}
 impl Number for u16 {}
 impl Number for u32 {}

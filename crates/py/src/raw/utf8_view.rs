@@ -45,8 +45,8 @@ impl Utf8Owner {
     }
 }
 
-/// Returns a read-only memoryview of the UTF-8 of `string`. Returns `None` if `string` is not ASCII
-/// and does not have a UTF-8 cache. Copies: none.
+/// Returns a read-only memoryview of the UTF-8 of `string`, which exists if `string` is ASCII or
+/// has a UTF-8 cache. Otherwise returns `None`. Copies: none.
 pub(crate) fn of_utf8<'py>(
     string: Borrowed<'_, 'py, PyString>,
 ) -> PyResult<Option<Bound<'py, PyAny>>> {

@@ -1,5 +1,5 @@
-//! The calls of a row stream that an event loop runs. They are suspended when they would have to
-//! wait.
+//! The methods of a row stream whose calls an event loop runs. Instead of waiting, such a call is
+//! suspended.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -14,12 +14,13 @@ use crate::errors;
 use crate::pending::PendingCall;
 use crate::raw::binary::BytesMemory;
 
-/// The result of filling a chunk: the source of the chunks, the filled chunk, and the outcome.
+/// The result of a call that fills a chunk: the source that filled it, the chunk, and the source's
+/// return value.
 type FilledChunk = (Box<dyn ChunkSource>, Chunk, Result<Filled, Failure>);
 
 impl RowStream {
-    /// Takes the source out of the stream for the duration of a call, and returns it. Returns
-    /// `None` if the statement has ended.
+    /// Takes the source of the bytes out of the stream, so that a call can use it without the
+    /// stream's lock. Returns `None` if the stream has no source (any more).
     fn take_source(rest: &mut StreamRest) -> Option<Box<dyn ChunkSource>> {
         match std::mem::replace(&mut rest.state, StreamState::Away) {
             StreamState::Open(source) => Some(source.into_inner()),
@@ -30,9 +31,9 @@ impl RowStream {
         }
     }
 
-    /// Puts the source back into the stream after a call, and records the outcome of the call. Then
-    /// calls `keep` with the state of the stream and the outcome. If the stream was closed during
-    /// the call, it remains closed.
+    /// Ends a call that has used the source. Puts the source back into the stream, unless the
+    /// stream was closed during the call, and records the outcome `done` of the call. Then calls
+    /// `keep` with the state of the stream and the outcome.
     fn return_source<T>(
         &self,
         py: Python<'_>,
@@ -62,8 +63,8 @@ impl RowStream {
         kept
     }
 
-    /// Creates a `PendingCall` that fills the next chunk, so that the next read returns without
-    /// waiting. Returns `None` if the next read does not have to wait anyway.
+    /// Creates a `PendingCall` that fills the next chunk. A read after this call returns the chunk
+    /// without waiting. Returns `None` if a read would not have to wait now.
     pub(super) fn begin_fill(slf: &Bound<'_, Self>) -> PyResult<Option<PendingCall>> {
         let (py, stream) = (slf.py(), slf.get());
         let mut rest = stream.lock(py)?;

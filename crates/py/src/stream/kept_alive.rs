@@ -77,8 +77,9 @@ impl KeptAlive {
         Ok(())
     }
 
-    /// Clears the references, because the garbage collector has found them to be part of a cycle.
-    /// The functions are not called, because objects that they use may already have been cleared.
+    /// Drops the references to the functions. The garbage collector calls this method if the
+    /// references are part of a cycle. The functions are not called, because objects that they use
+    /// may already have been cleared.
     pub(super) fn forget(&self) {
         let taken = match self.0.try_lock() {
             Ok(mut inner) => std::mem::take(&mut inner.functions),

@@ -33,8 +33,8 @@ pub(crate) use server_source::Left;
 /// per chunk negligible, and small enough to fit into the L2 cache and to be reused by `malloc`.
 const CHUNK_BYTES: usize = 64 << 10;
 
-/// If a chunk has less than this number of bytes of free capacity, `read` enlarges the chunk before
-/// it appends more rows.
+/// The free capacity in bytes that a chunk must have before `read` appends more rows to it. If the
+/// chunk has less, `read` enlarges it first.
 const LEAST_ROOM_BYTES: usize = CHUNK_BYTES / 4;
 
 enum StreamState {
@@ -46,17 +46,17 @@ enum StreamState {
     /// [`errors::again`].
     Failed(PyErr),
     Closed,
-    /// A call that an event loop runs has taken the source. It puts the source back when it ends,
-    /// unless it is abandoned.
+    /// A call that runs on an event loop has taken the source of the bytes out of the stream. The
+    /// call puts the source back when it ends, unless the call is abandoned.
     Away,
 }
 
 /// The part of a stream's state that the stream's lock protects.
 struct StreamRest {
     state: StreamState,
-    /// Bytes that were filled in advance and have not been returned.
+    /// A chunk that was filled before a read needed it, and whose bytes have not all been returned.
     ready: Option<Ready>,
-    /// `true` after bytes of the stream were requested.
+    /// `true` if the caller has already requested bytes of the stream.
     is_touched: bool,
 }
 
@@ -116,8 +116,8 @@ impl RowStream {
         }
     }
 
-    /// Calls `work` with the locked state of the stream. If the statement has then ended, releases
-    /// the objects that the stream keeps alive.
+    /// Calls `work` with the locked state of the stream. If the statement has ended after this
+    /// call, releases the objects that the stream keeps alive.
     fn with<T>(
         &self,
         py: Python<'_>,
@@ -133,8 +133,8 @@ impl RowStream {
         done
     }
 
-    /// Calls `work` with the source while the GIL is released, and records the outcome of `work` in
-    /// `state`.
+    /// Calls `work` with the source of the stream's bytes. The GIL is released during the call.
+    /// Then records in `state` whether the source has ended or failed.
     fn pump(
         &self,
         py: Python<'_>,
@@ -319,9 +319,9 @@ impl RowStream {
     /// Writes all remaining bytes to ``target``, and returns their number.
     ///
     /// Args:
-    ///     target: a path (the file appears complete or not at all), a binary file, a socket, or
-    ///         any object with ``write``. A path must end with the extension of the stream's
-    ///         format. If this is followed by ``.gz`` or ``.zst``, the file is compressed.
+    ///     target: a path, a binary file, a socket, or any object with ``write``. A path must end
+    ///         with the extension of the stream's format. A file is compressed if ``.gz`` or
+    ///         ``.zst`` follows this extension. A file at a path appears only when it is complete.
     ///
     /// Raises:
     ///     Error: the statement failed. A file or socket has then received a truncated output; the
@@ -364,8 +364,8 @@ impl RowStream {
         Ok(())
     }
 
-    /// Creates a `PendingCall` that fills the chunk that the next read returns. Returns ``None`` if
-    /// the next read does not have to wait.
+    /// Creates a `PendingCall` that fills a chunk, which the next read then returns without
+    /// waiting. Returns ``None`` if a read would not have to wait now.
     fn _begin_fill(slf: &Bound<'_, Self>) -> PyResult<Option<PendingCall>> {
         RowStream::begin_fill(slf)
     }
@@ -414,7 +414,7 @@ impl RowStream {
         self.format.name()
     }
 
-    /// The number of rows that have been written to chunks.
+    /// The number of rows that have been converted so far. Their bytes may not have been read yet.
     #[getter]
     fn n_rows(&self) -> u64 {
         self.n_rows.load(Relaxed)

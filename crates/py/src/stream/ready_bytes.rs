@@ -1,5 +1,5 @@
-//! `Ready`: bytes of a row stream that have been written to a chunk but not returned. This module
-//! also implements the reads that return more or less than one chunk.
+//! `Ready`: a chunk of a row stream that was filled before a read needed it. This module also
+//! implements the reads of a row stream that return more or less than one chunk.
 
 use onecopy_rows::task::TimeSlice;
 use onecopy_text::{ByteSink, Chunk, Ledger, Stage, Tally, planted};
@@ -29,7 +29,7 @@ impl Ready {
         Ok(Some(Ready { chunk, at: 0 }))
     }
 
-    /// Returns the number of bytes that are still to be returned.
+    /// Returns the number of bytes of the chunk that have not been returned yet.
     pub(super) fn len(&self, py: Python<'_>) -> usize {
         self.rest(py).len()
     }
@@ -132,7 +132,7 @@ impl RowStream {
         Ok(given)
     }
 
-    /// Returns all remaining bytes as one `bytes` object.
+    /// Returns all bytes of the stream that were not read yet as one `bytes` object.
     pub(super) fn read_all<'py>(
         &self,
         py: Python<'py>,
@@ -154,8 +154,8 @@ impl RowStream {
         BytesMemory::finish(py, chunk)
     }
 
-    /// Returns a chunk that begins with the bytes of the stream that were filled in advance. The
-    /// caller can append all other bytes of the stream to it.
+    /// Returns a chunk for all remaining bytes of the stream. If a chunk was filled in advance, the
+    /// new chunk begins with its bytes. The caller appends the other bytes of the stream.
     pub(super) fn chunk_of_all(&self, py: Python<'_>, rest: &mut StreamRest) -> PyResult<Chunk> {
         rest.is_touched = true;
         let Some(ready) = rest.ready.take() else {

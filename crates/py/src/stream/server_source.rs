@@ -9,7 +9,8 @@ use pyo3::prelude::*;
 use super::{RowStream, StreamState};
 use crate::raw::pinned_bytes::PinnedBytes;
 
-/// The chunk source of a row stream, as used by a server, with the objects that it keeps alive.
+/// The chunk source of a row stream, for a server. It contains references to the objects that must
+/// stay alive until the stream ends.
 struct Pumped<K: Send> {
     // This field is dropped before the connection, so that the statement ends first.
     source: Box<dyn ChunkSource>,
@@ -37,9 +38,8 @@ impl<K: Send> ChunkSource for Pumped<K> {
 }
 
 impl RowStream {
-    /// Takes the source out of the stream and returns it, for a server that fills chunks with the
-    /// GIL released. For all other users, the stream is then closed. `kept` is dropped together
-    /// with the source.
+    /// Takes the source out of the stream and returns it to a server, which fills chunks with the
+    /// GIL released. The stream itself is then closed. `kept` is dropped together with the source.
     pub(crate) fn chunks(slf: &Bound<'_, Self>, kept: impl Send + 'static) -> PyResult<Left> {
         let mut rest = slf.get().lock(slf.py())?;
         let begun = rest.ready.take();
@@ -70,7 +70,7 @@ impl RowStream {
 pub(crate) enum Left {
     /// Bytes that were filled in advance, if any, followed by the chunks of the source.
     Rows(onecopy_serve::Chunks),
-    /// The source is closed, so only the bytes that were filled in advance are left; `None` if
+    /// The source is closed. The value contains the bytes that were filled in advance; `None` if
     /// there are none.
     Bytes(Option<PinnedBytes>),
 }

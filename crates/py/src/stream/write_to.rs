@@ -14,7 +14,7 @@ use super::{CHUNK_BYTES, Failure, RowStream, StreamRest, failed};
 use crate::raw::gil;
 use crate::stream_output;
 
-/// How often a long write checks for signals.
+/// The interval at which a long write checks for signals.
 const SIGNALS_EVERY: Duration = Duration::from_millis(100);
 
 impl RowStream {
@@ -64,9 +64,9 @@ impl RowStream {
         Ok(file.compression())
     }
 
-    /// Writes all chunks with the function `write`. Each call to `write` waits if necessary, and
-    /// writes at least one byte of its argument. If the statement fails, the rows before the
-    /// failure are still written.
+    /// Writes all chunks with the function `write`. Each call to `write` must write at least one
+    /// byte of its argument; it may block until this is possible. If the statement fails, the rows
+    /// before the failure are still written.
     pub(super) fn write_detached(
         &self,
         py: Python<'_>,

@@ -15,8 +15,8 @@ use crate::raw::text::{encode_cell, make_cell};
 /// once and uses large pages.
 pub(super) const MIDDLING_BYTES: usize = 64 * 1024;
 
-/// Evaluates `$run`. In it, `$type` is the type that implements the fast path for the encoding
-/// `$codec`.
+/// Evaluates the expression `$run`, in which `$type` is a name for the type that implements the
+/// fast path of the encoding `$codec`.
 macro_rules! with_encoding {
     ($codec:expr, $type:ident => $run:expr) => {{
         use onecopy_text::convert::{CellBytes, CellOther, CellUtf8, CellUtf16};
@@ -39,8 +39,8 @@ macro_rules! with_encoding {
 }
 pub(super) use with_encoding;
 
-/// The arguments for decoding a short text while no ledger is active. The struct implements
-/// [`Work`], whose method `run` is compiled once for each instruction set.
+/// A call that decodes a short text while no ledger is active. The fields are its arguments.
+/// [`Work::run`] executes the call, and is compiled once for each instruction set.
 pub(super) struct Short<'a, 'py, E>(Python<'py>, &'a [u8], PhantomData<E>);
 
 impl<'a, 'py, E> Short<'a, 'py, E> {
@@ -59,8 +59,8 @@ impl<'py, E: CellEncoding> Work for Short<'_, 'py, E> {
     }
 }
 
-/// The arguments for encoding a short `str` while no ledger is active. The struct implements
-/// [`Work`], whose method `run` is compiled once for each instruction set.
+/// A call that encodes a short `str` while no ledger is active. The fields are its arguments.
+/// [`Work::run`] executes the call, and is compiled once for each instruction set.
 pub(super) struct ShortStr<'a, 'py, E>(Borrowed<'a, 'py, PyString>, PhantomData<E>);
 
 impl<'a, 'py, E> ShortStr<'a, 'py, E> {

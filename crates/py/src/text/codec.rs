@@ -1,4 +1,4 @@
-//! `Codec`: the encodings that `onecopy.text` supports, and their names.
+//! `Codec`: the encodings that `onecopy.text` implements itself, and their names.
 
 use std::ffi::CStr;
 
@@ -22,7 +22,7 @@ pub(crate) enum Order {
     Marked,
 }
 
-/// An encoding that the functions of `onecopy.text` support.
+/// An encoding for which `onecopy.text` has its own encoder and decoder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Codec {
     Utf8,

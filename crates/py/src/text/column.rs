@@ -72,8 +72,8 @@ Copies: none besides the conversion of each distinct text.
     }
 }
 
-/// A column to decode, and the options for decoding it. The struct implements [`Work`], whose
-/// method `run` is compiled once for each instruction set.
+/// A call that decodes a column. The fields are the column and the options. [`Work::run`] executes
+/// the call, and is compiled once for each instruction set.
 struct ColumnInput<'a, 'py, E> {
     py: Python<'py>,
     data: &'a [u8],
@@ -164,7 +164,7 @@ impl<'py, E: CellEncoding> Work for ColumnInput<'_, 'py, E> {
 
 impl<'a, 'py, E> ColumnInput<'a, 'py, E> {
     /// Decodes a cell with the code for text of any length and script. The second returned value is
-    /// `true` if no error handler in Python was called.
+    /// `false` if an error handler in Python may have been called.
     #[inline(never)]
     fn other(&mut self, cell: &[u8]) -> PyResult<(Bound<'py, PyAny>, bool)> {
         Ok(match by_kernels(self.py, cell, self.codec, self.tally)? {
@@ -176,8 +176,9 @@ impl<'a, 'py, E> ColumnInput<'a, 'py, E> {
         })
     }
 
-    /// Decodes the cell with the index `i` if it is NULL, or if its slot extends past the end of
-    /// the data. Returns an error if the cell itself extends past its slot or the data.
+    /// Decodes the cell with the index `i` in two rare cases: the cell is NULL, or its slot extends
+    /// past the end of the data. Returns an error if the cell itself extends past the end of its
+    /// slot or of the data.
     #[cold]
     fn rare(&mut self, i: usize) -> PyResult<Bound<'py, PyAny>> {
         let (data, stride) = (self.data, self.stride);
@@ -221,8 +222,8 @@ struct RecentTexts {
     /// the index of any cell, because the contents of that cell are compared before its `str` is
     /// used.
     slots: Vec<u32>,
-    /// The index of the cell at which the number of hits is next evaluated. It decides whether the
-    /// table is used for the following cells.
+    /// The index of the cell before which `hits` is evaluated next. The number of hits decides
+    /// whether the following cells are looked up in the table.
     judged_at: usize,
     hits: usize,
     is_on: bool,
@@ -238,7 +239,8 @@ impl RecentTexts {
         }
     }
 
-    /// Returns the slot for the contents of cell `i`; `None` if no lookup takes place.
+    /// Returns the slot of the table for the contents of cell `i`; `None` if this cell is not
+    /// looked up.
     #[inline(always)]
     fn slot(&mut self, i: usize, hash: impl FnOnce() -> u32) -> Option<&mut u32> {
         if i >= self.judged_at {
@@ -260,7 +262,7 @@ impl RecentTexts {
     }
 }
 
-/// The lengths of the cells in bytes, from a buffer of signed integers.
+/// The lengths of a column's cells in bytes. A Python buffer of signed integers contains them.
 enum Lengths<'a, 'py> {
     AsTheyAre(BufferBytes<'a, 'py>),
     /// Lengths that were converted from 4-byte integers, or copied from an unaligned address.

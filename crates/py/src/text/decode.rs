@@ -18,8 +18,8 @@ use crate::raw::private_bytes::PrivateBytes;
 use crate::raw::text::{self, MakeError};
 
 /// Decodes a short text in a `bytes` if no `onecopy.ledger()` is active. Returns `None` for any
-/// other text. The function is inlined into the Python functions for a single encoding, in which
-/// `codec` is a constant.
+/// other text. The function is always inlined, because some of its callers decode only one
+/// encoding, so that `codec` is a constant.
 #[inline(always)]
 fn decode_quickly<'py>(
     py: Python<'py>,
@@ -34,8 +34,9 @@ fn decode_quickly<'py>(
     }
 }
 
-/// Decodes a text of medium length if no ledger counts the copied bytes. The text is checked first,
-/// and then copied with `memcpy`. Returns `None` if the text cannot be decoded in this way.
+/// Decodes a text of less than [`MIDDLING_BYTES`]: checks it first, and then copies it with
+/// `memcpy`. Returns `None` if a ledger counts the copied bytes, or if the text cannot be decoded
+/// in this way.
 #[inline(never)]
 fn decode_middling<'py>(py: Python<'py>, bytes: &[u8], codec: Codec) -> Option<Bound<'py, PyAny>> {
     if ledger::is_kept() || bytes.len() >= MIDDLING_BYTES {
@@ -95,8 +96,9 @@ fn decode_private<'py>(
     decode_bytes(py, copy.as_slice(), codec, errors)
 }
 
-/// Decodes a long text in a buffer that other code may change at the same time. Returns `None` for
-/// any other text, which the caller must decode from a private copy.
+/// Decodes a long text directly from a buffer that other code may change at the same time. Returns
+/// `None` for a text that this function does not decode, such as a short one; the caller must then
+/// decode a private copy of the buffer.
 fn decode_volatile<'py>(
     py: Python<'py>,
     bytes: VolatileBytes<'_>,
@@ -232,8 +234,9 @@ pub(super) fn by_kernels<'py>(
     }
 }
 
-/// Returns the text without its byte order mark, and its byte order. If `order` is not `Marked`,
-/// the text is returned unchanged.
+/// Removes the byte order mark from a text, and returns the text and the byte order that the mark
+/// denotes. Text without a mark is little-endian. If `order` is not [`Order::Marked`], returns the
+/// text and `order` unchanged.
 fn without_mark<const N: usize>(
     bytes: &[u8],
     order: Order,

@@ -51,9 +51,9 @@ struct UnitState {
 /// The result of [`Decoder::getstate`]: the bytes that have not been decoded, and a state number.
 type SavedState = (Vec<u8>, u8);
 
-/// The state number of a decoder whose stream has the processor's byte order. The other state
-/// numbers are for the opposite byte order, and for a byte order that is not known yet. All of them
-/// are the same as in CPython.
+/// A number in a decoder's saved state: the stream has the processor's byte order. [`OTHER_ORDER`]:
+/// it has the opposite byte order. [`ORDER_UNKNOWN`]: its byte order is not known yet. CPython's
+/// decoders use the same three numbers.
 const NATIVE_ORDER: u8 = 0;
 const OTHER_ORDER: u8 = 1;
 const ORDER_UNKNOWN: u8 = 2;

@@ -1,7 +1,8 @@
 //! Declares the functions of `onecopy.text` that support a single encoding, such as `utf_8_decode`.
 
-/// Declares functions that call `$does` with a constant encoding. Each line of the macro's argument
-/// has the form `Type "name" codec, "description";`.
+/// For each encoding in the list, declares a Python function. It does the same as the Python
+/// function `$does` with this encoding. Each line of the list has the form `Type "name" codec,
+/// "description";`.
 macro_rules! direct_functions {
     ($does:ident, $quickly:ident, $argument:literal, $doc:literal;
      $($type:ident $name:literal $codec:expr, $what:literal;)*) => {

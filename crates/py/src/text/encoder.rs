@@ -24,15 +24,17 @@ pub(crate) struct Encoder {
 }
 
 struct EncoderState {
-    /// `true` before the first part. The result for this part will begin with a byte order mark.
+    /// `true` if no part of the text was encoded yet. The encoder then writes the byte order mark,
+    /// if the encoding has one, before the next part.
     at_start: bool,
     /// The encoder of an encoding with escape sequences, if the error handler is implemented in
     /// Rust; otherwise `None`.
     shifting: Option<ShiftingEncoder>,
 }
 
-/// The state number of a UTF-8 encoder that has not written its byte order mark yet. `NO_MARK` is
-/// the corresponding number for UTF-16 and UTF-32. CPython uses the same two numbers.
+/// The number by which `getstate` represents a UTF-8 encoder that has not written its byte order
+/// mark yet. For an encoder of UTF-16 or UTF-32, the number is `NO_MARK`. CPython's encoders use
+/// the same numbers.
 const NO_MARK_OF_UTF8: u8 = 1;
 const NO_MARK: u8 = 2;
 
@@ -100,9 +102,9 @@ impl Encoder {
         &self.named.errors_name
     }
 
-    /// Encodes the next part and returns its bytes. With ``final``, ISO-2022-JP ends in its initial
-    /// character set. A byte order mark is written only for the first part after the creation of
-    /// the encoder or after `reset`.
+    /// Encodes the next part of a text and returns its bytes. If ``final`` is true, the bytes of
+    /// ISO-2022-JP end with the switch back to ASCII. A byte order mark is written only before the
+    /// first part after the creation of the encoder or after `reset`.
     ///
     /// Raises `UnicodeEncodeError`; the encoder is then unchanged.
     #[pyo3(signature = (string, r#final=false))]
@@ -133,16 +135,16 @@ impl Encoder {
         self.state = EncoderState::new(&self.named);
     }
 
-    /// Returns the state of the encoder as a number. Before a byte order mark is written, the
-    /// number is the same as for CPython's encoder. For ISO-2022-JP, it identifies the character
-    /// set. In all other cases it is 0.
+    /// Returns the state of the encoder as a number. If the encoder has yet to write a byte order
+    /// mark, this is the number of CPython's encoder. With ISO-2022-JP, the number identifies the
+    /// current character set. In all other cases the number is 0.
     fn getstate(&self) -> u8 {
         self.state.get(&self.named)
     }
 
-    /// Restores a state that `getstate` returned. 0 is the state after the byte order mark; for
-    /// ISO-2022-JP, a state in which the character set is not known, so that the next part begins
-    /// with an escape sequence.
+    /// Restores a state that `getstate` returned. The number 0 means that the byte order mark, if
+    /// any, was already written. With ISO-2022-JP, 0 means that the character set is not known, so
+    /// that the next part begins with an escape sequence.
     ///
     /// Raises `ValueError` if the number is not valid for the encoding.
     #[pyo3(signature = (state, /))]

@@ -1,5 +1,6 @@
-//! The encodings of the WHATWG Encoding Standard. They are converted to and from `str` through
-//! UTF-8. Errors are reported like those of CPython's codecs.
+//! The encodings of the WHATWG Encoding Standard. Text in these encodings is converted to UTF-8 and
+//! then to a `str`, and in the other direction likewise. Errors are reported as by CPython's
+//! codecs.
 
 use onecopy_text::convert::to_utf8;
 use onecopy_text::{
@@ -238,8 +239,9 @@ pub(super) fn is_valid(bytes: &[u8], encoding: Legacy) -> bool {
     good && transcoder.finish(&mut scratch).is_ok()
 }
 
-/// Encodes a `str` to an encoding of the WHATWG Encoding Standard. For any other encoding,
-/// CPython's codec encodes it or calls the error handler.
+/// Encodes a `str` with `codec`. This crate encodes to the encodings of the WHATWG Encoding
+/// Standard ([`Codec::Legacy`]). For all other codecs, CPython's codec is called, which also calls
+/// the error handler.
 pub(super) fn encode_or<'py>(
     string: Borrowed<'_, 'py, PyString>,
     codec: Codec,
@@ -365,8 +367,9 @@ fn encode<'py>(
     binary::make(py, &out)
 }
 
-/// Encodes text with a table of byte pairs. Characters of four bytes and escape sequences are
-/// encoded by encoding_rs. Returns `None` if a character cannot be encoded.
+/// Encodes text in a legacy multi-byte encoding with a table of byte pairs. If the table does not
+/// suffice (for characters of four bytes and escape sequences), encoding_rs encodes the whole text.
+/// Returns `None` if a character cannot be encoded.
 fn encode_pairs(units: Units<'_>, encoding: Legacy) -> PyResult<Option<Vec<u8>>> {
     if let Some(table) = encoding.pair_table() {
         let mut out = with_capacity(2 * units.len_units())?;
@@ -401,8 +404,8 @@ pub(super) fn reason(encoding: Legacy) -> &'static str {
     }
 }
 
-/// Returns how many consecutive characters at the start of `utf8` are reported as not encodable by
-/// a single error. As in CPython, this is more than one only for single-byte encodings.
+/// Returns the number of characters at the start of `utf8` that one error reports together as not
+/// encodable. As in CPython, this number can exceed 1 only for single-byte encodings.
 pub(super) fn run(utf8: &[u8], encoding: Legacy) -> usize {
     let mut starts = char_starts(utf8).chain([utf8.len()]).peekable();
     let mut n = 0;

@@ -20,7 +20,7 @@ pub(super) struct LegacyDecoder {
     transcoder: Transcoder,
     /// The number of bytes that have been passed to `transcoder`.
     n_given: u64,
-    /// Bytes that `setstate` has restored. They must be decoded before the next part.
+    /// Bytes that `setstate` has restored. The next `decode` decodes them before its own bytes.
     before: Vec<u8>,
     /// The escape sequence state of ISO-2022-JP; `None` for other encodings.
     shift: Option<Iso2022JpState>,
@@ -38,8 +38,8 @@ impl LegacyDecoder {
         }
     }
 
-    /// Returns the state of the decoder, which [`LegacyDecoder::resumed`] restores. The state
-    /// consists of the bytes that were not decoded yet, and a number.
+    /// Returns the state of the decoder, from which [`LegacyDecoder::resumed`] creates an equal
+    /// decoder: the bytes that were not decoded yet, and the number of the escape sequence state.
     pub(super) fn state(&self) -> (Vec<u8>, u8) {
         let number = self.shift.map_or(0, |shift| shift.number());
         let pending = match &self.shift {
@@ -75,8 +75,8 @@ impl LegacyDecoder {
         Some(made)
     }
 
-    /// Returns the text of the next part. The decoder must not be used after an error, or after the
-    /// last part.
+    /// Decodes `part`, the next part of the encoded text, and returns its text. The decoder must
+    /// not be used after an error, or after the last part.
     pub(super) fn decode<'py>(
         &mut self,
         py: Python<'py>,
@@ -178,13 +178,13 @@ pub(super) struct ShiftingEncoder {
     number: u8,
 }
 
-/// For each character set, in the order of the states: the escape sequence that selects it, and a
-/// character that is encoded in it.
+/// The character sets of ISO-2022-JP, in the order of the encoder's states. Each entry contains the
+/// escape sequence that selects the set, and a character that this set encodes (none for ASCII).
 const SHIFTS: [(&[u8], &str); 3] = [(b"\x1b(B", ""), (b"\x1b(J", "¥"), (b"\x1b$B", "あ")];
 
 /// The state in which the active character set is not known: the bytes begin with an escape
-/// sequence, also for ASCII. `io.TextIOWrapper` sets the state 0 to write at any position of a file
-/// except its start.
+/// sequence, also for ASCII. `io.TextIOWrapper` sets the state 0 before it writes at the current
+/// position of a file, unless this is the start of the file.
 const UNKNOWN_SET: u8 = 0;
 const ASCII: u8 = 1;
 
@@ -214,8 +214,8 @@ impl ShiftingEncoder {
         pushed.ok().map(|()| made)
     }
 
-    /// Returns the bytes of the next part. The encoder must not be used after an error, or after
-    /// the last part.
+    /// Encodes the next part of the text, and returns its bytes. The encoder must not be used after
+    /// an error, or after the last part.
     pub(super) fn encode<'py>(
         &mut self,
         string: &Bound<'py, PyString>,

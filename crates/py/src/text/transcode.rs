@@ -81,8 +81,8 @@ fn options(errors: Option<Borrowed<'_, '_, PyAny>>) -> PyResult<TranscodeOptions
     })
 }
 
-/// Returns a method of an object. Returns `None` for an object that has a buffer, or does not have
-/// the method.
+/// Returns the method `name` of an object; `None` if the object has no such method. Also returns
+/// `None` if the object has a buffer, because the bytes of the buffer are then used instead.
 fn method_of<'py>(
     object: Borrowed<'_, 'py, PyAny>,
     name: &str,

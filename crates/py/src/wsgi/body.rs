@@ -102,7 +102,8 @@ impl Drop for Closing {
     }
 }
 
-/// A regular file that the kernel sends, with the object that is closed afterwards.
+/// A regular file that the kernel sends. It also contains the application's file object, whose
+/// method `close` is called after the file was sent.
 struct OpenFile {
     file: File,
     _closing: Closing,
@@ -166,16 +167,16 @@ fn held(item: &Bound<'_, PyAny>) -> PyResult<SharedBytes> {
     Ok(SharedBytes::new(PinnedBytes::new(bytes.clone())))
 }
 
-/// The complete body of an application's response. It is created after the first non-empty item of
-/// the iterable was read, because PEP 3333 permits the application to defer its call to
-/// `start_response` until then.
+/// The body of an application's response. It is created only when the first non-empty item of the
+/// application's iterable was read. PEP 3333 permits the application to call `start_response` as
+/// late as that.
 pub(super) struct Answered {
     /// The items that have already been read from the iterable.
     ready: Vec<SharedBytes>,
     rest: BodyRest,
 }
 
-/// The part of the body after the items in [`Answered::ready`].
+/// The part of the body that follows the items in [`Answered::ready`].
 enum BodyRest {
     Nothing,
     /// A short body, which was copied. [`Answered::ready`] is empty for this variant.
@@ -228,8 +229,8 @@ impl Answered {
 }
 
 /// Converts the iterable that the application returned. `has_written` is `true` if the application
-/// has already sent the head of the response by calling `write`. A file or row stream is then
-/// iterated over like any other iterable.
+/// has already sent the head of the response by calling `write`. In this case, a file or row stream
+/// is iterated over like any other iterable.
 pub(super) fn of(result: &Bound<'_, PyAny>, has_written: bool, log: &Log) -> PyResult<Answered> {
     let mut ready = Vec::new();
     if let Ok(list) = result.cast_exact::<PyList>() {

@@ -72,8 +72,8 @@ impl Files {
         }
     }
 
-    /// Answers a request on onecopy's own server, which sends the returned object without running
-    /// Python code.
+    /// Returns the answer to a request on onecopy's own server. The server sends this object
+    /// without running Python code.
     fn __call__<'py>(
         &self,
         environ: &Bound<'py, PyDict>,

@@ -73,7 +73,7 @@ pub(crate) struct Wsgi {
     /// The folder to serve, if the application is a `Files` object. Its files are served without
     /// running Python code.
     files: Option<onecopy_serve::Files>,
-    /// The items of the environ that are the same for all requests.
+    /// The items of the WSGI environ (PEP 3333) that are the same for all requests.
     template: Py<PyDict>,
     strings: Mutex<Strings>,
     lines: Arc<Mutex<FieldLines>>,
@@ -84,8 +84,8 @@ pub(crate) struct Wsgi {
     has_warned: AtomicBool,
 }
 
-/// The maximum number of `StartResponse` objects that are kept for reuse. It is about the number of
-/// handlers that run concurrently.
+/// The maximum number of `StartResponse` objects that are kept for reuse. About as many handlers
+/// run concurrently.
 const MOST_SPARE: usize = 8;
 
 impl Wsgi {
@@ -289,8 +289,8 @@ impl Wsgi {
         }
     }
 
-    /// Wraps the chunks of a row stream so that an error of the stream is logged like an error of
-    /// the application.
+    /// Returns the chunks of a row stream with a callback, which logs an error of the stream as an
+    /// error of the application is logged.
     fn logged(&self, chunks: Chunks) -> Chunks {
         let log = self.log.clone();
         chunks.on_error(|_| failed()).on_end(move |end| {

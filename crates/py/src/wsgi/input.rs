@@ -36,8 +36,8 @@ enum InputSource {
         file: std::io::BufReader<File>,
         left: u64,
     },
-    /// A body that the server has not received, because the application has not read it yet, or
-    /// because the client did not send it.
+    /// A body that the server has not received. Either the application has not read the body yet,
+    /// or the client did not send it.
     Awaited(AwaitedBody),
 }
 

@@ -1,8 +1,8 @@
 //! `FieldLines`: a cache of the encoded lines of header fields that applications send repeatedly.
 //!
-//! A header field that is a constant of the application is represented by the same tuple in each
-//! response, and the contents of this tuple cannot change. Therefore its line is cached under the
-//! address of the tuple, and the cache keeps the tuple alive.
+//! An application that sends a constant header field passes the same tuple object in each response.
+//! The contents of a tuple cannot change, so the encoded line is cached under the address of the
+//! tuple. The cache keeps the tuple alive.
 
 use onecopy_serve::FieldLine;
 use pyo3::prelude::*;
@@ -12,7 +12,7 @@ use crate::raw::pinned_bytes::references;
 
 /// The number of slots of the cache, a power of two. Each slot contains one line.
 const N_LINES: usize = 256;
-/// The maximum size of a cached line, in bytes.
+/// The maximum length in bytes of the name and value together of a header field that is cached.
 const MOST_BYTES: usize = 256;
 /// The reference count of a header field's tuple that the application created only for the current
 /// response: one reference is in the list of header fields, and one belongs to the code of this
@@ -41,9 +41,9 @@ impl FieldLines {
         (known.field.as_ptr() == field.as_ptr()).then_some(&known.line)
     }
 
-    /// Caches a header field if its tuple is also referenced from outside of the response's list,
-    /// because the same tuple will then probably be sent again. A field that the server itself
-    /// writes, or that it cannot send, is not cached.
+    /// Caches a header field if the application has another reference to its tuple than the list of
+    /// header fields of this response. The application will then probably send the same tuple
+    /// again. A field that the server itself writes, or that it cannot send, is not cached.
     #[inline]
     pub(super) fn keep(&mut self, field: &Bound<'_, PyTuple>, name: &str, value: &[u8]) {
         if references(field.as_any()) <= FRESH_REFERENCES || name.len() + value.len() > MOST_BYTES {

@@ -1,5 +1,5 @@
-//! Reports the state of a worker process to its supervisor (`onecopy._supervisor`). A watchdog
-//! writes these reports without using the interpreter.
+//! Reports the state of a worker process to its supervisor (`onecopy._supervisor`). The thread that
+//! writes the reports, a watchdog, does not use the interpreter.
 
 use std::io::Write;
 use std::os::fd::OwnedFd;
@@ -11,8 +11,8 @@ use onecopy_serve::{Liveness, OnLiveness};
 
 use crate::raw::process;
 
-/// The time after a report within which the supervisor must end this process. Otherwise the process
-/// ends itself.
+/// The time that the supervisor has to end this process after a report that the server is stuck.
+/// When this time has passed, the process ends itself.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Returns a function that writes reports of the watchdog to the socket `line`, one byte each. If

@@ -75,7 +75,7 @@ pub(super) enum LogDestination {
 }
 
 /// Opens the access log, and sets `config` so that each request is logged. `options` contains the
-/// destination, the format of a line, and `true` if queries are logged.
+/// destination, the format of a line, and a flag that is `true` if queries are logged.
 pub(super) fn access_log(
     options: Option<(LogDestination, String, bool)>,
     config: &mut Config,

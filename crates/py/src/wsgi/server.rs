@@ -317,8 +317,8 @@ pub(crate) fn raise_open_files(n_connections: usize) -> PyResult<()> {
     onecopy_serve::raise_open_files(n_connections).map_err(|e| PyOSError::new_err(e.to_string()))
 }
 
-/// Starts a thread with Python's `threading`. It calls `run` with the GIL released. Returns the
-/// `Thread` object.
+/// Starts a thread by means of Python's module `threading`. The thread calls `run` with the GIL
+/// released. Returns the `Thread` object.
 fn spawn(name: String, run: Box<dyn FnOnce() + Send + 'static>) -> io::Result<Py<PyAny>> {
     let run = Mutex::new(Some(run));
     gil::attach(|py| {

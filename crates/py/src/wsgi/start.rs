@@ -57,7 +57,7 @@ pub(super) enum Said {
     Nothing,
     /// The application has called `start_response`, but `write` has not sent anything yet.
     Head(Response),
-    /// `write` has sent the head and a part of the body.
+    /// The application has called `write`, which has sent the head and a part of the body.
     Begun {
         /// The reason why a block of the body could not be sent; `None` if all blocks so far were
         /// sent.

@@ -19,7 +19,7 @@ use crate::plain_text::{parse_uuid, plain_text};
 /// The smallest number of values for which a column reserves memory when it has to grow.
 const LEAST_RESERVED: usize = 1024;
 
-/// The values of a column, with the variants in the order of [`DataType`]'s variants.
+/// The values of a column. The variants are in the order of the variants of [`DataType`].
 #[derive(Debug)]
 pub(super) enum Values {
     /// All values so far are NULL, and the first value that is not NULL will decide the type. If
@@ -74,7 +74,7 @@ pub(crate) struct Builder {
 }
 
 impl Builder {
-    /// Creates an empty column of the type that `plan` determines.
+    /// Creates an empty column whose type is chosen according to `plan`.
     pub(crate) fn new(plan: &ColumnPlan, policy: Policy, was_requested: bool) -> Builder {
         let values = match plan {
             ColumnPlan::Type(DataType::List(item)) => {
@@ -122,9 +122,9 @@ impl Builder {
         self.is_open
     }
 
-    /// Appends a value; returns approximately how many bytes it occupies. The function is always
-    /// inlined: in a loop over cells of one variant, the compiler then removes the match arms for
-    /// all other variants.
+    /// Appends a value, and returns approximately how many bytes it occupies. The function is
+    /// always inlined. In a loop over cells of the same variant, the compiler can then remove the
+    /// code for the other variants.
     #[inline(always)]
     pub(crate) fn put(&mut self, cell: Cell<'_>, tally: &mut Tally) -> Result<usize, ValueError> {
         self.make_capacity()?;
@@ -481,8 +481,8 @@ fn values_of(data_type: &DataType) -> Values {
     }
 }
 
-/// Converts `values` to a buffer that arrays can share. Replaces `values` by an empty vector, which
-/// has reserved memory for the same number of values.
+/// Moves `values` into a buffer that several arrays can share. Afterwards `values` is empty, with
+/// reserved memory for the same number of values.
 fn memory<T: crate::arrow_c::Plain>(values: &mut Vec<T>) -> Vec<Memory> {
     let mut next = Vec::new();
     let _ = next.try_reserve_exact(values.len());

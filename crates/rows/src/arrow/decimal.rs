@@ -43,8 +43,8 @@ pub(crate) fn size(text: &[u8]) -> Option<(usize, usize)> {
     Some((parts.whole.len() - n_leading, parts.fraction.len()))
 }
 
-/// Returns the error for a text that has no decimal digits to store: the NaN or an infinity of
-/// PostgreSQL's `numeric`, or a text that is not a decimal.
+/// Returns the error for a text that cannot be stored as a decimal: the NaN or an infinity of
+/// PostgreSQL's `numeric`, or a text that is not a number.
 #[cold]
 pub(crate) fn without_digits(text: &[u8]) -> ValueError {
     match is_not_finite(text) {

@@ -1,5 +1,6 @@
 //! `ValueError`: the reason why a value cannot be stored in an Arrow column. The module also
-//! contains functions that convert a number to a float only if the float represents it exactly.
+//! contains functions that convert a number to a float. They return an error if the float would not
+//! be equal to the number.
 
 use std::collections::TryReserveError;
 

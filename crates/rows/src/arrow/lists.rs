@@ -1,5 +1,5 @@
-//! Builds list columns from the arrays of a database: the end offset of each list, and all elements
-//! as one column.
+//! Builds list columns from the arrays that a database returns. A list column consists of the end
+//! offset of each list, and of one column with the elements of all lists.
 
 use std::collections::TryReserveError;
 
@@ -78,7 +78,7 @@ impl Lists {
         Ok(lists)
     }
 
-    /// Fixes the type of the elements, if it is still undecided.
+    /// Determines the type of the elements of the lists, if it is still undecided.
     pub(super) fn settle(&mut self) -> Result<(), (usize, ValueError)> {
         let settled = self.items.settle();
         settled.map_err(|(at, why)| (self.list_of(at), why))
@@ -105,7 +105,7 @@ impl Lists {
     }
 }
 
-/// A visitor that appends the elements of an array to lists.
+/// A visitor of the elements of an array. It appends each element to `lists`.
 struct PutElements<'a> {
     lists: &'a mut Lists,
     tally: &'a mut Tally,

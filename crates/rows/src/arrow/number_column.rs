@@ -72,9 +72,9 @@ impl NumberColumn {
     }
 
     /// Creates a column that begins with `n_nulls` NULLs. `first` is the first value that is not
-    /// NULL, and the caller must append it next. An integer `first` makes the column a 64-bit
-    /// integer column, unless `floats` is `true`; it becomes a float column at the first float.
-    /// Returns `None` if `first` is not a number.
+    /// NULL, and the caller must append it next. The column has floats if `first` is a float or
+    /// `floats` is `true`, otherwise 64-bit integers. A column of integers becomes a column of
+    /// floats when a float is appended. Returns `None` if `first` is not a number.
     ///
     /// # Errors
     /// [`NumberMisfit::Memory`].

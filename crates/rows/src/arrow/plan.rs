@@ -23,7 +23,8 @@ pub(crate) enum ColumnPlan {
 }
 
 impl ColumnPlan {
-    /// Returns `true` if the values of the column determine its type.
+    /// Returns `true` if the plan does not determine the type, so that the values of the column
+    /// must determine it.
     pub(super) fn is_open(&self) -> bool {
         match self {
             ColumnPlan::Type(_) => false,
@@ -41,8 +42,8 @@ impl ColumnPlan {
     }
 }
 
-/// The options by which a caller controls Arrow output. A requested type overrides the type that
-/// the database reports.
+/// The options for Arrow output. A type that the caller requests overrides the type that the
+/// database reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArrowOptions {
     /// The approximate size of a batch in bytes. A batch has at least one row, even if that row is
@@ -63,8 +64,8 @@ impl Default for ArrowOptions {
     }
 }
 
-/// Returns for each column of the schema how its Arrow type is chosen, and `true` if `options`
-/// requests this type.
+/// Returns, for each column of the schema, the plan for its Arrow type, and `true` if `options`
+/// requests a type for this column.
 ///
 /// # Errors
 /// [`ErrorKind::Programming`] if `options.types` names a column that does not exist;
@@ -99,14 +100,15 @@ pub fn type_of(column: &Column) -> Option<DataType> {
     plan(column).data_type()
 }
 
-/// Returns `true` if every number of this column becomes a float. This is the case for a SQLite
-/// column with the declared type NUMERIC or DECIMAL.
+/// Returns `true` if Arrow output converts every number of this column to a float. This is the case
+/// for a SQLite column with the declared type NUMERIC or DECIMAL.
 #[must_use]
 pub fn has_fractions(column: &Column) -> bool {
     plan(column) == ColumnPlan::FirstValue { floats: true }
 }
 
-/// Returns how the Arrow type of a column is chosen if the caller did not request a type.
+/// Returns the plan for the Arrow type of `column`, for a column whose type the caller did not
+/// request.
 fn plan(column: &Column) -> ColumnPlan {
     ColumnPlan::Type(match column.column_type {
         ColumnType::Any => return declared(&column.type_name),

@@ -25,7 +25,7 @@ pub struct Misfit {
     row: usize,
     column: usize,
     why: ValueError,
-    /// The name of the cell's type for the error message, such as `an integer`.
+    /// The type of the cell, in the words of the error message, such as `an integer`.
     is: &'static str,
 }
 
@@ -36,8 +36,8 @@ pub struct ArrowRows {
     columns: Vec<Builder>,
     /// The number of rows in the current batch.
     n_rows: usize,
-    /// The number of rows that are being added column by column; 0 while no block is added in this
-    /// way. Their cells are not complete yet, so `n_rows` does not include these rows.
+    /// The number of rows in the block that is being added column by column; 0 if no block is being
+    /// added. `n_rows` does not include these rows, because not all of their cells were added yet.
     n_coming: usize,
     /// The number of rows in the batches before the current one.
     n_before: u64,
@@ -51,8 +51,8 @@ pub struct ArrowRows {
     check_at: usize,
     /// `true` if the current batch has reached the size limit of the options.
     is_full: bool,
-    /// The numbers of text bytes that were converted and copied; the caller adds them to a
-    /// `Ledger`.
+    /// The number of text bytes that were converted, and the number of those that were copied. The
+    /// caller adds both numbers to a `Ledger`.
     pub(crate) tally: Tally,
 }
 
@@ -95,9 +95,9 @@ impl ArrowRows {
         self.n_before + self.n_rows as u64
     }
 
-    /// Creates an empty sink with the same columns and types. After a failure, the block whose
-    /// cells failed is emitted to the new sink a second time, row by row, to find the first row
-    /// that failed.
+    /// Creates an empty sink with the same columns and types. It is used if a block of rows could
+    /// not be converted: the block is emitted to the new sink row by row, to find the first row
+    /// that fails.
     pub(crate) fn same_again(&self) -> ArrowRows {
         ArrowRows {
             schema: self.schema.clone(),
@@ -385,8 +385,8 @@ mod tests {
         ArrowRows::new(&schema, &options, Policy::default()).expect("columns")
     }
 
-    /// Adds the rows column by column. `blocks` contains the number of rows of each block. Returns
-    /// the number of rows of each resulting batch.
+    /// Adds `texts` to a sink as a column with one row for each text, in blocks. `blocks` contains
+    /// the number of rows of each block. Returns the number of rows of each batch of the sink.
     fn batches(texts: &[String], blocks: &[usize], batch_bytes: usize) -> Vec<usize> {
         let mut sink = sink(batch_bytes);
         let mut found = Vec::new();

@@ -35,7 +35,7 @@ pub struct ArrowStream {
     /// The first batch, if it was fetched early to determine the types and not yet returned;
     /// otherwise `None`.
     ahead: Option<Batch>,
-    /// `true` after the first batch, from which on the column types no longer change.
+    /// `true` after the first batch. The column types no longer change then.
     is_settled: bool,
 }
 
@@ -108,8 +108,8 @@ impl ArrowStream {
         }
     }
 
-    /// Returns a handle that cancels the stream from any thread: the current call and all later
-    /// calls fail.
+    /// Returns a handle with which any thread can cancel the stream. After that, the current call
+    /// and all later calls fail.
     #[must_use]
     pub fn cancel_handle(&self) -> CancelHandle {
         let (flag, source) = (self.cancelled.clone(), self.statement.cancel_handle());
@@ -119,8 +119,8 @@ impl ArrowStream {
         })
     }
 
-    /// Returns the number of rows in the batches so far, including a batch that was fetched but not
-    /// yet returned.
+    /// Returns the number of rows in all batches that were fetched so far. This includes a batch
+    /// that was fetched, but not returned to the caller yet.
     #[must_use]
     pub fn n_rows(&self) -> u64 {
         self.rows.n_rows()
@@ -155,9 +155,9 @@ impl ArrowStream {
         Ok((batch.n_rows > 0).then_some(batch))
     }
 
-    /// Returns an error for the first cell, in row order, that its column cannot store. `misfit` is
-    /// the first such cell in column order, because the block was emitted column by column. An
-    /// earlier row may have such a cell in a later column.
+    /// Returns the error for the first cell, in row order, that its column cannot store. `misfit`
+    /// is the first such cell in column order, because the block was emitted column by column. In
+    /// row order, another such cell may precede it.
     fn first_misfit(&mut self, misfit: Misfit) -> Error {
         let found = self.rows.error(misfit);
         let mut rows = self.rows.same_again();

@@ -11,7 +11,6 @@ use crate::arrow_c::{Growing, Memory, Plain};
 pub(crate) trait ArrowOffset: Plain + Copy {
     /// Converts a number of bytes to an offset; `None` if the number does not fit in the type.
     fn of(len_bytes: usize) -> Option<Self>;
-    /// Returns the offset as a number of bytes.
     fn bytes(self) -> usize;
 }
 

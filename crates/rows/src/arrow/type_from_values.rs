@@ -55,8 +55,8 @@ impl Builder {
         Ok(())
     }
 
-    /// Fixes the type of the column if it is still undecided. It is called when the first batch is
-    /// full.
+    /// Determines the type of the column, if it is still undecided. This function is called when
+    /// the first batch is full.
     pub(crate) fn settle(&mut self) -> Result<(), (usize, ValueError)> {
         if !std::mem::take(&mut self.is_open) {
             return Ok(());

@@ -31,7 +31,7 @@ impl TimeUnit {
         }
     }
 
-    /// Returns the number of units in a second.
+    /// Returns how many of this time unit make one second, for example 1,000 for milliseconds.
     #[must_use]
     pub fn per_second(self) -> i64 {
         match self {
@@ -86,7 +86,7 @@ pub enum DataType {
     Null,
     /// Booleans, one bit each.
     Bool,
-    /// Integers of 8, 16, 32 or 64 `bits`.
+    /// Integers. The width is `bits`: 8, 16, 32 or 64 bits.
     Int {
         /// The width of a value in bits.
         bits: u8,
@@ -99,7 +99,7 @@ pub enum DataType {
     Float32,
     /// 64-bit floats.
     Float64,
-    /// Exact decimals in 32, 64, 128 or 256 `bits`.
+    /// Exact decimals. The width is `bits`: 32, 64, 128 or 256 bits.
     Decimal {
         /// The width of a value in bits: 32, 64, 128 or 256. This crate imports columns of 32 and
         /// 64 bits, but never creates them.
@@ -145,7 +145,7 @@ pub enum DataType {
     List(Box<DataType>),
     /// Indices into a separate array of values. This crate can import, but not create, this type.
     Dictionary {
-        /// The integer type of the indices.
+        /// The type of the indices, an integer type. An index refers to a value of the dictionary.
         index: Box<DataType>,
         /// The type of the dictionary's values, to which the indices refer.
         value: Box<DataType>,

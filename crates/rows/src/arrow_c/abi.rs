@@ -57,7 +57,7 @@ unsafe impl Send for ArrowSchema {}
 pub(super) const FLAG_NULLABLE: i64 = 2;
 
 impl ArrowSchema {
-    /// Creates a struct in the released state, in which the struct owns nothing.
+    /// Creates a released struct, which owns nothing: its function `release` is null.
     #[must_use]
     pub const fn released() -> ArrowSchema {
         ArrowSchema {
@@ -75,7 +75,7 @@ impl ArrowSchema {
 }
 
 impl ArrowArray {
-    /// Creates a struct in the released state, in which the struct owns nothing.
+    /// Creates a released struct, which owns nothing: its function `release` is null.
     #[must_use]
     pub const fn released() -> ArrowArray {
         ArrowArray {
@@ -94,7 +94,7 @@ impl ArrowArray {
 }
 
 impl ArrowArrayStream {
-    /// Creates a struct in the released state, in which the struct owns nothing.
+    /// Creates a released struct, which owns nothing: its function `release` is null.
     #[must_use]
     pub const fn released() -> ArrowArrayStream {
         ArrowArrayStream {

@@ -1,5 +1,5 @@
-//! Exports batches to another library, as C structs that own the memory to which they point. The
-//! entry point is `stream_of`.
+//! Exports record batches through the C data interface of Arrow. `stream_of` returns the C struct
+//! of a stream. Each exported struct owns the memory to which it points.
 
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -67,7 +67,7 @@ fn metadata(pairs: &[(&str, &str)]) -> Vec<u8> {
     bytes
 }
 
-/// The memory that an exported `ArrowSchema` owns and to which it points.
+/// The memory to which the pointers in an exported `ArrowSchema` refer. The schema owns it.
 struct OwnedSchema {
     _format: CString,
     _name: CString,
@@ -125,7 +125,7 @@ unsafe extern "C" fn release_schema(schema: *mut ArrowSchema) {
     }
 }
 
-/// The memory that an exported `ArrowArray` owns and to which it points.
+/// The memory to which the pointers in an exported `ArrowArray` refer. The array owns this memory.
 struct OwnedArray {
     buffers: Vec<*const c_void>,
     _memory: Vec<Memory>,
@@ -203,14 +203,15 @@ unsafe extern "C" fn release_array(array: *mut ArrowArray) {
     }
 }
 
-/// The data of an exported `ArrowArrayStream`: its source of batches, and the text of its last
-/// error.
+/// The private data of an `ArrowArrayStream` that this module has exported: the source of its
+/// batches, and the text of its last error.
 struct OwnedStream {
     batches: Box<dyn Batches>,
     last_error: Option<CString>,
 }
 
-/// Exports batches as a stream of the C interface. Dropping the stream releases it.
+/// Exports record batches as a stream of Arrow's C stream interface. When the returned struct is
+/// dropped, it calls its own `release` callback.
 #[must_use]
 pub fn stream_of(batches: Box<dyn Batches>) -> ArrowArrayStream {
     let owned = Box::new(OwnedStream {
@@ -239,8 +240,9 @@ fn number(kind: ErrorKind) -> c_int {
 }
 
 impl OwnedStream {
-    /// Calls `work`. If `work` fails, stores the error for `get_last_error` and returns an errno. A
-    /// panic in `work` is caught and becomes an error, because a panic must not unwind into C.
+    /// Calls `work` for a callback of the C stream. If `work` fails, stores the error message for
+    /// `get_last_error` and returns an errno. A panic in `work` is caught and treated as an error,
+    /// because a panic must not unwind into C code.
     fn run<T>(
         &mut self,
         work: impl FnOnce(&mut dyn Batches) -> Result<T, Error>,
@@ -258,7 +260,8 @@ impl OwnedStream {
     }
 }
 
-/// Writes the schema of the stream into `out`; returns 0, or an errno.
+/// The callback `get_schema` of Arrow's C stream interface. Writes the schema of the stream to
+/// `out`. Returns 0, or an errno if the columns cannot be read.
 ///
 /// # Safety
 /// The caller must pass a stream that this module created and that is not released, and memory for
@@ -279,7 +282,8 @@ unsafe extern "C" fn get_schema(stream: *mut ArrowArrayStream, out: *mut ArrowSc
     }
 }
 
-/// Writes the next batch of the stream into `out`; returns 0, or an errno.
+/// The callback `get_next` of Arrow's C stream interface. Writes the struct of the next batch to
+/// `out`. Returns 0, or an errno if the next batch cannot be read.
 ///
 /// # Safety
 /// The caller must pass a stream that this module created and that is not released, and memory for

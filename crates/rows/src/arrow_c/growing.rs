@@ -8,11 +8,11 @@ use onecopy_text::{ByteSink, SinkFull};
 use super::memory::Memory;
 use crate::pages::Pages;
 
-/// The initial capacity in bytes, which is sufficient for a short result.
+/// The initial capacity of the buffer in bytes. It is sufficient for a short result.
 const FIRST_BYTES: usize = 64 << 10;
 
-/// The smallest number of bytes by which the capacity grows. A capacity of more than four times
-/// this number grows by a quarter.
+/// The smallest number of bytes by which the capacity grows. If a quarter of the capacity is more
+/// than this number, the capacity grows by this quarter.
 const STEP_BYTES: usize = 1 << 20;
 
 /// A [`ByteSink`] in memory that was mapped from the system. Capacity that was not written to uses
@@ -24,8 +24,8 @@ pub struct Growing {
 }
 
 impl Growing {
-    /// Converts the bytes to memory that arrays can share, without copying; unused pages are
-    /// returned to the system.
+    /// Converts the buffer to memory that arrays can share, without copying the bytes. The unused
+    /// pages of the buffer are returned to the system.
     #[must_use]
     pub fn into_memory(self) -> Memory {
         match self.pages {

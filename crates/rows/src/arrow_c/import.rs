@@ -20,8 +20,8 @@ pub struct ForeignStream {
     failure: Option<Error>,
 }
 
-/// An array that another library exported. It is released when the last reader of its memory is
-/// dropped.
+/// An array that another library exported through the C data interface. It is released when no Rust
+/// object uses its memory any more.
 struct ForeignArray(ArrowArray);
 
 // SAFETY: the interface lets any thread read an array, and any thread release it.
@@ -128,8 +128,8 @@ impl ForeignStream {
         batch_of(array, &self.fields).map(Some)
     }
 
-    /// Creates the error for a failed call to a function of the stream, with the message that
-    /// `get_last_error` returns.
+    /// Creates the error for a failed call to the function `call` of the stream. Its message is the
+    /// result of `get_last_error`.
     fn error(&mut self, call: &str, number: i32) -> Error {
         let says = match self.stream.get_last_error {
             // SAFETY: a stream that is not released, whose last call failed.

@@ -145,7 +145,8 @@ impl Source for Statement {
     }
 }
 
-/// The current block: one row with the parameters, or `n` rows with the numbers from `next` on.
+/// The current block of a test statement: the row of the statement's parameters, or `n` rows that
+/// contain the integers from `next` on.
 #[derive(Debug)]
 pub struct MemoryRows {
     row: Option<Vec<Value>>,

@@ -15,7 +15,7 @@ use super::shared::{SessionState, SharedConnection};
 use super::statement_cache::{CachedStatement, Columns, Key, RowsRead, SizeObservation};
 use crate::error::{Error, ErrorKind};
 
-/// Access to a connection for driver calls, with the connection's lock held.
+/// A connection whose lock is held, so that driver calls can be made.
 pub(crate) struct Call<'a> {
     shared: &'a SharedConnection,
     state: MutexGuard<'a, SessionState>,
@@ -52,9 +52,9 @@ impl<'a> Call<'a> {
         self.set_integer(how.attribute, n_rows);
     }
 
-    /// Switches the driver's setting that sends each row of parameters in a separate message: off
-    /// while an array of parameters is executed (`is_array` is `true`), otherwise on. Does nothing
-    /// if the driver has no such setting.
+    /// Some drivers have a setting that sends each row of parameters in a separate message. This
+    /// method switches the setting off before an array of parameters is executed (`is_array` is
+    /// `true`), and on again afterwards. Does nothing if the driver has no such setting.
     pub(crate) fn set_for_arrays(&self, is_array: bool) {
         if let Some(attribute) = self.shared.off_for_arrays {
             self.set_integer(attribute, usize::from(!is_array));
@@ -112,8 +112,8 @@ impl<'a> Call<'a> {
         self.state.free_statements();
     }
 
-    /// Returns `true` if the result of `sql` is likely to be short, because its last results were
-    /// short.
+    /// Returns `true` if the result of `sql` is likely to be short, because the last results of the
+    /// same SQL string were short.
     pub(super) fn is_short(&self, sql: &str) -> bool {
         self.state.cache.is_short(sql)
     }
@@ -226,8 +226,9 @@ impl SharedConnection {
         Ok(Call::new(self, state))
     }
 
-    /// Ends a statement whose result was read or discarded: its handle goes to the statement cache,
-    /// or is freed. Cancel handles of the statement have no effect afterwards.
+    /// Ends a statement whose result was read or discarded. Puts the handle of the statement into
+    /// the statement cache, or frees the handle. Afterwards, cancel handles of the statement have
+    /// no effect.
     pub(super) fn end_statement(
         &self,
         handle: &Arc<StatementHandle>,

@@ -93,10 +93,10 @@ impl Connection {
 
     /// Returns an error if `sql` must not be executed because it is one of the following:
     /// - a COPY whose data the client would have to transfer, because ODBC has no calls for this;
-    /// - a LOAD DATA LOCAL without the option `local_infile`, because it sends a file of the
-    ///   client;
-    /// - for MariaDB, a statement other than INSERT with parameters in a `VALUES` list, because the
-    ///   server reads these parameters as empty;
+    /// - a LOAD DATA LOCAL if the option `local_infile` is off, because the statement sends a file
+    ///   of the client to the server;
+    /// - for MariaDB, a statement that is not an INSERT and has parameters in a `VALUES` list,
+    ///   because the server reads these parameters as empty;
     /// - several statements in one string on a read-only connection, because one of them could end
     ///   the read-only transaction.
     pub(super) fn check_single(&self, sql: &str) -> Result<(), Error> {

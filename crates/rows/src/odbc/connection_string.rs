@@ -114,13 +114,13 @@ impl ConnectionString {
     }
 }
 
-/// Returns `true` for characters that may surround a keyword without being part of it.
+/// Returns `true` for a character that is removed from both ends of a keyword: white space or NUL.
 fn is_blank(c: char) -> bool {
     c.is_whitespace() || c == '\0'
 }
 
-/// Parses the value at the start of `text`, the text after `=`. Returns the value, and the text
-/// after it.
+/// Parses the value of a keyword. `text` is the rest of the connection string after `=`. Returns
+/// the value, and the text after the value.
 fn take_value(text: &str) -> (String, &str) {
     let trimmed = text.trim_start();
     let Some(body) = trimmed.strip_prefix('{') else {

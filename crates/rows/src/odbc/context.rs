@@ -19,20 +19,20 @@ use crate::source::Budget;
 /// prefetch of that duration.
 pub(crate) const LONGEST_FETCH: Duration = Duration::from_millis(20);
 
-/// The handle and the connection of an executed statement, usable from any thread.
+/// The handle and the connection of an executed statement. Any thread may use them.
 #[derive(Clone)]
 pub(super) struct StatementContext {
     pub(super) handle: Arc<StatementHandle>,
     pub(super) shared: Arc<SharedConnection>,
-    /// The value that `SharedConnection::ended`, the number of commits and rollbacks that closed
-    /// cursors, had when the statement was executed.
+    /// The value of the counter `SharedConnection::ended` when the statement was executed. It
+    /// counts the commits and rollbacks that closed cursors.
     pub(super) ended: u64,
 }
 
 impl StatementContext {
     /// Returns an error if the connection was closed or lost, or if [`StatementContext::check`]
-    /// returns one. It must be called before rows that were fetched earlier are returned, because
-    /// no driver call then detects these states.
+    /// returns one. The caller must call this method before it returns rows that were fetched
+    /// earlier: no driver call then detects a closed or lost connection.
     pub(super) fn check_open(&self) -> Result<(), Error> {
         self.shared.health.check()?;
         // The check does not lock the handle, because a cancel in progress holds that lock.
@@ -135,8 +135,8 @@ pub(crate) struct FetchedRows {
 }
 
 impl FetchOutcome {
-    /// Returns `true` if a thread may fetch the next block before the caller requests it. This is
-    /// permitted if this fetch returned rows, took at most [`LONGEST_FETCH`], and left no value
+    /// Returns `true` if a thread may now fetch the next block before the caller requests it. The
+    /// completed fetch must have returned rows, taken at most [`LONGEST_FETCH`], and left no value
     /// that was read only in part.
     pub(crate) fn can_prefetch(&self, reader: &BlockReader) -> bool {
         matches!(self.read, Ok(FetchedRows { n_rows: 1.., .. }))

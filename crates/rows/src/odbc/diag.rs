@@ -126,8 +126,8 @@ fn record(
     }
 }
 
-/// Reads a record by calling `get`, which calls the ODBC function for 8-bit text (`SQLGetDiagRec`)
-/// or for 16-bit text (`SQLGetDiagRecW`).
+/// Reads a diagnostic record by `get`: a call of the ODBC function for 8-bit text (`SQLGetDiagRec`)
+/// or of the one for 16-bit text (`SQLGetDiagRecW`).
 fn read<U: SqlUnit>(
     message: MessageDetail,
     get: impl Fn(*mut U, *mut i32, *mut U, i16, *mut i16) -> ffi::Return,
@@ -162,12 +162,12 @@ fn read<U: SqlUnit>(
     record
 }
 
-/// Returns the message that a driver wrote into a cleared buffer; `len` is the length that the
-/// driver reports.
+/// Returns the message that a driver wrote into `text`, a buffer that contained only zeros. `len`
+/// is the length that the driver reports.
 ///
-/// Some drivers report the length in bytes, others in characters, so the message ends at its
-/// terminator instead. The length is used only to decide whether a NUL with text after it is part
-/// of the message.
+/// Some drivers report the length in bytes, others in characters. The message therefore ends at the
+/// first NUL. The exception is a NUL that is followed by text: it is part of the message if `len`
+/// is at least the length up to the last unit that is not NUL.
 fn message_in<U: SqlUnit>(text: &[U], len: i16) -> String {
     let end = text.iter().rposition(|u| *u != U::default());
     let end = end.map_or(0, |last| last + 1);
@@ -194,8 +194,8 @@ pub(crate) fn error(
     from_records(&records, dialect, secrets, call)
 }
 
-/// Creates the error that [`error`] returns, but from records that were read before, so that tests
-/// need no ODBC handle.
+/// Creates the error that [`error`] returns, from records that were already read. Tests call this
+/// function directly, because it needs no ODBC handle.
 pub(crate) fn from_records(
     records: &[Record],
     dialect: Dialect,

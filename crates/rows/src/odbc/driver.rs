@@ -35,7 +35,7 @@ const MOST_MESSAGES: usize = 1000;
 /// report such results endlessly.
 const MOST_COUNTS: u32 = 1 << 22;
 
-/// A result with rows that follows the current result. The first field is the number of rows that
+/// A further result of the same execution that has rows. The first field is the number of rows that
 /// its statement changed (INSERT … RETURNING), if the driver reports it. The second field contains
 /// the columns of the result.
 pub(crate) type Further = (Option<u64>, Vec<Planned>);
@@ -54,10 +54,9 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Stores the diagnostic messages of a call that returned `SQL_SUCCESS_WITH_INFO`. If one of
-    /// these messages is an error of the server
-    /// ([`Quirks`](super::quirks::Quirks)`::errors_as_warnings`), none is stored, and the function
-    /// returns `false`.
+    /// Stores the messages of a call that returned `SQL_SUCCESS_WITH_INFO`, and returns `true`. If
+    /// one of them is an error of the server, stores none and returns `false`. (Some drivers report
+    /// errors as warnings, see [`Quirks`](super::quirks::Quirks)`::errors_as_warnings`.)
     fn listen(&self) -> bool {
         let shared = self.shared;
         let records = diag::records(shared.manager, ffi::HANDLE_STMT, self.raw, shared.width);
@@ -78,14 +77,15 @@ impl<'a> Driver<'a> {
         true
     }
 
-    /// Returns `true` if the status of a row of parameters means that the row was refused.
+    /// `status` is the status that the driver reported for one row of parameters. Returns `true` if
+    /// it means that this row was not executed because of an error.
     pub(super) fn is_refused(&self, status: u16) -> bool {
         let is_warning = status == ffi::PARAM_SUCCESS_WITH_INFO;
         status == ffi::PARAM_ERROR || (is_warning && self.shared.quirks.errors_as_warnings)
     }
 
-    /// Creates the error of a failed `call` from the driver's diagnostics. Its kind is `Cancelled`
-    /// for a cancelled statement, whatever the driver reports.
+    /// Creates an error from the messages that the driver reports after the failure of `call`. The
+    /// kind of the error is `Cancelled` if the statement was cancelled, whatever the messages are.
     pub(crate) fn error(&self, call: &str) -> Error {
         let mut error = diag::error(
             self.shared.manager,
@@ -122,8 +122,8 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Returns an error if the statement was cancelled. This function is called before each driver
-    /// call, and after each driver call that may take long.
+    /// Returns an error if the statement was cancelled. Must be called before each driver call, and
+    /// also after each driver call that may take long.
     pub(crate) fn check_cancelled(&self) -> Result<(), Error> {
         self.handle.next_call();
         if self.handle.is_cancelled() {
@@ -166,9 +166,9 @@ impl<'a> Driver<'a> {
             .map(drop)
     }
 
-    /// Passes the SQL string to one of two ODBC functions, as the connection's text width requires:
-    /// in UTF-8 to the function for 8-bit text, or in UTF-16 to the function for 16-bit text.
-    /// Returns `true` if the driver reports that no row was changed.
+    /// Passes the SQL string to an ODBC function. If the connection uses 8-bit text, this function
+    /// is `narrow`, and the string is in UTF-8. If the connection uses 16-bit text, it is `wide`,
+    /// and the string is in UTF-16. Returns `true` if the driver reports that no row was changed.
     fn with_text(
         &self,
         sql: &str,
@@ -241,7 +241,7 @@ impl<'a> Driver<'a> {
         self.execute_with(&mut Parameters::new(values, self.shared)?)
     }
 
-    /// Returns `true` if the driver passes all of these values without truncation.
+    /// Returns `true` if the driver sends all of these parameter values without truncating one.
     pub(super) fn carries(&self, values: &[Value]) -> bool {
         let has_nul = |v: &Value| matches!(v, Value::Text(text) if text.contains('\0'));
         !self.shared.quirks.cuts_at_nul || !values.iter().any(has_nul)
@@ -281,7 +281,8 @@ impl<'a> Driver<'a> {
             .flatten()
     }
 
-    /// Returns the number of columns of the current result; 0 for a result without rows.
+    /// Returns the number of columns of the current result. The number is 0 if the statement is of
+    /// a kind that returns no rows (such as UPDATE).
     pub(super) fn n_columns(&self) -> Result<usize, Error> {
         let mut n = 0i16;
         // SAFETY: a live statement; the out pointer is a live local.
@@ -318,10 +319,9 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Skips results without rows up to the first result with rows. Returns the row count that the
-    /// driver reports for that result (`None` if it reports none), and the number of its columns.
-    /// If no result with rows is left, returns the sum of the row counts of the skipped results,
-    /// and 0 as the number of columns.
+    /// Moves to the next result that has columns. Returns the row count that the driver reports for
+    /// this result (`None` if it reports none), and its number of columns. If no such result is
+    /// left, returns the sum of the row counts of the skipped results, and 0 columns.
     pub(super) fn pass_counts(&self) -> Result<(Option<u64>, usize), Error> {
         let mut total = None;
         for _ in 0..MOST_COUNTS {
@@ -373,9 +373,9 @@ impl<'a> Driver<'a> {
         Err(self.without_end())
     }
 
-    /// Executes the statements after the current result, up to the next statement that returns
-    /// rows, so that their errors are reported. This function is called after the last row of the
-    /// current result, or when its rows are discarded.
+    /// Called after the last row of the current result, or when its rows are discarded. Executes
+    /// the statements that follow in the SQL string, up to the next one that returns rows, so that
+    /// their errors are reported.
     ///
     /// Returns the number of changed rows and the columns of that next statement. If no further
     /// statement returns rows, closes the cursor and returns `None`.

@@ -21,7 +21,8 @@ pub(crate) const PATH_VARIABLE: &str = "ONECOPY_ODBC_DRIVERS";
 pub(crate) struct Found {
     /// The value of `Driver=` in a connection string: a registered name or a path.
     pub(crate) driver: String,
-    /// The file of a registered driver, if its registration names a file.
+    /// The library file of the driver. `None` if the driver is not registered, or if its
+    /// registration does not name a file.
     pub(crate) file: Option<String>,
 }
 
@@ -48,8 +49,8 @@ pub fn add_driver_folder(folder: impl Into<PathBuf>) {
     }
 }
 
-/// Returns all drivers found. Files come first, because a path requires no registration, then the
-/// registered names whose file is not in the list.
+/// Returns all drivers that were found. Driver files come first, because a path needs no
+/// registration. After them come the registered drivers whose file is not among these files.
 pub(crate) fn found(manager: &Manager) -> Vec<Found> {
     let mut all: Vec<Found> = files()
         .into_iter()

@@ -36,8 +36,8 @@ pub(super) struct Execution {
     /// The key under which the statement cache will store the statement's handle when the result
     /// has ended; `None` if the statement must not be cached.
     pub(super) key: Option<Key>,
-    /// The way in which the statement was executed, with or without a cursor. It determines how the
-    /// size of the result is recorded after the result has ended. `None` if the size must not be
+    /// How the statement was executed: with or without a server-side cursor. After the result has
+    /// ended, its size is recorded in a way that depends on this. `None` if the size must not be
     /// recorded.
     pub(super) lesson: Option<SizeObservation>,
 }
@@ -152,9 +152,9 @@ fn run_by_cursor(
 type Done = (Arc<StatementHandle>, Result<ExecuteResult, Error>, bool);
 
 /// Executes a cached statement, or prepares and executes a statement that may be cached afterwards.
-/// If `without_cursor` is `true`, but execution without a cursor would change the meaning of the
-/// statement's parameters, executes nothing and returns `None`. If a cached statement is stale,
-/// stores its error in `stale`.
+/// If `without_cursor` is `true`, the statement must be executed without a server-side cursor. If
+/// this would change the meaning of its parameters, executes nothing and returns `None`. If a
+/// cached statement is stale, stores its error in `stale`.
 fn run_kept(
     shared: &SharedConnection,
     call: &mut Call<'_>,
@@ -197,8 +197,8 @@ fn run_kept(
 enum How {
     Direct,
     Prepared,
-    /// The handle is from the statement cache. Contains the columns that were described at an
-    /// earlier execution; `None` if they must be described.
+    /// The handle was taken from the statement cache. The value contains the columns that were
+    /// described at an earlier execution; `None` if they must be described.
     Again(Option<Columns>),
 }
 
@@ -261,7 +261,8 @@ fn may_be_kept(shared: &SharedConnection, sql: &str) -> bool {
     ) && !statements::has_second(sql, dialect)
 }
 
-/// Returns `true` if `sql` is a statement that reports a number of changed rows, which may be 0.
+/// Returns `true` if the driver reports how many rows `sql` changed, even if the number is 0. There
+/// is no such number for a statement like CREATE or SET.
 fn counts_rows(shared: &SharedConnection, sql: &str) -> bool {
     let word = statements::first_word(sql, shared.quirks.dialect);
     !matches!(

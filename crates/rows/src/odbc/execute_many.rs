@@ -106,16 +106,16 @@ struct Many {
     /// A second statement handle of the connection, which executes the savepoint statements; `None`
     /// until a savepoint is needed.
     aside: Option<Arc<StatementHandle>>,
-    /// `true` if the savepoint of the last array exists. It is released before the next array, and
-    /// with it all later savepoints. (psqlodbc sets a savepoint before each single row, and does
-    /// not release that savepoint if a SAVEPOINT follows.)
+    /// `true` if the savepoint that was set before the last array of rows still exists. It is
+    /// released before the next array, together with all later savepoints. (psqlodbc sets a
+    /// savepoint before each single row, and does not release it if a SAVEPOINT follows.)
     has_savepoint: bool,
     /// The memory of the last array of parameters, which the next array reuses.
     memory: Option<Buffer>,
     n_done: u64,
     changed: Option<u64>,
-    /// For each parameter, `true` if its type on the server is text; `None` until the first binary
-    /// value, which requires the types.
+    /// For each parameter, `true` if its type on the server is a text type. `None` until the types
+    /// are needed, which is when the first binary value is sent.
     takes_text: Option<Vec<bool>>,
 }
 
@@ -199,7 +199,7 @@ impl Many {
         })
     }
 
-    /// Releases the savepoint, if it exists. It no longer exists if the transaction has ended.
+    /// Releases the savepoint of the last array, unless it was released, or its transaction ended.
     fn release_savepoint(&mut self) {
         let shared = Arc::clone(&self.shared);
         let handle = Arc::clone(&self.handle);
@@ -311,7 +311,7 @@ impl Many {
     }
 }
 
-/// The rows of one batch, which are executed while the connection is locked.
+/// Executes the rows of one batch. The connection is locked as long as this value exists.
 struct RowBatch<'r, 'd, 'c> {
     driver: &'r Driver<'d>,
     call: Call<'c>,
@@ -345,7 +345,8 @@ impl RowBatch<'_, '_, '_> {
         };
     }
 
-    /// Executes as many of the rows as fit in one driver call; returns their number.
+    /// Executes the first rows of `rows`, as many as fit in one driver call. Returns the number of
+    /// executed rows.
     fn some(&mut self, rows: &[Row]) -> Result<usize, Error> {
         let n_values = self.driver.n_parameters();
         let is_fit = n_values.is_none_or(|n| n == rows[0].len());
@@ -372,9 +373,9 @@ impl RowBatch<'_, '_, '_> {
         Ok(n_rows)
     }
 
-    /// Executes an array of rows after a savepoint. Returns the number of changed rows,
-    /// `Some(None)` if the number is unknown. Returns `None` if the array was not executed, or was
-    /// rolled back after a failure.
+    /// Executes an array of rows after a savepoint. Returns `Some` if all rows were executed, with
+    /// the number of changed rows (`None` if the number is unknown). Returns `None` if the array
+    /// was not executed, or was rolled back after a failure.
     fn in_one_call(&mut self, parameters: &mut Parameters) -> Result<Option<Option<u64>>, Error> {
         let Some(savepoint) = savepoint(self.driver.shared.quirks.dialect) else {
             return Ok(None);
@@ -421,8 +422,8 @@ impl RowBatch<'_, '_, '_> {
         done.and(restored).map(|()| ran.ok())
     }
 
-    /// Returns `true` if ending the array's transaction would close the cursor of another
-    /// statement. Rows that are executed one by one do not close that cursor.
+    /// Returns `true` if the end of the transaction in which an array of rows is executed would
+    /// close the cursor of another statement. Executing the rows one by one does not close it.
     fn would_end_others(&self) -> bool {
         let facts = &self.driver.shared.facts;
         let own = 1 + usize::from(self.many.aside.is_some());

@@ -7,8 +7,9 @@
 /// A known fault of an ODBC driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// The numbers with which the affected versions begin (`13.02` and `13.2` are the same
-    /// numbers); empty for all known versions.
+    /// The versions of the driver that have the fault, as the numbers with which they begin: `3.1`
+    /// includes 3.1.15, and `13.02` is the same as `13.2`. Empty if all known versions have the
+    /// fault.
     pub versions: &'static str,
     /// The affected operating system (`macos`); empty for all systems.
     pub system: &'static str,

@@ -167,8 +167,8 @@ pub(crate) struct GuidStruct {
     pub(crate) data4: [u8; 8],
 }
 
-/// Declares the struct of ODBC functions and the method that loads them. Each function has one line
-/// in the macro call, so that its field and its symbol cannot be confused.
+/// Declares the struct of ODBC functions and the method that loads them. Each line of the macro
+/// call contains both the field and the symbol of one function, so that the two always match.
 macro_rules! functions {
     ($($field:ident = $symbol:literal ( $($arg:ty),* );)*) => {
         /// Pointers to the functions of the driver manager that this crate calls.

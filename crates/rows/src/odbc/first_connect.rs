@@ -3,8 +3,9 @@
 //! its statement.
 //!
 //! In the first probe, the server creates a non-ASCII text from code points, compares it with a
-//! literal of the same text in the SQL, and returns it. This tests the text to the server and the
-//! text from the server separately, so that two errors that cancel each other are detected.
+//! literal of the same text in the SQL, and returns it. The text that was sent and the text that
+//! was received are thus tested separately. Otherwise a wrong conversion could be hidden by a
+//! second one that reverses it.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -143,10 +144,10 @@ pub(crate) fn check_answers(connection: &Connection) -> Result<(), Error> {
     Err(error.of_driver(Some(&facts.driver_label)))
 }
 
-/// Executes two statements outside a transaction, and two in a transaction; returns `true` if each
-/// result belongs to its statement. Also returns `true` if a result outside a transaction is
-/// unknown (from a fake server of a test), because such a result gives no information about the
-/// driver.
+/// Executes two statements outside a transaction, and two in a transaction. Returns `true` if each
+/// returned result belongs to the executed statement. A test's fake server returns an unknown
+/// result for a statement outside a transaction. In this case the function also returns `true`,
+/// because the result gives no information about the driver.
 fn answers_belong(connection: &Connection) -> Result<bool, Error> {
     let (outside, inside) = MARKS.split_at(2);
     for mark in outside {

@@ -67,8 +67,8 @@ pub fn has_second(sql: &str, dialect: Dialect) -> bool {
     statements::has_second(sql, dialect)
 }
 
-/// Returns the microseconds of a duration; `None` if the text is not a duration of only days and a
-/// time.
+/// Parses a duration that consists of days and a time, and returns it in microseconds. Returns
+/// `None` for any other text, for example a duration with months.
 #[must_use]
 pub fn span(text: &str) -> Option<i128> {
     match interval::cell(text.as_bytes()) {

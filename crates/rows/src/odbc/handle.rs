@@ -72,7 +72,7 @@ impl StatementHandle {
         lock(&self.raw).0
     }
 
-    /// Records the beginning or the end of a driver call on the handle.
+    /// Records that a driver call on the handle begins (`true`), or that it has ended (`false`).
     pub(crate) fn set_busy(&self, busy: bool) {
         self.busy.store(busy, Ordering::SeqCst);
         if !busy && !self.cancel_after.is_zero() {

@@ -193,7 +193,7 @@ fn file_of(found: &Found) -> &str {
     found.file.as_deref().unwrap_or(&found.driver)
 }
 
-/// Returns the names under which the driver's file is registered.
+/// Returns the names under which the file of the driver `found` is registered.
 fn names_of(found: &Found, registered: &[Found]) -> Vec<String> {
     let file = drivers::resolved(file_of(found));
     registered

@@ -22,8 +22,8 @@ use crate::error::{Error, ErrorKind};
 /// The environment variable with the path of the driver manager.
 pub(crate) const MANAGER_VARIABLE: &str = "ONECOPY_ODBC_MANAGER";
 
-/// The file names that are tried, in order. On Unix all are names of unixODBC, whose 16-bit text is
-/// UTF-16.
+/// The file names of the driver manager's library, in the order in which they are tried. On Unix
+/// all are names of unixODBC, which encodes 16-bit text as UTF-16.
 #[cfg(target_os = "macos")]
 const FILES: &[&str] = &[
     "libodbc.2.dylib",
@@ -88,7 +88,8 @@ impl Manager {
 /// driver is never unloaded, because it may have started threads or registered exit handlers.
 ///
 /// # Errors
-/// The loader's message: the driver, or a library that it requires, is missing.
+/// The loader's error message, for example that the driver or a library that it needs is
+/// missing.
 pub(super) fn why_it_does_not_load(driver: &str) -> Result<(), String> {
     // SAFETY: loading runs the library's initialisers. The file is a driver by its name or by its
     // registration with the driver manager, and a connect would load it in the same way.

@@ -72,7 +72,8 @@ pub(crate) fn open(
     Ok(connection)
 }
 
-/// Returns the connection string for `target`, and the quirks of its driver if it is known.
+/// Returns the connection string for `target`, and the quirks of its driver, if the driver is
+/// known.
 fn resolve(
     target: &str,
 ) -> Result<(&'static Manager, ConnectionString, Option<&'static Quirks>), Error> {
@@ -128,7 +129,7 @@ fn resolve(
     Ok((manager, string, quirks))
 }
 
-/// Adds the keywords that `quirks` and `options` require, except keywords that the user has set.
+/// Adds to `string` the keywords that `quirks` and `options` require and the user has not set.
 fn add_defaults(
     string: &mut ConnectionString,
     quirks: &Quirks,
@@ -312,8 +313,8 @@ fn succeeded(rc: ffi::Return) -> bool {
     rc == ffi::SUCCESS || rc == ffi::SUCCESS_WITH_INFO
 }
 
-/// Adds the connection string, without secrets, to the error of a failed open. If the driver is
-/// missing, adds a list of the installed drivers. Marks an error with an unknown code as transient.
+/// Adds the connection string, without secrets, to the error of a failed connect. If the driver is
+/// missing, adds a list of the installed drivers. An error with an unknown code becomes transient.
 fn explain(
     mut error: Error,
     manager: &Manager,

@@ -83,8 +83,9 @@ fn debian_version(status: &str, name: &str) -> Option<String> {
         .map(str::to_owned)
 }
 
-/// Returns the Python package whose list of files (`RECORD`, PEP 376) contains the file. Only
-/// packages with `mssql` in their name are examined; `None` for the file of any other package.
+/// Returns the installed Python package to which a file belongs, according to the package's list of
+/// files (`RECORD`, PEP 376). Only packages with `mssql` in their name are searched. Returns `None`
+/// if none of them contains the file.
 fn wheel(file: &Path) -> Option<Package> {
     for folder in file.ancestors().skip(1) {
         let (Ok(inside), Ok(entries)) = (file.strip_prefix(folder), std::fs::read_dir(folder))

@@ -7,7 +7,8 @@ use crate::cell::{Date, Time, Timestamp};
 use crate::plain_text::{n_digits, time_text, timestamp_text, uuid_text};
 use crate::value::{Declared, DeclaredKind, Value};
 
-/// The types and sizes with which a parameter value, or each value of an array, is bound.
+/// The types and sizes with which the value of a parameter is bound. If an array of values is
+/// bound, they apply to each value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ParameterBinding {
     pub(super) c_type: i16,
@@ -41,7 +42,8 @@ const fn form(
 }
 
 impl ParameterBinding {
-    /// Returns the binding with which the driver accepts `value` unchanged.
+    /// Returns a binding for `value` with which the driver passes the value to the database
+    /// unchanged.
     pub(super) fn of(value: &Value, width: Width, quirks: &Quirks) -> ParameterBinding {
         match value {
             Value::Null => ParameterBinding {
@@ -160,8 +162,8 @@ impl ParameterBinding {
     }
 }
 
-/// Returns the C type for a NULL of a SQL type. Some drivers accept only the default C type of that
-/// SQL type.
+/// Returns the C type with which a NULL of the SQL type `sql_type` is bound. Some drivers accept
+/// only the default C type of the SQL type.
 fn c_type_of(sql_type: i16) -> i16 {
     match sql_type {
         sql::BIGINT => c::SBIGINT,
@@ -322,7 +324,7 @@ fn of_bytes(len: usize, quirks: &Quirks) -> ParameterBinding {
     form(c::BINARY, sql_type, size, 0, len)
 }
 
-/// Returns the year as a field of ODBC's structs: the bits of a signed 16-bit integer.
+/// Returns the year as ODBC's structs contain it: the bits of a signed 16-bit integer.
 fn year(d: Date) -> u16 {
     i16::try_from(d.year).unwrap_or(i16::MAX).cast_unsigned()
 }

@@ -1,4 +1,4 @@
-//! Adds casts to the parameters of a statement whose types the server would infer wrongly.
+//! Adds a cast to each parameter of a statement for which the server would infer a wrong type.
 //!
 //! MariaDB's driver sends decimals as text, and without a cast the server would compute with them
 //! as doubles. psqlodbc sends intervals as text, and without a cast PostgreSQL would parse this

@@ -20,8 +20,8 @@ const SLICE_BYTES: usize = 1 << 20;
 /// One parameter of a statement, with its values in all rows.
 struct ParameterColumn {
     form: ParameterBinding,
-    /// The offset in bytes of the first row's value in the buffer that contains the values of all
-    /// parameters. The values of consecutive rows are `stride` bytes apart.
+    /// The offset in bytes of the first row's value in the buffer of all parameters. The value of
+    /// each further row is `stride` bytes after that of the row before.
     at: usize,
     stride: usize,
     /// The offset in bytes of the first row's length in the buffer of all parameters. The lengths
@@ -29,7 +29,8 @@ struct ParameterColumn {
     lengths_at: usize,
 }
 
-/// The parameter values of one or several rows. They must live until the driver has read them.
+/// The parameter values of one or several rows. They must not be dropped before the driver has read
+/// them.
 pub(crate) struct Parameters {
     columns: Vec<ParameterColumn>,
     memory: Buffer,
@@ -49,9 +50,10 @@ impl Parameters {
         Parameters::made(&[values], forms.collect(), None)
     }
 
-    /// Creates buffers for the first rows of `rows`. The number of rows, at least one, is limited
-    /// in two ways: one binding per parameter must accept the values of all rows, and the buffers
-    /// must fit in [`SLICE_BYTES`]. `spare` is the memory of earlier rows, which is reused.
+    /// Creates buffers that contain the values of the first rows of `rows`, at least of one row. A
+    /// further row is added only if one binding per parameter accepts the values of all these rows,
+    /// and if the buffers fit in [`SLICE_BYTES`]. `spare` is the buffer of earlier rows; its memory
+    /// is reused.
     pub(crate) fn of_rows<R: AsRef<[Value]>>(
         rows: &[R],
         shared: &SharedConnection,
@@ -120,12 +122,11 @@ impl Parameters {
         })
     }
 
-    /// Returns the number of rows of values.
     pub(crate) fn n_rows(&self) -> usize {
         self.n_rows
     }
 
-    /// Returns the memory, so that later rows can reuse it.
+    /// Returns the buffer of the values, so that the values of later rows can reuse its memory.
     pub(crate) fn into_memory(self) -> Buffer {
         self.memory
     }

@@ -52,11 +52,11 @@ pub(crate) struct Prefetcher {
 }
 
 impl Prefetcher {
-    /// Starts the prefetch thread, which fills new blocks with the same layout as `before`, the
-    /// block that was fetched last.
+    /// Starts the prefetch thread. The thread fills new blocks with the same layout as `before`,
+    /// which is the block that was fetched last.
     ///
     /// # Errors
-    /// If the thread cannot be started, the reader is returned.
+    /// Returns the reader if the thread cannot be started.
     pub(crate) fn start(
         context: StatementContext,
         reader: Box<BlockReader>,
@@ -142,8 +142,8 @@ impl Prefetcher {
     }
 }
 
-/// Returns `true` if this thread may use more than one processor; otherwise a prefetch has no
-/// benefit.
+/// Returns `true` if a prefetch thread can save time: if the calling thread may use more than one
+/// processor.
 pub(crate) fn is_worth_while() -> bool {
     #[cfg(target_os = "linux")]
     // SAFETY: the set is zeroed, and the call fills it and receives its size; process id 0 is the

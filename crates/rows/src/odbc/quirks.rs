@@ -8,10 +8,10 @@ use std::time::Duration;
 use super::faults::{self, Fault};
 use crate::sql::dialect::Dialect;
 
-/// The encoding of text between this crate and a driver: in calls, cells, parameters and messages.
-/// A driver stores text in one of the two encodings. If the other one is requested, the driver
-/// converts each text. This takes 2 to 5 times as long as without a conversion, and some drivers
-/// then lose data.
+/// The encoding of all text that this crate and a driver exchange: arguments of calls, cells,
+/// parameters and messages. Each driver uses one of the two encodings internally. With the other
+/// encoding, the driver converts each text. This takes 2 to 5 times as long as without a
+/// conversion, and some drivers lose data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Width {
     /// UTF-8, with the C type `SQL_C_CHAR`.
@@ -42,8 +42,8 @@ pub(crate) enum CacheSupport {
     /// was changed, the driver (MariaDB) returns the new columns, but with the column names from
     /// the time of the preparation.
     NamedColumns,
-    /// A prepared handle may be executed again if it reads its rows without a server-side cursor.
-    /// The connection attribute `attribute` switches cursors off. Preparing fixes parameter types.
+    /// A prepared handle may be executed again if it reads its rows without a server-side cursor,
+    /// but only with the same parameter types. The attribute `attribute` switches cursors off.
     WithoutCursor { attribute: i32 },
 }
 
@@ -62,12 +62,13 @@ pub(crate) enum Streams {
     Never,
 }
 
-/// A setting of a driver that is on by default and can be changed at any time.
+/// A setting of a driver that is on when a connection is opened, and that this crate can turn off
+/// and on again while the connection is open.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Switch {
     /// The number of the connection attribute that changes the setting.
     pub(crate) attribute: i32,
-    /// The keyword of the setting in a connection string. If the user sets it, this crate does not.
+    /// The connection-string keyword of the setting. If the user sets it, this crate does not.
     pub(crate) keyword: &'static str,
 }
 
@@ -96,9 +97,9 @@ pub(crate) struct Quirks {
     pub(crate) schemes: &'static [&'static str],
     /// The SQL dialect of the driver's database.
     pub(crate) dialect: Dialect,
-    /// The text width that the driver prefers: the encoding in which it stores text.
+    /// The text width that the driver prefers, because the driver uses this encoding internally.
     pub(crate) width: Width,
-    /// `true` if the other text width (UTF-8, UTF-16) is tried when the test of `width` fails.
+    /// `true` if the other text width is used when a sample text does not arrive unchanged.
     pub(crate) other_width: bool,
     /// Keywords that are added to the connection string unless the user sets them.
     pub(crate) connect: &'static [(&'static str, &'static str)],
@@ -115,19 +116,19 @@ pub(crate) struct Quirks {
     /// that FreeTDS supports. Microsoft's reference recommends it for applications without
     /// Microsoft's C types. `false` to bind these columns as Microsoft's C types.
     pub(crate) ss_as_binary: bool,
-    /// `true` if `SQL_ATTR_ROW_BIND_OFFSET_PTR` works when `SQLGetData` reads a bound column.
-    /// (SQLite's driver writes the indicator of a truncated value to the slot of the first row.) If
-    /// `false`, a block has one row if both features are needed.
+    /// `true` if `SQLGetData` can read a bound column while `SQL_ATTR_ROW_BIND_OFFSET_PTR` is set.
+    /// If `false`, a block that needs both features has only one row. (SQLite's driver writes the
+    /// indicator of a truncated value to the slot of the first row.)
     pub(crate) bind_offset: bool,
-    /// `true` if no text or binary value exceeds the size that the driver describes for its column.
-    /// If `false`, the size of all such columns is treated as unlimited.
+    /// `true` if no text or binary value exceeds the size that the driver reports for its column.
+    /// If `false`, this crate treats each text or binary column as unlimited in size.
     pub(crate) sizes_hold: bool,
     /// `true` to request the type of each NULL parameter by `SQLDescribeParam`, because the server
     /// refuses an untyped NULL in some positions of a statement.
     pub(crate) describe_null: bool,
     /// `true` if UUID parameters are passed as `SQL_GUID`, `false` if as text.
     pub(crate) guid_parameters: bool,
-    /// The first year whose dates the driver passes correctly; earlier dates are passed as text.
+    /// The first year whose dates the driver sends correctly. Earlier dates are sent as text.
     pub(crate) first_right_year: i32,
     /// `true` to pass the length of a SQL string as `SQL_NTS`. The driver keeps only 16 bits of a
     /// length, so it would silently execute only the beginning of SQL above 32,767 units.
@@ -135,46 +136,45 @@ pub(crate) struct Quirks {
     /// `true` if the driver truncates text parameters at a NUL. A text parameter with a NUL is then
     /// rejected.
     pub(crate) cuts_at_nul: bool,
-    /// The size in bytes above which text is bound as `SQL_LONGVARCHAR` or `SQL_WLONGVARCHAR`; 0 to
-    /// bind text of more than 4,000 16-bit units as `nvarchar(max)` (column size 0 in ODBC).
+    /// The size in bytes above which a text parameter is bound as `SQL_LONGVARCHAR` or
+    /// `SQL_WLONGVARCHAR`. If 0, text above 4,000 16-bit units is bound as `nvarchar(max)` instead.
     pub(crate) long_parameter_bytes: usize,
     /// `true` if the driver returns a `timestamptz` in the session's time zone, without its offset.
     /// For such a driver, this crate sets the session's time zone to UTC.
     pub(crate) hides_offset: bool,
-    /// `true` for psqlodbc: for a date that it cannot parse (`infinity`, a year above 9999), it
-    /// leaves the current date in the struct. A value that may be such a date is read again as a
-    /// number, which is the year or an infinity. (A `date` BC loses its sign; this cannot be
-    /// detected.)
+    /// `true` if the driver (psqlodbc) returns the current date for `infinity` and for a year above
+    /// 9999. This crate reads a cell with the current date again as a number: the year or an
+    /// infinity. The driver also returns a `date` BC as a date AD, which cannot be detected.
     pub(crate) fills_dates: bool,
     /// `true` to bind 64-bit floats as text, because this crate parses it faster than the driver.
     pub(crate) float_text: bool,
-    /// `true` to bind 32-bit floats as `SQL_C_DOUBLE`. Connector/ODBC 3.1.15 advances by 8 bytes in
-    /// an array of `SQL_C_FLOAT`, so it writes past the end of the buffer. Every 32-bit float is
-    /// exact as a double, so unknown drivers are treated in the same way.
+    /// `true` to bind 32-bit floats as `SQL_C_DOUBLE`, in which every 32-bit float is exact. This
+    /// is necessary for Connector/ODBC 3.1.15: it advances by 8 bytes in an array of `SQL_C_FLOAT`,
+    /// and so writes past its end. It is also `true` for unknown drivers.
     pub(crate) real_as_double: bool,
     /// The attribute for the number of rows per request; `None` if the driver has none. The number
     /// is adapted to the size of rows: a thousand rows of 1 MB are not requested together.
     pub(crate) fetch_size: Option<FetchSize>,
-    /// `SQLCancel` is called only if a driver call has lasted for this duration. (Between driver
-    /// calls, the statement itself checks whether it was cancelled.) In FreeTDS 1.3 a call hangs if
-    /// it is cancelled when it begins to wait for the network.
+    /// The time that a driver call must have lasted before `SQLCancel` is called. (Between driver
+    /// calls, this crate checks if the statement was cancelled.) In FreeTDS 1.3, a call hangs if
+    /// `SQLCancel` is called at the moment when the call begins to wait for the network.
     pub(crate) cancel_after: Duration,
     /// `true` if rows of parameters may be bound as arrays, with one driver call for many rows.
     pub(crate) arrays: bool,
-    /// The setting, if any, that is switched off while an array of parameters is executed, so that
-    /// the driver sends many rows in one message.
+    /// A setting that is off while an array of parameters is executed, so that the driver sends
+    /// many rows in one message; `None` if this is not needed.
     pub(crate) off_for_arrays: Option<Switch>,
     /// `true` if the driver describes the columns of every prepared statement that returns rows.
     pub(crate) describes_prepared: bool,
     /// `true` if a rollback or commit closes cursors that stay open according to `SQLGetInfo`.
     pub(crate) ends_cursors: bool,
-    /// `true` if `SQL_ATTR_CONNECTION_DEAD` was reliable in tests, and reading it needs no round
+    /// `true` if `SQL_ATTR_CONNECTION_DEAD` shows a lost connection reliably and without a round
     /// trip.
     pub(crate) knows_loss: bool,
     /// `true` if the driver reports success for a commit or rollback on a lost connection.
     pub(crate) hides_loss: bool,
-    /// `true` if the driver reports a server's error with the SQLSTATE of a warning, 01000, as
-    /// success with information. MariaDB refuses a value with this SQLSTATE and the code 1265.
+    /// `true` if the driver returns `SQL_SUCCESS_WITH_INFO` for an error of the server whose
+    /// SQLSTATE is 01000 (a warning). MariaDB's error 1265 for a refused value has this SQLSTATE.
     pub(crate) errors_as_warnings: bool,
     /// `true` if the driver counts the rows of a query's result, `false` if it reports 0 instead.
     pub(crate) counts_queries: bool,
@@ -195,8 +195,8 @@ pub(crate) struct Quirks {
     pub(crate) faults: &'static [Fault],
 }
 
-/// The entry for unknown drivers. By the ODBC reference, 16-bit text is UTF-16, and 8-bit text is
-/// in the encoding that the driver assumes for the locale. The first connection probes it.
+/// The entry for drivers that this table does not contain. Its text width is UTF-16: according to
+/// the ODBC reference, the encoding of 8-bit text depends on the locale.
 pub(crate) const UNKNOWN: Quirks = Quirks {
     name: "unknown driver",
     files: &[],
@@ -243,9 +243,9 @@ pub(crate) const UNKNOWN: Quirks = Quirks {
 ///
 /// * `UseDeclareFetch=1`: rows are read in batches from a server-side cursor. Reading without it is
 ///   as fast, but needs 224 MB for 400,000 rows. `Fetch` is the size of the first batch in rows.
-/// * `ConnSettings`: makes cells UTF-8 in every locale after a connect by `SQLDriverConnect`.
-///   Otherwise the locale (`setlocale`) decides the encoding: under `LC_ALL=C` it is `SQL_ASCII`.
-///   After a connect by `SQLDriverConnectW`, `SQL_C_CHAR` cells are then NULL.
+/// * `ConnSettings`: makes UTF-8 the encoding of `SQL_C_CHAR` cells, if the connection was opened
+///   by `SQLDriverConnect`. Without this keyword, the locale determines the encoding (`SQL_ASCII`
+///   under `LC_ALL=C`). After `SQLDriverConnectW`, non-ASCII cells are NULL under `LC_ALL=C`.
 /// * `BoolsAsChar=0`: booleans arrive as `SQL_BIT`.
 /// * `LFConversion=0`: line ends are not converted.
 const PSQLODBC: Quirks = Quirks {
@@ -469,7 +469,7 @@ pub(crate) static DRIVERS: &[Quirks] = &[
 ];
 
 impl Quirks {
-    /// Returns `true` if preparing a statement fixes the types of its parameters and columns.
+    /// Returns `true` if a prepared statement keeps its parameter and column types when executed.
     pub(crate) fn fixes_types(&self) -> bool {
         matches!(self.keeps_prepared, CacheSupport::WithoutCursor { .. })
     }

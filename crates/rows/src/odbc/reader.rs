@@ -17,13 +17,13 @@ use crate::odbc::column::{Kind, Planned};
 use crate::source::{Budget, LongForm, LongPart, LongValues};
 
 /// The largest number of rows that a driver requests from a server-side cursor at a time. A larger
-/// number has no benefit.
+/// number would not be faster.
 const LARGEST_FETCH: usize = 1000;
 /// The approximate number of bytes that the rows of one request may occupy in the driver's memory.
 const FETCH_BYTES: usize = 1 << 20;
 
-/// Reads the rows of a statement into bound buffers. The reader fills one block, or two blocks
-/// alternately if a block is fetched while the other is emitted.
+/// Reads the rows of a statement into bound buffers, block by block. If the rows of a block are
+/// emitted while the next block is fetched, the reader uses two blocks in turn, otherwise one.
 pub(crate) struct BlockReader {
     columns: Vec<Planned>,
     /// The layout of all rowsets of the statement; `None` before the first fetch.
@@ -31,20 +31,20 @@ pub(crate) struct BlockReader {
     /// The address of the rowset that is bound now, to which the driver writes; 0 if none is bound.
     bound: usize,
     pub(crate) long_values: LongValues,
-    /// The number of rows that the driver requests at a time, adapted to the size of earlier rows.
+    /// The number of rows that the driver requests at a time; depends on the size of earlier rows.
     pub(crate) fetch_size: usize,
     walk: RowsetReader,
-    /// Memory outside of the rowset that the driver uses, such as row statuses; never moved.
+    /// Memory to which the driver writes in addition to the rowset, such as the row statuses.
     registers: Registers,
-    /// `true` if `SQLGetData` can read the rest of a long value in any row of a block.
+    /// `true` if the driver's `SQLGetData` can read the rest of a long value in any row of a block.
     tails: bool,
     /// The current value of `SQL_ATTR_ROW_ARRAY_SIZE`.
     array_size: usize,
-    /// `true` if a column may have values longer than its slot. The driver keeps such values in
-    /// memory until the next fetch, so a block has at most the rows of one request to the server.
+    /// `true` if a column may have values longer than its slot. The driver keeps these values in
+    /// memory until the next fetch. A block then has at most the rows of one request to the server.
     open: bool,
-    /// The largest number of rows of a block. It is reduced for a short result that the driver has
-    /// in memory.
+    /// The largest number of rows of a block. The method `expect` reduces it for a statement whose
+    /// result is short and completely in the driver's memory.
     most_rows: usize,
     /// The indices (from 0) of the deferred columns, in order.
     deferred: Vec<usize>,
@@ -53,7 +53,7 @@ pub(crate) struct BlockReader {
     progress: ValueProgress,
 }
 
-/// The layout (columns and number of rows) that all rowsets of a statement share.
+/// The properties that all rowsets of a statement have in common: their columns and their capacity.
 struct Layout {
     columns: Vec<(Planned, Access)>,
     capacity: usize,
@@ -84,20 +84,20 @@ impl BlockReader {
         })
     }
 
-    /// Returns the columns, for the next execution of the statement. The reader must not be used
-    /// afterwards.
+    /// Moves the columns out of the reader, so that the next execution of the statement can use
+    /// them. The reader must not be used afterwards.
     pub(super) fn take_columns(&mut self) -> Vec<Planned> {
         std::mem::take(&mut self.columns)
     }
 
-    /// Limits a block to `most_rows` rows, because allocating thousands of rows takes longer than
-    /// the driver's calls for one row. Must be called before the first fetch.
+    /// Sets the largest number of rows of a block. A caller that needs few rows calls this method
+    /// before the first fetch, because the memory for thousands of rows takes long to allocate.
     pub(super) fn expect(&mut self, most_rows: usize) {
         self.most_rows = most_rows;
     }
 
-    /// Defers the columns with these indices (from 0): their values are read in parts, after each
-    /// row. Rows are then fetched one by one. Must be called before the first fetch.
+    /// Defers the columns with these indices (from 0). Their values are not read with the row, but
+    /// later in parts; rows are then fetched one by one. Must be called before the first fetch.
     pub(crate) fn defer(&mut self, mut columns: Vec<usize>) -> Result<(), Error> {
         columns.sort_unstable();
         for &index in &columns {
@@ -184,7 +184,7 @@ impl BlockReader {
         self.is_between_blocks() && n_rows < self.array_size
     }
 
-    /// Fetches the next rows into `block`; returns their number, 0 at the end.
+    /// Fetches the next rows into `block`. Returns the number of rows; 0 if no rows are left.
     pub(crate) fn advance(
         &mut self,
         driver: &Driver<'_>,
@@ -238,8 +238,8 @@ impl BlockReader {
         Ok(block.view.n_rows)
     }
 
-    /// Sets the row layout of the statement handle. Returns `false` if the driver cannot write each
-    /// row to another offset of the rowset; a block then has one row.
+    /// Sets the statement handle to row-wise binding: each row of a rowset starts `row_bytes` after
+    /// the row before it. Returns `false` if the driver cannot do so; a block then has one row.
     fn can_bind_by_row(&self, driver: &Driver<'_>, row_bytes: usize) -> bool {
         if !driver.shared.quirks.bind_offset {
             return false;
@@ -257,8 +257,8 @@ impl BlockReader {
         }
     }
 
-    /// Chooses the layout of the rowsets, and sets the statement attributes that are the same for
-    /// all rowsets. `budget` limits the size of a rowset.
+    /// Chooses the layout that all rowsets of the statement have, within the limit `budget` of
+    /// their size. Sets the statement attributes that follow from this layout.
     fn lay_out(&mut self, driver: &Driver<'_>, budget: Budget) -> Result<Layout, Error> {
         let extensions = driver.shared.facts.get_data;
         let broken = driver.shared.quirks.block_tails_broken;
@@ -330,7 +330,7 @@ impl BlockReader {
         })
     }
 
-    /// Allocates the buffers of a block; reuses the memory of an earlier statement if available.
+    /// Creates the buffers of a block, if possible in memory that an earlier statement has left.
     fn make(&self, layout: &Layout, driver: &Driver<'_>) -> Result<Rowset, Error> {
         let spare = driver.shared.take_spare();
         Rowset::new(&layout.columns, layout.capacity, layout.by_row, spare)
@@ -369,7 +369,7 @@ impl BlockReader {
     }
 }
 
-/// Adds the driver's name to an error about an invalid result of the driver.
+/// Adds the driver's name to an error of this crate about an invalid result of the driver.
 fn blame(error: Error, driver: &Driver<'_>) -> Error {
     match error.kind {
         ErrorKind::Data | ErrorKind::Operational if error.sqlstate.is_empty() => {
@@ -379,7 +379,7 @@ fn blame(error: Error, driver: &Driver<'_>) -> Error {
     }
 }
 
-/// Implements `FetchCalls` with driver calls on the statement handle.
+/// The implementation of the trait `FetchCalls` by calls of the ODBC driver.
 struct HandleCalls<'a> {
     driver: &'a Driver<'a>,
     registers: &'a mut Registers,

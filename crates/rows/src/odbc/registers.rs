@@ -16,7 +16,7 @@ pub(super) struct Registers {
     n_rows: usize,
 }
 
-/// The value of each byte of a row's status before the driver writes it.
+/// The byte with which the status of each row is filled before the driver writes the status.
 const UNWRITTEN: u8 = 0xFF;
 
 impl Registers {
@@ -61,7 +61,7 @@ impl Registers {
         usize::from_ne_bytes(bytes.expect("eight bytes were taken"))
     }
 
-    /// Returns the statuses of the first `n_rows` rows, as the driver wrote them.
+    /// Returns the status that the driver has written for each of the first `n_rows` rows.
     pub(super) fn statuses(&self, n_rows: usize) -> impl Iterator<Item = u16> {
         self.memory.bytes()[16..]
             .chunks_exact(2)

@@ -22,8 +22,8 @@ use crate::error::{Error, ErrorKind};
 use crate::fork;
 use crate::health::ConnectionHealth;
 
-/// The size in bytes up to which the memory of a block is kept for the next statement. A typical
-/// block has half of this size; only very wide rows need more.
+/// The largest row buffer, in bytes, that is kept so that the next statement can reuse it. A
+/// typical row buffer has half of this size; only very wide rows need more.
 const LARGEST_SPARE: usize = 1 << 20;
 
 /// The state that a connection and its statements share.
@@ -42,7 +42,8 @@ pub(crate) struct SharedConnection {
     /// The value of [`fork::generation`](crate::fork::generation) in the process that opened the
     /// connection. No other process may use the connection.
     pub(super) fork_generation: u32,
-    /// Records whether an error has reported the connection as lost.
+    /// The health of the connection: whether it is open, closed, or lost (as a driver error has
+    /// reported).
     pub(super) health: ConnectionHealth,
     pub(super) state: Mutex<SessionState>,
     /// The number of rows that the driver requests from the server at a time; `None` if this crate
@@ -52,16 +53,17 @@ pub(crate) struct SharedConnection {
     /// executed; `None` if the driver has no such attribute.
     pub(super) off_for_arrays: Option<i32>,
     pub(super) cache_policy: CachePolicy,
-    /// The connection attribute that switches server-side cursors on and off; `None` if this
-    /// connection does not switch cursors. Cursors are on only for plain queries.
+    /// The ODBC connection attribute that switches server-side cursors on and off. This crate
+    /// switches cursors on only for plain queries. `None` if this connection never switches them.
     pub(super) cursor_switch: Option<i32>,
     /// The row buffer of the last statement, kept so that the next statement can reuse its memory;
     /// `None` while a statement uses it.
     pub(super) spare: Mutex<Option<Buffer>>,
-    /// The number of commits and rollbacks of this connection that have closed cursors.
+    /// The number of commits and rollbacks of this connection that closed all open cursors. A
+    /// statement returns an error if this number has changed since it was executed.
     pub(crate) ended: AtomicU64,
-    /// `true` if a statement of this connection has described a column of the type in
-    /// [`Quirks::miscounts`](super::quirks::Quirks).
+    /// `true` if a statement of this connection has had a column of the type for which the driver
+    /// has the fault [`Quirks::miscounts`](super::quirks::Quirks).
     pub(super) has_miscounted: AtomicBool,
     /// The thread that is in a driver call of this connection, if any.
     pub(super) caller: Arc<Caller>,
@@ -101,8 +103,8 @@ pub(super) struct SessionState {
 }
 
 impl SessionState {
-    /// Frees the handles of all statements, including statements with results and cached
-    /// statements.
+    /// Frees the driver's handles of all statements of the connection: statements whose rows are
+    /// being read, and prepared statements in the cache.
     pub(super) fn free_statements(&mut self) {
         for statement in self.cache.take_all() {
             statement.free();
@@ -127,12 +129,13 @@ impl SharedConnection {
         Ok(())
     }
 
-    /// Returns `true` in a process other than the one that opened the connection.
+    /// Returns `true` if this process did not open the connection, but inherited it by a fork.
     pub(crate) fn is_foreign(&self) -> bool {
         self.fork_generation != fork::generation()
     }
 
-    /// Frees a statement's handle; in another process, drops the handle without a driver call.
+    /// Frees the driver's handle of a statement. In a child process that inherited the connection
+    /// by fork(2), only forgets the handle, because the child must not call the driver.
     pub(crate) fn free_statement(&self, handle: &Arc<StatementHandle>) {
         if self.is_foreign() {
             handle.forget();
@@ -143,8 +146,8 @@ impl SharedConnection {
         state.statements.retain(|w| w.strong_count() > 0);
     }
 
-    /// Records the end of a driver call. If a socket of the connection was shut down during the
-    /// call, the connection is marked as lost.
+    /// Records that the driver call of this thread has ended. If another thread has shut down the
+    /// connection's socket to end the call, marks the connection as lost.
     pub(super) fn leave(&self) {
         self.caller.leave();
         if self.caller.is_broken() {
@@ -157,13 +160,14 @@ impl SharedConnection {
         lock(&self.state)
     }
 
-    /// Returns the memory of an earlier statement's block, if any was kept.
+    /// Returns the row buffer of an earlier statement, for reuse; `None` if no buffer was kept.
     pub(crate) fn take_spare(&self) -> Option<Buffer> {
         lock(&self.spare).take()
     }
 
-    /// Keeps the memory of a block for the next statement, unless the memory is larger than
-    /// [`LARGEST_SPARE`]. No statement handle may still be bound to the memory.
+    /// Keeps the row buffer of a statement, so that the next statement can reuse its memory. Drops
+    /// a buffer that is larger than [`LARGEST_SPARE`]. Before the call, the statement handle must
+    /// have been unbound from the buffer.
     pub(crate) fn keep_spare(&self, buffer: Buffer) {
         if buffer.len() <= LARGEST_SPARE && !self.is_foreign() {
             lock(&self.spare).replace(buffer);
@@ -232,7 +236,8 @@ impl Drop for SharedConnection {
     }
 }
 
-/// The guard of [`SharedConnection::busy`], which ends the driver call when dropped.
+/// The guard that [`SharedConnection::busy`] returns. When it is dropped, the connection records
+/// that the driver call of this statement has ended.
 pub(crate) struct Busy<'a> {
     shared: &'a SharedConnection,
     handle: &'a Arc<StatementHandle>,

@@ -39,7 +39,8 @@ pub struct Statement {
     row_count: Option<u64>,
     done: bool,
     messages: Vec<Message>,
-    /// The next result with rows, if the driver has already moved to it; otherwise `None`.
+    /// The next result that has rows. `None` if the driver was not moved to the next result yet, or
+    /// if no further result has rows.
     pending: Option<Box<Further>>,
     /// `true` if the caller has announced that it will read further results.
     takes_more: bool,
@@ -93,8 +94,8 @@ impl Drop for Statement {
     }
 }
 
-/// Executes `sql` without fetching rows. `first_rows` is the number of rows in the driver's first
-/// request to the server.
+/// Executes `sql` and fetches no rows. `first_rows` is the number of rows that the driver requests
+/// from the server first.
 pub(crate) fn execute(
     shared: &Arc<SharedConnection>,
     sql: &str,
@@ -168,7 +169,7 @@ impl Statement {
                 .holds_whole(self.lesson.as_ref())
     }
 
-    /// Returns the reader of the rows. The caller must ensure that no prefetch thread runs.
+    /// Returns the reader of the rows. Returns an error while a prefetch thread owns the reader.
     fn reader(&mut self) -> Result<&mut BlockReader, Error> {
         self.reader.as_deref_mut().ok_or_else(gone)
     }
@@ -199,7 +200,8 @@ impl Statement {
         Ok(left)
     }
 
-    /// Returns the outcome of the next prefetched block; `None` if there is no prefetch thread.
+    /// Takes the next block from the prefetch thread, and returns the outcome of its fetch. Returns
+    /// `None` if there is no prefetch thread.
     fn next_ahead(&mut self) -> Result<Option<FetchOutcome>, Error> {
         self.context.shared.check_process()?;
         let Some(ahead) = &mut self.prefetcher else {
@@ -216,8 +218,8 @@ impl Statement {
         Ok(next)
     }
 
-    /// Fetches the next block on this thread. After `n_wanted` such blocks, starts a prefetch
-    /// thread.
+    /// Fetches the next block on the calling thread. After `n_wanted` blocks were fetched in this
+    /// way, starts a prefetch thread.
     fn next_asked(&mut self, budget: Budget) -> Result<FetchOutcome, Error> {
         let context = self.context.clone();
         let Some(mut reader) = self.reader.take() else {

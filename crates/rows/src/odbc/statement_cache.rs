@@ -34,8 +34,8 @@ const MOST_TEXT_BYTES: usize = 16 << 10;
 const ENOUGH: u8 = 3;
 /// The largest number of rows of a result that counts as short.
 pub(super) const MOST_SHORT_ROWS: u64 = 31;
-/// If a result that was read without a cursor has more rows than this, its SQL string is executed
-/// only with cursors from then on.
+/// The largest number of rows of a result that is read without a server-side cursor. If a result
+/// has more rows, its SQL string is always executed with a cursor afterwards.
 const MOST_WHOLE_ROWS: u64 = 1000;
 /// A special value of the counter of consecutive short results. It marks a SQL string that is
 /// always executed with a cursor.
@@ -54,8 +54,9 @@ pub(super) enum CachePolicy {
 }
 
 impl CachePolicy {
-    /// Returns `true` if the driver has the whole result in memory: with policy `All`, or after an
-    /// execution without a cursor ([`SizeObservation::Whole`]).
+    /// Returns `true` if the driver holds the whole result of a statement in memory. It does so
+    /// with the policy `All`, and if the statement was executed without a server-side cursor
+    /// ([`SizeObservation::Whole`]).
     pub(super) fn holds_whole(self, lesson: Option<&SizeObservation>) -> bool {
         self == CachePolicy::All || matches!(lesson, Some(SizeObservation::Whole))
     }
@@ -86,8 +87,8 @@ impl CachePolicy {
     }
 }
 
-/// Returns the number of the connection attribute that switches server-side cursors on and off, if
-/// the driver uses a cursor for each query; otherwise `None`.
+/// Returns the number of the ODBC connection attribute that switches server-side cursors on and
+/// off. Returns `None` if the driver has no such attribute, or does not use a cursor for queries.
 pub(super) fn cursor_switch(quirks: &Quirks, string: &ConnectionString) -> Option<i32> {
     match (quirks.keeps_prepared, quirks.streams) {
         (CacheSupport::WithoutCursor { attribute }, Streams::By { keyword, off }) => {
@@ -164,10 +165,10 @@ impl Key {
 }
 
 impl Key {
-    /// Returns `true` if a statement that was prepared for this key may be executed again. It may
-    /// if [`is_by_itself`] accepts each parameter type that the server has inferred;
-    /// `parameter_type` returns this type for the index of a parameter. `without_cursor` is `true`
-    /// if the statement is executed without a cursor.
+    /// Returns `true` if a statement that was prepared for this key may be executed again: if
+    /// [`is_by_itself`] accepts the type that the server has inferred for each parameter.
+    /// `parameter_type` returns the inferred type of the parameter with an index. `without_cursor`
+    /// is `true` if the statement is executed without a cursor.
     pub(super) fn fits(
         &self,
         parameter_type: impl Fn(usize) -> Option<i16>,
@@ -181,7 +182,8 @@ impl Key {
     }
 }
 
-/// The columns of a result, with the plan of each column's buffer.
+/// The columns of a result: their names and types, and for each column the plan of the buffer into
+/// which the driver writes its values.
 #[derive(Clone, Debug)]
 pub(super) struct Columns {
     pub(super) planned: Vec<Planned>,
@@ -210,8 +212,8 @@ pub(super) struct CachedStatement {
 #[derive(Default)]
 pub(super) struct StatementCache {
     statements: Vec<(Key, CachedStatement)>,
-    /// The SQL strings whose results were observed, each with the number of its consecutive short
-    /// results.
+    /// The recently executed SQL strings, each with the number of consecutive short results that it
+    /// has had.
     texts: Vec<(String, u8)>,
 }
 
@@ -246,8 +248,8 @@ impl StatementCache {
         (self.statements.len() > MOST_STATEMENTS).then(|| self.statements.remove(0).1)
     }
 
-    /// Records the number of rows of a result that has ended. Returns `key` if the statement may be
-    /// cached, otherwise `None`.
+    /// Records the number of rows of a result after it has ended. Returns `key` if the prepared
+    /// statement of the result may be cached under this key, otherwise `None`.
     pub(super) fn learn(
         &mut self,
         key: Option<Key>,
@@ -298,15 +300,15 @@ impl StatementCache {
 /// after the result has ended.
 #[derive(Debug)]
 pub(super) enum SizeObservation {
-    /// The statement was executed with a server-side cursor. Contains its SQL string, for which the
-    /// number of consecutive short results is updated.
+    /// The statement was executed with a server-side cursor. The value is its SQL string. When the
+    /// result has ended, the number of consecutive short results of this SQL string is updated.
     Cursor(String),
     /// The statement was executed without a cursor, so the driver read the whole result. If the
     /// result was long, the SQL string is executed only with cursors from then on.
     Whole,
 }
 
-/// The number of rows of a result that were read, and whether they are all rows.
+/// The number of rows that were read from a result, and whether the result has no other rows.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct RowsRead {
     pub(super) n_rows: u64,

@@ -28,8 +28,8 @@ pub(crate) struct Caller {
     /// The operating-system id of the thread that is in `SQLCancel`; 0 if there is none.
     cancelling: AtomicI32,
     n_calls: AtomicU64,
-    /// The number of the last call that was cancelled, and the time at which it was first
-    /// cancelled; `None` if no call was cancelled.
+    /// The driver call that was cancelled last: its number, and the time at which it was cancelled
+    /// for the first time. `None` if no call was cancelled.
     cancelled: Mutex<Option<(u64, Instant)>>,
     is_broken: AtomicBool,
 }
@@ -137,9 +137,9 @@ pub(super) fn block_signals() {
 }
 
 thread_local! {
-    /// The second number caches this thread's operating-system id. The first number is the value of
-    /// [`fork::generation`](crate::fork::generation) when the id was read, because the id is no
-    /// longer valid after a fork.
+    /// A cache of the id that the operating system gave to this thread: the second number. The
+    /// first number is the value of [`fork::generation`](crate::fork::generation) when the id was
+    /// read. It shows whether a fork has changed the id.
     static NUMBER: std::cell::Cell<(u32, i32)> = const { std::cell::Cell::new((0, 0)) };
 }
 
@@ -238,7 +238,8 @@ mod linux {
         }
     }
 
-    /// Reads the descriptors of `struct pollfd[n]`: each is followed by two 16-bit sets of events.
+    /// Reads the descriptors from an array of `n` elements of the C type `pollfd`. An element is a
+    /// 32-bit descriptor and two 16-bit sets of events.
     fn polled(at: usize, n: usize) -> Vec<c_int> {
         let mut bytes = vec![0; 8 * n.min(64)];
         match copied(at, &mut bytes) {
@@ -315,8 +316,8 @@ mod tests {
 
     use super::*;
 
-    /// Waits with the system call that `how` names until the socket has data, as a driver waits for
-    /// its server. Returns the number of bytes received.
+    /// Waits until the socket has data, as a driver waits for its server. `how` is the name of the
+    /// system call that waits. Returns the number of bytes received.
     fn waits(how: &str, mut socket: TcpStream) -> usize {
         let fd = socket.as_raw_fd();
         // SAFETY: the pointers are to live locals, with one descriptor each.

@@ -68,11 +68,11 @@ pub(super) fn run_batch(
     refused.map_or(Ok(pending.changed), Err)
 }
 
-/// The executions whose messages were written to the output buffer, and whose responses are not yet
-/// read.
+/// A group of executions of one statement. The messages that request them are in the output buffer,
+/// and the server's responses to these messages have not been read yet.
 struct Pending<'s> {
     sql: &'s str,
-    /// The index (from 0) of the parameter row with which the first of these executions was made.
+    /// The index (from 0) of the row of parameters of the first execution in this group.
     first_row: u64,
     n: usize,
     /// The number of rows that all earlier executions have changed; `None` if it is unknown.

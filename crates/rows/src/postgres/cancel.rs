@@ -1,6 +1,6 @@
-//! `Activity`: the statement that runs on a connection, and its cancellation. A separate thread
-//! sends a CancelRequest on a second connection. If the statement does not end, its own connection
-//! is shut down.
+//! `Activity`: the statement that runs on a connection, and the state of its cancellation. To
+//! cancel a statement, a separate thread sends a CancelRequest on a second connection. If the
+//! statement then does not end, the connection on which it runs is shut down.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
@@ -16,17 +16,17 @@ use super::socket::Socket;
 use crate::error::{Error, ErrorKind};
 use crate::task;
 
-/// The time for which a statement may continue after it was first cancelled, because the server may
-/// have to roll back before it responds. Cancelling again after this time shuts the connection
-/// down.
+/// The time in which a statement should end after it was first cancelled. The server may have to
+/// roll back before it responds. If the statement is cancelled again after this time, the
+/// connection is shut down.
 const GRACE: Duration = Duration::from_secs(3);
 
 /// The time limit for sending one CancelRequest, including the opening of its connection.
 const REQUEST_LIMIT: Duration = Duration::from_secs(3);
 
-/// The time after which a CancelRequest is repeated; it doubles with each repetition. A request may
-/// have no effect: the server ignores it while it waits for the next message, even between the
-/// messages of one statement.
+/// The time after which the first CancelRequest for a statement is repeated; the time doubles with
+/// each repetition. A CancelRequest can be lost: the server ignores it while the server waits for
+/// the next message, even between the messages of one statement.
 const REPEAT_AFTER: Duration = Duration::from_millis(100);
 
 /// The interval at which a task checks whether pending CancelRequests are finished.
@@ -34,12 +34,12 @@ const REQUEST_INTERVAL: Duration = Duration::from_millis(1);
 
 #[derive(Debug, Default)]
 struct ActivityState {
-    /// The number (from 1) of the statement whose response is being received; 0 if no statement
-    /// runs.
+    /// The number (from 1) of the statement that is running, which means that its response was not
+    /// received completely. 0 if no statement is running.
     running: u64,
     last: u64,
-    /// The number of the statement that was cancelled last, and the time at which it was first
-    /// cancelled; `None` if no statement was cancelled.
+    /// The number of the last statement that was cancelled, and the time of the first call that
+    /// cancelled it. `None` if no statement was cancelled.
     cancelled: Option<(u64, Instant)>,
     /// The number of threads that are currently sending a CancelRequest.
     n_requests: usize,
@@ -49,7 +49,7 @@ struct ActivityState {
 #[derive(Debug)]
 pub(super) struct Activity {
     state: Mutex<ActivityState>,
-    /// Notified when a CancelRequest is finished, and when a cancelled statement ends.
+    /// Wakes waiting threads when a CancelRequest is finished, and when a cancelled statement ends.
     changed: Condvar,
     reached: Reached,
     key: Option<(i32, i32)>,
@@ -79,8 +79,9 @@ impl Activity {
         &self.breaker
     }
 
-    /// Records that a new statement runs, and returns the statement's number. Waits first until
-    /// pending CancelRequests are finished, because they could otherwise cancel this statement.
+    /// Records that a new statement runs, and returns its number. Before that, waits until all
+    /// CancelRequests for earlier statements are finished. Otherwise such a request could cancel
+    /// the new statement.
     pub(super) fn begin(&self) -> u64 {
         let deadline = Instant::now() + REQUEST_LIMIT;
         // A task must not block, and no file descriptor signals the end of a request.
@@ -113,7 +114,8 @@ impl Activity {
         }
     }
 
-    /// Returns `true` if the response to statement `id` is being received.
+    /// Returns `true` if the connection is still receiving the server's response to the statement
+    /// with the number `id`.
     pub(super) fn is_running(&self, id: u64) -> bool {
         self.state().running == id
     }
@@ -125,9 +127,9 @@ impl Activity {
             .is_some_and(|(cancelled, _)| cancelled == id)
     }
 
-    /// Cancels the running statement if its number is `id`, or whatever its number is if `id` is
-    /// `None`. Does not block. If the statement was cancelled more than [`GRACE`] ago and still
-    /// runs, this call shuts the connection down.
+    /// Cancels the running statement if its number is `id` or if `id` is `None`. Does not block. If
+    /// the statement still runs [`GRACE`] or more after an earlier call cancelled it, this call
+    /// shuts down the connection.
     pub(super) fn cancel(self: &Arc<Self>, id: Option<u64>) {
         let mut state = self.state();
         let running = state.running;
@@ -160,8 +162,8 @@ impl Activity {
         self.changed.notify_all();
     }
 
-    /// Sends CancelRequests repeatedly until statement `id` ends or [`GRACE`] is over. The caller
-    /// has already counted the first request in `n_requests`.
+    /// Sends a CancelRequest at intervals until the statement `id` ends, but at most for the time
+    /// [`GRACE`]. The caller has already counted the first request in `n_requests`.
     fn request_until_end(&self, id: u64) {
         let deadline = Instant::now() + GRACE;
         let mut interval = REPEAT_AFTER;

@@ -196,7 +196,8 @@ pub(super) struct PasswordFile {
 
 impl PasswordFile {
     /// Reads the file that the keyword `passfile` names, otherwise `~/.pgpass`. As in libpq, a file
-    /// that other users can access is ignored; `hint` then contains the reason.
+    /// that other users can access is ignored; the field `hint` of the result then contains the
+    /// reason.
     pub(super) fn read(keywords: &Keywords, environment: &dyn Environment) -> PasswordFile {
         use std::os::unix::fs::PermissionsExt;
 

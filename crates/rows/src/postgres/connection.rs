@@ -28,8 +28,8 @@ use crate::sql::dialect::Dialect;
 use crate::sql::insert::TableInsert;
 use crate::value::Value;
 
-/// The prefixes that a target of PostgreSQL may have. The `//` of a URL or `key=value` pairs follow
-/// the prefix.
+/// The prefixes of a connection string for PostgreSQL. After the prefix, the string has either the
+/// rest of a URL (from `//` on), or pairs of the form `key=value`.
 const SCHEMES: [&str; 2] = ["postgresql:", "postgres:"];
 
 /// A connection to PostgreSQL.

@@ -35,8 +35,8 @@ pub struct CopyOut {
     is_at_end: bool,
 }
 
-/// Creates the error for SQL that is not exactly one COPY statement in this direction. `found`
-/// describes the SQL; the message begins with it.
+/// Creates the error for SQL that is not exactly one COPY statement in the direction `direction`.
+/// The message begins with `found`, a description of the SQL.
 fn not_a_copy(found: &str, direction: CopyDirection) -> Error {
     let (name, method) = match direction {
         CopyDirection::ToClient => ("TO STDOUT", "copy_out"),
@@ -76,10 +76,10 @@ impl Response {
         }
     }
 
-    /// Handles an event after the start of the COPY; returns `true` at the end of the response. An
-    /// event that does not belong to the response to a single COPY is consumed, and the response is
-    /// then reported as a failure. Such an event can arrive if the server's rules for strings
-    /// differ from those of [`check_text`], for example with `standard_conforming_strings = off`.
+    /// Handles an event after the start of the COPY; returns `true` at the end of the response. If
+    /// the event cannot occur in the response to a single COPY, it is consumed, and the COPY is
+    /// later reported as failed. Such an event can arrive if the server's rules for strings differ
+    /// from those of [`check_text`], for example with `standard_conforming_strings = off`.
     fn handle(&mut self, event: Event, wire: &mut Wire) -> Result<bool, Error> {
         match event {
             Event::Ready => return Ok(true),
@@ -184,8 +184,8 @@ fn received_frame(wire: &mut Wire) -> Result<Option<Frame>, Error> {
     wire.inbox.frame().inspect_err(|_| wire.is_lost = true)
 }
 
-/// Returns the message at the start of the received bytes if it is complete and contains data of a
-/// COPY.
+/// Returns the message at the start of the received bytes; `None` if the message is incomplete or
+/// is not CopyData.
 fn data_frame(wire: &mut Wire) -> Result<Option<Frame>, Error> {
     Ok(received_frame(wire)?.filter(|frame| frame.tag == b'd'))
 }
@@ -248,7 +248,7 @@ impl CopyOut {
         }
     }
 
-    /// Returns `true` if the connection transfers the data of this COPY.
+    /// Returns `true` while the server sends the data of this COPY on the connection.
     fn is_under_way(&self, wire: &Wire) -> bool {
         wire.copying == Some((CopyDirection::ToClient, self.id))
     }

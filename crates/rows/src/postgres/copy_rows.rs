@@ -23,7 +23,8 @@ use crate::value::{Batches, Value};
 /// The header of the binary COPY format: its signature, no flags, no extension.
 const HEADER: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
 
-/// The number of columns with which the end of the data is marked in the binary COPY format.
+/// The end of the data in the binary COPY format: the number -1, instead of the number of columns
+/// of a further row.
 const TRAILER: i16 = -1;
 
 /// The smallest size in bytes of a CopyData message. The last message of a COPY may be smaller.
@@ -35,16 +36,16 @@ const MESSAGE_BYTES: usize = 64 << 10;
 struct TableCopy<'a> {
     shared: &'a Arc<Shared>,
     insert: &'a TableInsert,
-    /// The types of the table's columns (object identifiers); `None` if COPY into the table does
-    /// not have the same effect as INSERT.
+    /// The object identifiers of the types of the table's columns. `None` if rows must be written
+    /// with INSERT, because COPY would have another effect on this table.
     types: Option<Vec<u32>>,
     open: Option<CopyIn>,
     /// The number of rows that were inserted before the current COPY began.
     n_before: u64,
 }
 
-/// Inserts rows into a table by COPY; returns the number of inserted rows. A batch of rows with a
-/// value that has no binary encoding is inserted by INSERT.
+/// Inserts rows into a table by COPY; returns the number of inserted rows. If a value of a row has
+/// no binary encoding, the whole batch that contains the row is inserted by INSERT instead.
 ///
 /// # Errors
 /// The error of the server, with the index of the row; the first error of `rows`.
@@ -80,11 +81,11 @@ pub(super) fn insert_rows(
     })
 }
 
-/// Returns a query that checks whether COPY into the table has the same effect as INSERT. Its
-/// result has a row if the table is not a view, has neither rules nor row-level security policies,
-/// and neither it nor one of its partitions has a trigger that COPY would execute for all rows at
-/// its end. A BEFORE ROW trigger is executed before each row, as by INSERT (`tgtype` is a sum of 1
-/// for ROW, 2 for BEFORE and 4 for INSERT).
+/// Returns a query that checks whether COPY into the table has the same effect as INSERT. The
+/// effect can differ for a view, for a table with rules or row-level security, and for a table with
+/// INSERT triggers other than BEFORE ROW triggers, in the table or in one of its partitions. In all
+/// other cases, the result of the query has a row. (`tgtype` is a sum of 1 for ROW, 2 for BEFORE
+/// and 4 for INSERT.)
 fn accepts_copy(table: &str) -> String {
     let literal = table.replace('\'', "''");
     format!(
@@ -98,8 +99,9 @@ fn accepts_copy(table: &str) -> String {
 }
 
 impl<'a> TableCopy<'a> {
-    /// Reads the types of the columns by preparing the INSERT. The server then also checks that the
-    /// table and its columns exist.
+    /// Creates the state of a COPY, which is started later. To read the types of the columns,
+    /// prepares the INSERT statement; the server then also checks that the table and its columns
+    /// exist.
     fn new(shared: &'a Arc<Shared>, insert: &'a TableInsert) -> Result<TableCopy<'a>, Error> {
         let sql = insert.sql();
         let types = shared.call(|wire| {
@@ -118,8 +120,8 @@ impl<'a> TableCopy<'a> {
         })
     }
 
-    /// Returns the types of the table's columns (object identifiers); `None` if COPY into the table
-    /// does not have the same effect as INSERT.
+    /// Returns the object identifiers of the types of the table's columns. Returns `None` if rows
+    /// must be written with INSERT, because COPY would have another effect on this table.
     fn types(
         shared: &Arc<Shared>,
         insert: &TableInsert,
@@ -217,9 +219,9 @@ impl<'a> TableCopy<'a> {
     }
 }
 
-/// Adds the index (from 0) of the failed row to an error of a COPY. The error's context contains
-/// the line within the COPY, from 1 (`COPY t, line 7, column a`). `n_before` is the number of rows
-/// that were inserted before this COPY.
+/// Adds the index of the failed row (from 0) to an error of a COPY. The index is computed from the
+/// line number in the error's context (`COPY t, line 7, column a`), which counts the rows of this
+/// COPY from 1, and from `n_before`, the number of rows that were inserted before this COPY.
 fn at_line(error: Error, n_before: u64) -> Error {
     let context = error.details.iter().find(|(name, _)| *name == "context");
     let line = context.and_then(|(_, text)| text.split(", line ").nth(1));

@@ -1,5 +1,5 @@
-//! Encodes values in the binary format of COPY, in which the length of each value precedes its
-//! bytes.
+//! Encodes values in PostgreSQL's binary COPY format. In this format, each value consists of its
+//! length and its bytes.
 
 use bytes::{BufMut, BytesMut};
 

@@ -38,8 +38,8 @@ pub(super) fn micros_of_time(time: &Time) -> i64 {
     seconds * 1_000_000 + i64::from(time.nanosecond) / 1000
 }
 
-/// Returns the timestamp that is `micros` microseconds after 2000-01-01 00:00:00, with
-/// `offset_minutes` as its offset from UTC.
+/// Returns the timestamp that is `micros` microseconds after 2000-01-01 00:00:00. `offset_minutes`
+/// becomes the offset from UTC of the timestamp, and does not change its date and time.
 #[inline]
 pub(super) fn timestamp_of_micros(micros: i64, offset_minutes: Option<i16>) -> Timestamp {
     // 64 bits of microseconds are at most 107 million days, so the days fit in 32 bits.
@@ -63,8 +63,8 @@ pub(super) fn micros_of_timestamp(stamp: &Timestamp) -> Option<i64> {
     micros.checked_sub(offset)
 }
 
-/// Returns the text that the server writes for a date or timestamp outside the years 1 to 9999, or
-/// for a range with such a bound; `None` for any other cell.
+/// Returns the text of a date or timestamp outside the years 1 to 9999, or of a range with such a
+/// bound, in the form in which the server writes it. Returns `None` for any other cell.
 #[inline]
 pub(super) fn far_text(cell: Cell<'_>) -> Option<String> {
     let (date, stamp) = match cell {

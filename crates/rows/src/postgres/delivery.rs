@@ -1,5 +1,5 @@
-//! `Delivery`: the object through which a connection passes received rows and the end of a result
-//! to the statement that reads them.
+//! `Delivery`: the rows and the end of a result, which the connection has received, for the
+//! statement that reads them.
 
 use std::sync::{Mutex, MutexGuard};
 
@@ -28,8 +28,8 @@ impl Completion {
         }
     }
 
-    /// Converts the completion of a command whose rows are not returned, because the command has
-    /// stored them in a table (`CREATE TABLE AS`). The stored rows are counted as changed rows.
+    /// Converts the completion of a command that has stored its rows in a table instead of
+    /// returning them (`CREATE TABLE AS`). The stored rows are counted as changed rows.
     pub(super) fn without_rows(self) -> Completion {
         Completion {
             n_changed: self.n_changed.or(self.n_selected),
@@ -38,11 +38,11 @@ impl Completion {
     }
 }
 
-/// The end of a result: the completion of its command, or the error.
+/// How a result has ended: with the completion of its command, or with an error.
 pub(super) type ResultEnd = Result<Completion, Error>;
 
-/// The rows and the end of a result, as far as the connection has received them and the statement
-/// has not read them yet.
+/// The part of a result (rows, and the end of the result) that the connection has received, but the
+/// statement has not read yet.
 #[derive(Debug, Default)]
 pub(super) struct Delivery {
     state: Mutex<Delivered>,

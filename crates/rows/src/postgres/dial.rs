@@ -60,8 +60,8 @@ impl Breaker {
         self.is_broken.load(SeqCst)
     }
 
-    /// Shuts the socket down, so that blocking reads and writes return. If there is no socket yet,
-    /// it is shut down as soon as it is created.
+    /// Shuts the socket down, so that blocking reads and writes on it return. If no socket was
+    /// created yet, the next socket is shut down immediately after its creation.
     pub(super) fn break_off(&self) {
         self.is_broken.store(true, SeqCst);
         if let Some(fd) = self.socket().as_ref() {

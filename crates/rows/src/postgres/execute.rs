@@ -32,7 +32,8 @@ fn unfit(error: impl std::fmt::Display) -> Error {
     Error::new(crate::error::ErrorKind::Programming, error.to_string())
 }
 
-/// Returns the [`Kind`]s of a prepared statement's columns, and the schema of its result.
+/// Returns the format and cell type ([`Kind`]) of each column of a prepared statement, and the
+/// schema of its result.
 pub(super) fn describe(prepared: &PreparedStatement, wire: &Wire) -> (Arc<[Kind]>, Schema) {
     let is_utc = wire
         .server
@@ -66,8 +67,8 @@ pub(super) fn begin(shared: &Shared, wire: &mut Wire, sql: &str) -> Result<Pream
 
 /// Prepares the statement `sql` under `name`, and reads the descriptions of its parameters and
 /// result columns. `declared` are the types of the parameters (object identifiers; 0 to let the
-/// server infer the type). `preamble` contains the commands that were written before the statement,
-/// whose responses arrive first.
+/// server infer the type). `preamble` describes the commands that were written before the
+/// statement; the responses to these commands arrive first.
 pub(super) fn prepare(
     wire: &mut Wire,
     sql: &str,

@@ -76,8 +76,9 @@ impl Fields {
         matches!(self.severity.as_str(), "FATAL" | "PANIC")
     }
 
-    /// Returns the message, followed by separate lines for the position in `sql`, the detail, the
-    /// hint and the context, as far as the server sent them.
+    /// Returns the text of the whole error: the message of the server, and then separate lines for
+    /// the position in `sql`, the detail, the hint and the context. A line is omitted if the server
+    /// did not send its field.
     fn text(&self, sql: &str) -> String {
         let mut text = self.message.clone();
         if let Some(place) = self.position.and_then(|at| place(sql, at)) {
@@ -99,7 +100,8 @@ impl Fields {
         text
     }
 
-    /// Converts the fields to the error of a statement whose text is `sql`.
+    /// Converts the fields of an error message of the server to an [`Error`]. `sql` is the text of
+    /// the statement that failed.
     pub(super) fn to_error(&self, sql: &str) -> Error {
         let mut error = Error::new(ErrorKind::Operational, self.text(sql));
         error.sqlstate.clone_from(&self.sqlstate);

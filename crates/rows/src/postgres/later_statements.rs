@@ -83,8 +83,9 @@ impl Waiting {
 }
 
 impl Further {
-    /// Creates the list of the statements of a SQL string that are still to be executed: `texts`.
-    /// `values` are the parameter values of all these statements, in order.
+    /// Creates the state of a SQL string of which no statement was executed yet. `texts` are the
+    /// statements that are to be executed later, and `values` are the values of all their
+    /// parameters, in order.
     pub(super) fn new(texts: &[String], values: &[Value]) -> Arc<Further> {
         Arc::new(Further {
             pieces: Arc::new(Mutex::new(Pieces {
@@ -111,8 +112,9 @@ impl Further {
         !lock(&self.results).is_empty() || !lock(&self.pieces).texts.is_empty()
     }
 
-    /// Returns the next stored result. If no result is stored, executes the next statement and
-    /// returns its result; `None` if no statement is left.
+    /// Returns the result of the next statement. If the statement was executed ahead, this is its
+    /// stored result; otherwise the statement is executed now. Returns `None` if no statement is
+    /// left.
     pub(super) fn run_next(
         &self,
         shared: &Arc<Shared>,
@@ -127,8 +129,8 @@ impl Further {
     }
 
     /// Executes the next statement before the caller requests it, and stores its result. Returns
-    /// `true` if that result is complete, so that another statement can be executed; `false` also
-    /// if no statement was left or the statement failed.
+    /// `true` if the statement was executed and all rows of its result were received; the
+    /// connection can then execute the next statement. Otherwise returns `false`.
     pub(super) fn run_ahead(&self, shared: &Arc<Shared>, wire: &mut Wire) -> bool {
         let Some(result) = run(&self.pieces, shared, wire) else {
             return false;
@@ -140,8 +142,8 @@ impl Further {
 }
 
 impl Statement {
-    /// Moves to the next result of the SQL string that has rows; returns `false` if no result is
-    /// left.
+    /// Replaces this result with the next result of the SQL string that has rows. Results without
+    /// rows are skipped. Returns `false` if no result with rows is left.
     pub(super) fn go_on(&mut self, further: &Further, wire: &mut Wire) -> Result<bool, Error> {
         let shared = Arc::clone(self.shared());
         while let Some(next) = further.run_next(&shared, wire) {

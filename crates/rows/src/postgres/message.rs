@@ -155,7 +155,7 @@ impl<'a> FieldReader<'a> {
         self.array().map(u32::from_be_bytes)
     }
 
-    /// Reads a 16-bit integer that is a number of items, such as the number of columns.
+    /// Reads the number of items that follow (such as columns), an unsigned 16-bit integer.
     pub(super) fn count(&mut self) -> Result<usize, Error> {
         // The number is unsigned, so that it can be up to 65,535.
         self.array().map(|two| usize::from(u16::from_be_bytes(two)))
@@ -181,7 +181,7 @@ impl<'a> FieldReader<'a> {
         self.0
     }
 
-    /// Returns an error if bytes of the body were not read yet.
+    /// Ends the parsing of a message body. Returns an error if the body has further bytes.
     pub(super) fn end(self) -> Result<(), Error> {
         match self.0.is_empty() {
             true => Ok(()),

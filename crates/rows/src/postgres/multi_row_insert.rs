@@ -38,10 +38,9 @@ pub(super) struct RepeatedInsert {
     /// The number of parameters of one row.
     n_parameters: usize,
     n_rows: usize,
-    /// For each parameter, the type (object identifier) as which all its numbers can be sent if the
-    /// rows contain numbers of different types. The stored values do not depend on this type. 0 if
-    /// there is no such type; empty if the types of the columns are unknown. It is determined
-    /// before the first rows with values of different types.
+    /// For each parameter, the object identifier of a type in which all its numbers can be sent if
+    /// they have different types; 0 if there is no such type. The type does not affect the stored
+    /// values. Empty if the types of the columns are unknown. Determined when rows first need it.
     common_types: OnceCell<Vec<u32>>,
 }
 
@@ -144,11 +143,10 @@ impl RepeatedInsert {
         }
     }
 
-    /// Returns the type (object identifier) of each parameter if each parameter has one type in all
-    /// rows, and the values of every row can be sent; otherwise `None`. A parameter that is a
-    /// 32-bit integer in some rows and a 64-bit integer in others has the 64-bit type. If
-    /// `common_types` has a type for a parameter, its values may be a mix of integers and values of
-    /// this type.
+    /// Returns the types (object identifiers) of the parameters. Returns `None` if a value cannot
+    /// be sent, or if a parameter has different types in different rows. There are two exceptions:
+    /// 32-bit and 64-bit integers together have the 64-bit type, and integers may be mixed with
+    /// values of the type that `common_types` contains for the parameter.
     fn types_of(&self, rows: &[Vec<Value>], common_types: &[u32]) -> Option<Vec<u32>> {
         if rows
             .iter()
@@ -208,10 +206,10 @@ impl RepeatedInsert {
     }
 }
 
-/// Returns, for each parameter of the INSERT `sql`, the type as which integers and other numbers
-/// can both be sent: `float8` if its column stores floats, `numeric` if its column stores decimals,
-/// otherwise 0. The server infers the types of the parameters from the columns; if it cannot, the
-/// result is empty.
+/// Determines, for each parameter of the INSERT `sql`, a type in which integers and all other
+/// numbers can be sent: `float8` if its column stores floats, `numeric` if its column stores
+/// decimals, otherwise 0 (no type). The result is empty if the server cannot infer the types of the
+/// parameters from the columns.
 fn common_types(shared: &Shared, wire: &mut Wire, sql: &str) -> Result<Vec<u32>, Error> {
     set_savepoint(shared, wire, sql)?;
     let translated = translate(sql).sql;
@@ -233,7 +231,8 @@ fn common_types(shared: &Shared, wire: &mut Wire, sql: &str) -> Result<Vec<u32>,
     Ok(of_columns.into_iter().map(common).collect())
 }
 
-/// Sets a savepoint; before it, begins a transaction if one must be started for the statement `sql`.
+/// Sets the savepoint `onecopy_rows`. If the statement `sql` requires a transaction and none is
+/// open, first begins one.
 fn set_savepoint(shared: &Shared, wire: &mut Wire, sql: &str) -> Result<(), Error> {
     let preamble = begin(shared, wire, sql)?;
     wire.send()?;
@@ -241,8 +240,8 @@ fn set_savepoint(shared: &Shared, wire: &mut Wire, sql: &str) -> Result<(), Erro
     wire.command("SAVEPOINT onecopy_rows").map(drop)
 }
 
-/// Returns `true` if the values of one row may have caused an error, for example by a constraint, a
-/// trigger or a limit.
+/// Returns `true` if the error may have been caused by the values of a row, for example because
+/// they violate a constraint or a limit, or because a trigger rejected them.
 fn is_of_a_row(error: &Error) -> bool {
     let classes = ["0A", "22", "23", "27", "42", "44", "54", "P0"];
     classes

@@ -206,8 +206,8 @@ impl Attempt<'_> {
     }
 }
 
-/// Logs in, and reads messages up to the first ReadyForQuery. Returns the state that the server has
-/// reported, and the buffer into which bytes were received.
+/// Logs in, and reads messages up to the first ReadyForQuery. Returns the state of the server that
+/// these messages report, and the buffer for received bytes.
 fn start_session(
     socket: &mut Socket,
     login: Login,

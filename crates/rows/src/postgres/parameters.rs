@@ -64,11 +64,11 @@ pub(super) fn translate(sql: &str) -> Translated {
     translated
 }
 
-/// Returns an error if the number of values is not `n_parameters` or exceeds [`MOST`], or if a text
-/// value contains a NUL, which PostgreSQL cannot store.
+/// Checks the values of the parameters of a statement.
 ///
 /// # Errors
-/// [`ErrorKind::Programming`] for a wrong number; [`ErrorKind::Data`] for text with a NUL.
+/// [`ErrorKind::Programming`] if the number of values is not `n_parameters`, or exceeds [`MOST`].
+/// [`ErrorKind::Data`] if a text value contains a NUL, which PostgreSQL cannot store.
 pub(super) fn check(n_parameters: usize, values: &[Value]) -> Result<(), Error> {
     if values.len() != n_parameters {
         return Err(Error::wrong_count(n_parameters, values.len()));
@@ -104,8 +104,9 @@ pub(super) fn own(value: &Value) -> &Value {
     }
 }
 
-/// Returns the object identifier of the type that Parse declares for a parameter with this value.
-/// Returns 0 to let the server infer the type, as it does for a quoted literal.
+/// Returns the object identifier of the PostgreSQL type of a parameter with this value, for the
+/// protocol message Parse. Returns 0 if the server infers the type from the statement, as it infers
+/// the type of a quoted literal.
 pub(super) fn type_of(value: &Value) -> u32 {
     match value {
         Value::Null | Value::Text(_) => 0,
@@ -172,9 +173,10 @@ pub(super) struct UniformRows<'r> {
 }
 
 impl UniformRows<'_> {
-    /// Returns the longest sequence of rows from the beginning of `rows` whose values have the same
-    /// types. `merge` returns the common type of two different types that may be mixed in one
-    /// parameter, which is given by its index (from 0), and `None` for types that may not be mixed.
+    /// Returns the longest sequence of rows at the start of `rows` in which the values of each
+    /// parameter have the same type. If a parameter has values of two types, `merge` is called with
+    /// the index (from 0) of the parameter and both types. It returns the type to use for both, or
+    /// `None` if the second value must begin a new sequence.
     pub(super) fn first(
         rows: &[Vec<Value>],
         merge: impl Fn(usize, u32, u32) -> Option<u32>,

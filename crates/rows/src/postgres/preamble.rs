@@ -11,8 +11,8 @@ use crate::error::Error;
 /// The query that returns the process id of the session.
 const BACKEND_PID: &str = "select pg_catalog.pg_backend_pid()";
 
-/// The commands that were sent together before a statement, in the order in which the server
-/// answers them.
+/// The commands that were sent to the server immediately before a statement, together with it. The
+/// fields have the order in which the server answers the commands.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Preamble {
     checks_pooler: bool,
@@ -41,7 +41,8 @@ impl Wire {
         })
     }
 
-    /// Reads the responses to the commands of a preamble.
+    /// Reads the server's responses to the commands that were sent before a statement: the query
+    /// that detects a pooler, and BEGIN.
     ///
     /// # Errors
     /// The connection was lost, or BEGIN failed.
@@ -56,9 +57,9 @@ impl Wire {
         }
     }
 
-    /// Checks for a pooler, and permits named prepared statements if the session belongs only to
-    /// this connection. A pooler that gives one session to several clients generates its own cancel
-    /// keys. The process id in the cancel key then differs from the process id of the session.
+    /// Detects a pooler between this client and the server. A pooler that shares a session between
+    /// clients generates its own cancel keys, and the process id in such a key is not the one that
+    /// the session reports. The connection uses named prepared statements only if both are equal.
     ///
     /// # Errors
     /// The connection was lost.

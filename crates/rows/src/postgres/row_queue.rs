@@ -12,8 +12,8 @@ use crate::error::{Error, ErrorKind};
 /// The largest number of bytes of a result's rows that are stored in memory.
 const MEMORY_BYTES: usize = 4 << 20;
 
-/// The rows of a result that were received before its statement requested them, in the order of
-/// their arrival. They had to be received because another statement was executed on the connection.
+/// The rows of a result that were received before their statement requested them, in the order of
+/// arrival. They are received early if another statement is executed on the same connection.
 #[derive(Debug, Default)]
 pub(super) struct RowQueue {
     /// The buffers of rows that are stored in memory. They precede the buffers in `file`.
@@ -32,9 +32,9 @@ pub(super) struct RowQueue {
 #[derive(Debug)]
 struct BufferFile {
     file: File,
-    /// The lengths in bytes of the buffers that were not read yet.
+    /// The lengths in bytes of the buffers in the file that were not read back yet.
     lengths: VecDeque<usize>,
-    /// The offset in `file` of the first buffer that was not read yet.
+    /// The offset in `file` of the first buffer that was not read back yet.
     start: u64,
     end: u64,
 }

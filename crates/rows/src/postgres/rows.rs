@@ -1,5 +1,6 @@
-//! `Rows`: a block of rows in the buffer into which they were received. A cell is a slice of this
-//! buffer. Its position follows from the lengths of the preceding values in the row.
+//! `Rows`: a block of rows of PostgreSQL. The rows remain in the buffer into which the socket
+//! received them, and each cell is a slice of this buffer. The position of a cell is computed from
+//! the lengths of the values before it in the row.
 
 use std::cell::Cell as MutCell;
 use std::ops::Range;
@@ -22,8 +23,8 @@ use crate::source::{Block, Emitted, RowSink};
 /// long row is read.
 const DEFERRED_PART_BYTES: usize = 64 << 10;
 
-/// The result of [`Rows::deferred_value`]: the received bytes of a value that was left out of its
-/// row.
+/// The result of [`Rows::deferred_value`]: bytes of a value that was not emitted with its row,
+/// because its column is deferred.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum DeferredValue<'a> {
     Null,
@@ -33,32 +34,33 @@ pub(super) enum DeferredValue<'a> {
     NotReceived,
 }
 
-/// A block of rows of a result, in the bytes that the server sent.
+/// A block of rows of a result. The rows remain in the format in which the PostgreSQL server sent
+/// them.
 #[derive(Debug, Default)]
 pub struct Rows {
     /// The buffer with consecutive DataRow messages; only a long row may be incomplete. `None` if
     /// no rows were received.
     buffer: Option<Buffer>,
     kinds: Arc<[Kind]>,
-    /// The number of bytes at the start of the buffer that belong to this block and to earlier
-    /// blocks.
+    /// The end of this block in the buffer: the number of bytes of this block and of all earlier
+    /// blocks in it.
     n_read: usize,
     /// For each row of this block, the offset in the buffer of its first value.
     rows: Vec<u32>,
     /// The index in this block of the row that was emitted most recently.
     last_emitted: MutCell<usize>,
-    /// The position in the long row that is being read while it arrives; `None` if no such row is
-    /// being read.
+    /// How far a long row was read. A long row is processed before all its bytes have arrived.
+    /// `None` if no such row is being read.
     split: Option<SplitRow>,
     /// The [`Piece`] of a long row (some values, or a part of one value) that is the current block,
     /// and its offset in the buffer. `None` if the block consists of complete rows.
     piece: Option<(Piece, usize)>,
-    /// If `piece` is a part of a value, the offset of this part in the value.
+    /// If `piece` is a part of a value: the offset of its first byte in that value.
     part_offset: u64,
     /// The largest size in bytes of the parts in which a row stream reads long values; `None` if
     /// the reader is not a row stream.
     part_bytes: Option<usize>,
-    /// Defines which values of a long row are read in parts; `None` if every row is read whole.
+    /// The values of a long row that are read in parts; `None` if every row is read whole.
     parts: Option<Parts>,
     /// `true` for each deferred column, whose values are read only on request; empty if no column
     /// is deferred.
@@ -75,8 +77,8 @@ impl Rows {
         }
     }
 
-    /// Replaces the current buffer by `buffer`, whose rows were not read yet. Returns the previous
-    /// buffer.
+    /// Replaces the current buffer by `buffer`, so that the next block starts at the first row of
+    /// `buffer`. Returns the previous buffer.
     pub(super) fn replace(&mut self, buffer: Buffer) -> Option<Buffer> {
         let old = self.take_buffer();
         self.buffer = Some(buffer);
@@ -130,7 +132,7 @@ impl Rows {
         });
     }
 
-    /// Returns `true` if columns are deferred.
+    /// Returns `true` if the result has deferred columns, whose values are read only on request.
     pub(super) fn has_deferred(&self) -> bool {
         !self.deferred.is_empty()
     }
@@ -144,9 +146,8 @@ impl Rows {
         self.buffer.as_ref().map_or(&[], Buffer::bytes)
     }
 
-    /// Advances to the next block, which consists of at most `most_rows` rows of the buffer;
-    /// returns the number of its rows. Each length is checked here, so emitting the block cannot
-    /// fail.
+    /// Makes the next rows of the buffer, at most `most_rows`, the current block, and returns their
+    /// number. All lengths in these rows are checked here, so emitting the block cannot fail.
     ///
     /// # Errors
     /// A row does not have the columns that the server described, or the lengths of its values do
@@ -214,8 +215,9 @@ impl Rows {
         }
     }
 
-    /// Advances to the next [`Piece`] of the long row (some values, or a part of one value), which
-    /// becomes the current block. Returns `false` if that piece was not received completely.
+    /// Makes the next [`Piece`] of the long row the current block. A piece consists of some values
+    /// of the row, or of a part of one value. Returns `false` if the next piece is not yet in the
+    /// buffer completely.
     fn next_piece(&mut self) -> Result<bool, Error> {
         match self.piece.take() {
             Some((Piece::Part { bytes, .. }, _)) => self.part_offset += bytes.len() as u64,
@@ -318,8 +320,9 @@ impl Rows {
         }
     }
 
-    /// Emits the values of `columns` to `sink`. The length field of the first value is at offset
-    /// `at` of `bytes`, the contents of the buffer. Deferred values are emitted as NULL.
+    /// Emits the values of `columns` to `sink`. `bytes` are the contents of the buffer. The value
+    /// of the first of these columns begins with its length field, at offset `at` of `bytes`.
+    /// Deferred values are emitted as NULL.
     #[inline(always)]
     fn cells<S: RowSink>(
         &self,

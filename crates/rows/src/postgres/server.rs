@@ -25,7 +25,7 @@ const MOST_NOTIFICATION_BYTES: usize = 16 << 20;
 /// A message that another session sent with `NOTIFY`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notification {
-    /// The name of the channel.
+    /// The name of the channel to which the message was sent.
     pub channel: String,
     /// The text that the sender passed to NOTIFY; empty if the sender passed none.
     pub payload: String,

@@ -38,7 +38,8 @@ pub(super) enum ChannelBinding {
     Require,
 }
 
-/// The value of the keyword `target_session_attrs`: the kind of session that is accepted.
+/// The value of libpq's keyword `target_session_attrs`: the kind of server or session that a new
+/// connection requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SessionAttributes {
     Any,
@@ -79,8 +80,8 @@ pub(super) struct Settings {
     /// The name of the system user that must run the server of a unix socket (keyword
     /// `requirepeer`); `None` for any user.
     pub(super) required_peer: Option<String>,
-    /// The reason why the password file was ignored, for error messages; empty if it was not
-    /// ignored.
+    /// The reason why the password file (`.pgpass`) was ignored; empty if it was not ignored. Error
+    /// messages contain this reason.
     pub(super) password_hint: String,
     pub(super) session: SessionAttributes,
     pub(super) keepalives: Keepalives,
@@ -129,8 +130,8 @@ pub(super) fn choice<T: Copy>(
 }
 
 impl Settings {
-    /// Derives the settings from `target`, a URL without its scheme or a `key=value` string, and
-    /// from the defaults of the environment.
+    /// Returns the settings of a connection. `target` is a URL without its scheme, or a `key=value`
+    /// string. Settings that `target` does not contain have the defaults from the environment.
     ///
     /// # Errors
     /// [`ErrorKind::Connect`] with the name of the wrong keyword; the message contains no password.
@@ -240,8 +241,9 @@ impl Settings {
     }
 }
 
-/// Returns the host and the port under which a unix socket is listed in the password file. The host
-/// is the socket's directory, or `localhost` for a default directory.
+/// Returns the host and the port that lines of libpq's password file contain for the unix socket
+/// `socket`. The host is the directory of the socket. For libpq's default directory of sockets, the
+/// host is `localhost`.
 fn password_host(socket: &Path) -> (&str, u16) {
     let name = socket.file_name().and_then(|name| name.to_str());
     let port = name.and_then(|name| name.rsplit('.').next()?.parse().ok());
@@ -303,8 +305,8 @@ fn hosts(keywords: &Keywords) -> Result<Vec<Host>, Error> {
 /// The default directories of unix sockets: Debian's, and PostgreSQL's.
 const SOCKET_DIRECTORIES: [&str; 2] = ["/var/run/postgresql", "/tmp"];
 
-/// Returns the path of the server's unix socket in a default directory if it exists; otherwise the
-/// TCP address of localhost.
+/// Returns the address of a server on this machine. If a default directory contains a unix socket
+/// for `port`, the address is this socket, otherwise the TCP address `localhost` with `port`.
 fn default_address(port: u16) -> Address {
     let file = format!(".s.PGSQL.{port}");
     let sockets = SOCKET_DIRECTORIES.map(|dir| Path::new(dir).join(&file));

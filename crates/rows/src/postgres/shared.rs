@@ -1,4 +1,5 @@
-//! `Shared`: the state that a connection and its statements share: the session and its lock.
+//! `Shared`: the session of a connection, and the lock of this session. The connection and its
+//! statements share them.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
@@ -144,7 +145,8 @@ impl Shared {
         })
     }
 
-    /// Executes `sql`, a command without parameters and without rows. Another thread can cancel it.
+    /// Executes `sql`, a command without parameters that returns no rows. Another thread can cancel
+    /// this call.
     pub(super) fn command(&self, wire: &mut Wire, sql: &str) -> Result<(), Error> {
         let id = self.activity.begin();
         let done = wire.command(sql);
@@ -152,7 +154,8 @@ impl Shared {
         done.map(drop).map_err(|error| self.error_of(id, error))
     }
 
-    /// Locks the session and calls `f` with it. If the connection was lost, records the loss.
+    /// Locks the session and calls `f` with it. If the result of `f` shows that the connection was
+    /// lost, records this in the shared state.
     pub(super) fn with<T>(
         &self,
         f: impl FnOnce(&mut Wire) -> Result<T, Error>,
@@ -196,8 +199,9 @@ impl Shared {
         })
     }
 
-    /// Returns the error to report for the statement `id`: the error of a cancelled statement if a
-    /// cancellation has caused `error`, otherwise `error` itself.
+    /// Returns the error that is reported for the statement `id`. If the statement was cancelled
+    /// and `error` is the consequence, this is the error of a cancelled statement; otherwise it is
+    /// `error`.
     pub(super) fn error_of(&self, id: u64, error: Error) -> Error {
         let was_cancelled = self.activity.was_cancelled(id);
         match was_cancelled && (error.sqlstate == "57014" || self.activity.breaker().is_broken()) {
@@ -212,8 +216,8 @@ impl Shared {
         lock(&self.spare).take()
     }
 
-    /// Stores the buffer of a result's rows for the next statement. A buffer that is too large to
-    /// be kept is freed.
+    /// Keeps the memory of a result's rows, so that the next statement can use it. A buffer that is
+    /// too large is freed instead.
     pub(super) fn keep_spare(&self, mut buffer: Buffer) {
         if buffer.is_kept() {
             buffer.clear();
@@ -232,7 +236,6 @@ impl Drop for Shared {
     }
 }
 
-/// Creates an error with this SQLSTATE.
 pub(super) fn error_of_state(sqlstate: &str, message: &str) -> Error {
     let mut error = Error::new(ErrorKind::Operational, message);
     sqlstate.clone_into(&mut error.sqlstate);

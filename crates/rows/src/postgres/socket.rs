@@ -15,7 +15,7 @@ use super::buffer::Buffer;
 use crate::error::Error;
 use crate::task::{self, Wait};
 
-/// The number of bytes that are encrypted together before they are sent.
+/// The largest number of bytes that are encrypted together before they are sent.
 const TLS_PART: usize = 64 << 10;
 
 /// The default time for which sent bytes may stay unacknowledged. If the server is gone, the
@@ -25,16 +25,16 @@ pub(super) const USER_TIMEOUT: Duration = Duration::from_secs(30);
 /// A number of bytes that fits into the TCP receive buffer of every server.
 const RECEIVE_BUFFER_BYTES: usize = 16 << 10;
 
-/// If a read receives at least this number of bytes, the server sends faster than the system wakes
-/// this client. The number is twice the 8 KiB that PostgreSQL sends at a time.
+/// A read that receives at least this number of bytes indicates a fast server: it sends faster than
+/// the system wakes this client. The number is twice the 8 KiB that PostgreSQL sends at a time.
 const FAST_BYTES: usize = 16 << 10;
 
 /// The number of bytes at the start of a response that are received without pauses between the
 /// reads. In a short response, a pause at its end would cost more time than the pauses save.
 const UNPACED_BYTES: usize = 512 << 10;
 
-/// The pause before the next read if the server is fast. Linux lengthens it by about 60 µs, because
-/// of the timer slack of a thread.
+/// The pause before each further read of a long response from a fast server. Linux lengthens the
+/// pause by about 60 µs, because of the timer slack of a thread.
 const PAUSE: Duration = Duration::from_micros(1);
 
 /// A connected socket: TCP or a unix socket.
@@ -295,7 +295,8 @@ impl Socket {
     }
 
     /// Reads the available bytes of a connection that does not use TLS. If the server sends fast
-    /// (`is_fast`) and the response is long, pauses first, so that more bytes arrive.
+    /// (`is_fast`) and the response is long, this method pauses before it reads, so that more bytes
+    /// arrive.
     ///
     /// PostgreSQL sends rows in parts of 8 KiB. A client that waits for each part has to be woken
     /// by the server, which costs the server more time than sending the part. A client that only
@@ -401,7 +402,7 @@ fn encrypt(tls: &mut ClientConnection, part: &[u8], encrypted: &mut Vec<u8>) -> 
     Ok(())
 }
 
-/// Reads encrypted bytes from the socket, and decrypts them in the TLS session.
+/// Reads encrypted bytes from the socket, and decrypts them with the TLS session.
 fn read_tls(
     tls: &mut ClientConnection,
     stream: &Stream,

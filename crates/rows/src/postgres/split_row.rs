@@ -1,6 +1,6 @@
-//! `SplitRow`: the position in a long row (at least [`LONG_ROW_BYTES`]) that is read in pieces. The
-//! long text and binary values of such a row are read in parts while the row arrives, so that
-//! memory does not grow with the length of the row.
+//! `SplitRow`: the read position in a long row, which is a row of at least [`LONG_ROW_BYTES`]. The
+//! long text and binary values of a long row are read in parts while the row arrives. Therefore
+//! the memory in use does not grow with the length of the row.
 //!
 //! The connection and the statement's block of rows each have a `SplitRow` for the same row. The
 //! connection uses its `SplitRow` to determine how many of the received bytes it can pass to the
@@ -16,13 +16,13 @@ use super::types::Kind;
 use crate::cell::LongKind;
 use crate::error::Error;
 
-/// A DataRow message of at least this length in bytes is read in pieces. Only the lengths of a
-/// value and of its row determine if the value is written in parts; the number of bytes that arrive
-/// at a time has no influence. Otherwise the CSV output could vary, because CSV quotes each value
-/// that is written in parts.
+/// The length in bytes from which a DataRow message is read in pieces. Whether a value is written
+/// in parts depends only on the length of the value and of its row, not on the number of bytes that
+/// arrive at a time. Otherwise the CSV output could vary, because CSV quotes each value that is
+/// written in parts.
 pub(super) const LONG_ROW_BYTES: usize = 512 << 10;
 
-/// How a long row that was not received completely is returned to its reader.
+/// Determines how the connection returns a long row of which it has received only a part.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum LongRows<'a> {
     /// The row is returned after it was received completely.
@@ -34,8 +34,8 @@ pub(super) enum LongRows<'a> {
     Pieces(&'a Parts),
 }
 
-/// Defines which values of a long row are read in parts: text and bytes of more than `part_bytes`
-/// bytes.
+/// Determines which values of a long row are read in parts. These are the text and binary values of
+/// more than `part_bytes` bytes.
 #[derive(Clone, Debug)]
 pub(super) struct Parts {
     /// The kinds of all columns of the row.
@@ -47,8 +47,8 @@ pub(super) struct Parts {
 }
 
 impl Parts {
-    /// Returns the kind of the parts (text or bytes) in which a value of `len` bytes in `column` is
-    /// read; `None` if the value is read whole.
+    /// Determines whether a value of `len` bytes in `column` is read in parts. If so, returns the
+    /// kind of the value: text or bytes. Returns `None` if the value is read as a whole.
     fn kind_of(&self, column: usize, len: usize) -> Option<LongKind> {
         if column < self.first_column || len <= self.part_bytes {
             return None;
@@ -67,34 +67,34 @@ pub(super) struct SplitRow {
     parts: Parts,
     /// The number of bytes of the row's message that follow this position.
     row_left: usize,
-    /// The index (from 0) of the column at this position; `None` at the start of the row, before
-    /// the field with the number of columns.
+    /// The index (from 0) of the column at this position. `None` at the start of the row, because
+    /// a row starts with the number of its columns.
     column: Option<usize>,
     /// The number of bytes after this position that still belong to the value of `column`; 0
     /// between two values.
     value_left: usize,
 }
 
-/// A piece of a long row: complete values, or a part of one value. All offsets are relative to the
-/// first byte of the piece.
+/// A piece of a long row. It contains either complete values or a part of one value. All offsets
+/// are relative to the first byte of the piece.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Piece {
     /// Complete values of consecutive columns.
     Cells {
         columns: Range<usize>,
-        /// The offset of the length field of the first value.
+        /// The offset of the length field before the first value.
         at: usize,
-        /// The column and the kind of the long value that begins after these values; `None` if the
-        /// row ends with them.
+        /// The long value that follows these values: its column and its kind. `None` if these
+        /// values are the last of the row.
         next: Option<(usize, LongKind)>,
     },
-    /// A part of a long value, which is in `column`.
+    /// A part of one long value, which belongs to the column with the index `column`.
     Part {
         column: usize,
         bytes: Range<usize>,
         is_text: bool,
         is_last: bool,
-        /// `true` if this part is the last one of the row.
+        /// `true` if the row has no bytes after this part.
         ends_row: bool,
     },
 }
@@ -121,9 +121,9 @@ impl SplitRow {
         self.row_left == 0 && self.column == Some(self.parts.kinds.len())
     }
 
-    /// Returns the next piece of the row and the length of the piece in bytes, and moves the
-    /// position to the end of the piece. `received` are the bytes received from the current
-    /// position on. Returns `None` if `received` does not contain the whole piece.
+    /// `received` contains the bytes that were received from the current position on. Returns the
+    /// next piece of the row and its length in bytes, and moves the position to its end. Returns
+    /// `None` if `received` does not contain the whole piece.
     ///
     /// # Errors
     /// The row does not have the columns that the server described, or the lengths of its values do
@@ -148,8 +148,9 @@ impl SplitRow {
         }
     }
 
-    /// Skips all pieces of the row that `received` contains completely, and returns their total
-    /// length in bytes. `received` are the bytes received from the current position on.
+    /// `received` contains the bytes that were received from the current position on. Moves the
+    /// position over all pieces that `received` contains completely, and returns their total length
+    /// in bytes.
     pub(super) fn skip_pieces(&mut self, received: &mut [u8]) -> Result<usize, Error> {
         let mut at = 0;
         while !self.is_at_end() {
@@ -265,8 +266,8 @@ mod tests {
         SplitRow::new(body.len() + HEADER_BYTES, parts(kinds, 0))
     }
 
-    /// Reads a row as if it were received `step` bytes at a time, and returns its values, with the
-    /// parts of each value joined.
+    /// Reads a row as if it were received in steps of `step` bytes. Joins the parts of each value,
+    /// and returns the values.
     fn values(body: &[u8], kinds: &[Kind], step: usize) -> Result<Vec<Option<Vec<u8>>>, Error> {
         let (mut split, mut found) = (begin(body, kinds), Vec::new());
         let (mut at, mut received) = (0, 0);

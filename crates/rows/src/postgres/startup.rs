@@ -20,7 +20,8 @@ const SCRAM_PLUS: &[u8] = b"SCRAM-SHA-256-PLUS";
 pub(super) struct Login {
     pub(super) user: String,
     pub(super) password: Option<Vec<u8>>,
-    /// The reason why the password file was ignored, for an error message; otherwise empty.
+    /// The reason why the password file was ignored, which is added to the message of a login
+    /// error. Empty if the file was not ignored.
     pub(super) password_hint: String,
     /// The parameters of the startup message other than the user: `database`, `application_name`
     /// and session settings.
@@ -56,7 +57,8 @@ pub(super) struct Startup {
 /// The state of the login after a message was handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Progress {
-    /// More messages are expected; the caller must send the bytes in `out` first.
+    /// The login is not complete. The caller must send the bytes in `out`, and then read the
+    /// server's next message.
     Continue,
     /// The session is ready for statements.
     Ready,

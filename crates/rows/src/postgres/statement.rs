@@ -52,7 +52,8 @@ pub struct Statement {
     /// The index (from 0) of the deferred column that was read last in the current row; `None` if
     /// no deferred column was read.
     last_read: Option<usize>,
-    /// The number of bytes that were moved in memory since the last call to `take_moved_bytes`.
+    /// The number of bytes that were copied from one receive buffer to the next since the last call
+    /// of `take_moved_bytes`.
     moved_bytes: usize,
 }
 
@@ -162,8 +163,8 @@ impl Statement {
     }
 
     /// Reads the first rows, or the end of the result, from the session. If the first row is long,
-    /// only waits until it begins to arrive: the caller will decide later, with `set_long_values`,
-    /// how the row is read.
+    /// this function only waits until the row begins to arrive. The caller then decides, with
+    /// `set_long_values`, how the row is read.
     pub(super) fn pull_first(&mut self, wire: &mut Wire) -> Result<(), Error> {
         let pulled = wire.pull(self.shared.take_spare(), LongRows::Wait);
         self.take(pulled, wire)
@@ -195,9 +196,8 @@ impl Statement {
         Ok(())
     }
 
-    /// If another statement was executed meanwhile, rows or the end of this result may have been
-    /// received before `fetch` requested them. Makes these available to `fetch`, and returns `true`
-    /// if there were any.
+    /// While another statement was executed, rows of this result or its end may already have been
+    /// received. Makes them available to `fetch`, and returns `true` if there were any.
     fn take_delivered(&mut self) -> Result<bool, Error> {
         let Some(delivery) = self.delivery.clone() else {
             return Ok(false);
@@ -247,8 +247,8 @@ impl Statement {
         })
     }
 
-    /// Creates the error for reading a deferred value of `column` after a value of a later column
-    /// was read.
+    /// Creates the error that the caller gets for a deferred value of `column` after it has read a
+    /// value of a later column.
     fn skipped(&self, column: usize) -> Error {
         let message = "the server sends values in the order of their columns, and a later one was read\n\
                        Open them from left to right.";

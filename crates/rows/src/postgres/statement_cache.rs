@@ -1,9 +1,9 @@
-//! `StatementCache`: the statements of a connection, keyed by SQL text, each with its translation
-//! (`$1` instead of `?`) and the prepared statements on the server.
+//! `StatementCache`: the SQL strings that a connection has executed. For each string, the cache
+//! contains its translation (`$1` instead of `?`) and its prepared statements on the server.
 //!
-//! A SQL string is prepared under a name at its second execution, unless the option `prepare`
-//! changes that. A command that changes the schema or the session's settings may make prepared
-//! statements stale; all prepared statements are then dropped.
+//! By default, a SQL string is prepared under a name at its second execution; the option `prepare`
+//! can change this. A command that changes the schema or the session's settings may make prepared
+//! statements stale, so the cache then drops all prepared statements.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -45,17 +45,17 @@ struct Entry {
     prepared: Vec<Arc<PreparedStatement>>,
 }
 
-/// Determines if statements may be prepared under a name: yes, no, or not yet decided.
+/// Determines whether statements may be prepared under a name. The decision can be pending.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum UseOfNames {
-    /// Prepared statements get no names yet, because the session was not yet checked for a
-    /// connection pooler.
+    /// Not yet decided. Statements are prepared without names until the connection has checked
+    /// whether a connection pooler is between the client and the server.
     #[default]
     Unchecked,
     On,
-    /// Names are not used, for one of three reasons: the option `prepare` forbids them, a pooler
-    /// gives the session to several clients, or the server did not know a name that was prepared
-    /// before.
+    /// Statements are prepared without names, for one of three reasons: the option `prepare`
+    /// forbids names, a connection pooler uses the session for several clients, or the server
+    /// reported that a name is unknown that was prepared earlier.
     Off,
 }
 
@@ -67,11 +67,11 @@ pub(super) struct StatementCache {
     clock: u64,
     n_names: u64,
     use_of_names: UseOfNames,
-    /// A SQL string is prepared under a name from its `first_named`-th execution on; see
-    /// [`PrepareMode`].
+    /// The number of the execution from which on a SQL string is prepared under a name. It is
+    /// determined by the [`PrepareMode`].
     first_named: u32,
-    /// The names of prepared statements that will be closed on the server together with the next
-    /// Parse.
+    /// The names of prepared statements that are no longer in the cache, but still on the server.
+    /// They are closed there together with the next Parse message.
     closing: Vec<String>,
 }
 
@@ -92,8 +92,8 @@ impl StatementCache {
         }
     }
 
-    /// Returns the translation of a SQL string, and the number of executions of the string,
-    /// including the one that begins.
+    /// Counts an execution of a SQL string. Returns the translation of the string, and the number
+    /// of executions that have been counted so far.
     pub(super) fn translated(&mut self, sql: &str) -> (Arc<Translated>, u32) {
         self.clock += 1;
         if let Some(entry) = self.entries.get_mut(sql) {
@@ -128,8 +128,8 @@ impl StatementCache {
         }
     }
 
-    /// Returns the prepared statement of a SQL string for the parameter types `types` (object
-    /// identifiers); `None` if the cache does not contain it.
+    /// Returns the prepared statement for a SQL string and parameters of these types (PostgreSQL's
+    /// object identifiers). Returns `None` if the cache does not contain this statement.
     pub(super) fn prepared(&self, sql: &str, types: &[u32]) -> Option<Arc<PreparedStatement>> {
         let entry = self.entries.get(sql)?;
         entry.prepared.iter().find(|p| p.declared == types).cloned()
@@ -178,8 +178,8 @@ impl StatementCache {
         self.use_of_names = UseOfNames::Off;
     }
 
-    /// Permits preparing statements under a name, because the session belongs to only this
-    /// connection.
+    /// Permits named prepared statements. The caller has found that no other client uses the
+    /// session of this connection.
     pub(super) fn turn_on(&mut self) {
         self.use_of_names = UseOfNames::On;
     }
@@ -197,9 +197,9 @@ impl StatementCache {
     }
 }
 
-/// Returns `true` for FETCH and EXECUTE, whose columns are those of a cursor or prepared statement
-/// that the caller has named. Later, another cursor or statement with other columns can have the
-/// same name, and the server reports no error then.
+/// Returns `true` for the statements FETCH and EXECUTE. Their columns are those of the cursor or
+/// prepared statement that they name. If the name later denotes another cursor or statement, its
+/// columns may be others, and the server does not report the change.
 fn has_changing_columns(sql: &str) -> bool {
     matches!(
         first_word(sql, Dialect::Postgres).as_str(),

@@ -96,7 +96,7 @@ fn read_certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, Error>
     certificates.collect::<Result<_, _>>().map_err(wrong)
 }
 
-/// Reads the revocation lists in `path`, a PEM file or a directory of such files.
+/// Reads certificate revocation lists. `path` is a PEM file, or a directory of PEM files.
 fn read_revocations(path: &Path) -> Result<Vec<CertificateRevocationListDer<'static>>, Error> {
     let wrong = |e| {
         failed(format_args!(
@@ -243,13 +243,14 @@ fn verifier(settings: &TlsSettings, provider: Arc<CryptoProvider>) -> Result<Ver
     })
 }
 
-/// The verifier of a server's certificate, as an `sslmode` requires it.
+/// Verifies the certificate of a server. The `sslmode` determines what is verified.
 #[derive(Debug)]
 struct Verifier {
-    /// The verifier of the certificate chain; `None` to accept any certificate.
+    /// Verifies the chain of certificates from the server's certificate to a trusted one. `None` if
+    /// the `sslmode` accepts any certificate.
     chain: Option<Arc<WebPkiServerVerifier>>,
-    /// The certificates of the file `sslrootcert`. A server's self-signed certificate is accepted
-    /// if it is one of them.
+    /// The certificates in the file that `sslrootcert` names. If a server has a self-signed
+    /// certificate, it is accepted only if it is one of these.
     trusted: Vec<CertificateDer<'static>>,
     verifies_name: bool,
     provider: Arc<CryptoProvider>,

@@ -6,8 +6,8 @@ use super::type_table::{ARRAYS, NAMES, oid};
 use crate::cell::{BoundType, ElementType};
 use crate::schema::{Column, ColumnType};
 
-/// Returns the bound type of a built-in range type, and `true` for a multirange; `None` for other
-/// types.
+/// Returns the type of the bounds of a built-in range type, and `true` if it is a multirange type.
+/// Returns `None` for a type that is neither.
 fn range(type_oid: u32) -> Option<(BoundType, bool)> {
     Some(match type_oid {
         3904 | 3926 => (BoundType::Integer, false),
@@ -89,7 +89,7 @@ pub(super) enum Kind {
     Json,
     /// An array in text format.
     Array(ElementType),
-    /// A range in text format; a multirange if the field is `true`.
+    /// A range in text format, or a multirange in text format if the second field is `true`.
     Range(BoundType, bool),
     /// A value of any other type, in text format.
     Text,

@@ -17,7 +17,8 @@ pub(super) fn as_text(text: &str) -> Cell<'_> {
     Cell::Text(Units::Utf8(text.as_bytes()))
 }
 
-/// Converts a value to a cell. The length of the value must be a valid length for its kind.
+/// Converts a value that PostgreSQL has sent to a cell. `kind` is the kind of the value's column.
+/// The caller must have checked that the length of the value is valid for this kind.
 #[inline]
 pub(super) fn cell(value: &[u8], kind: Kind) -> Cell<'_> {
     let infinity = |is_positive| match is_positive {

@@ -6,8 +6,9 @@ use super::date_time::{time_text, timestamp_text, with_era};
 use crate::plain_text::uuid_text;
 use crate::value::Value;
 
-/// Returns the text of a value, in the form that the server writes; `None` for NULL. The text of a
-/// timestamp has the offset of the value, because the time zone of the session is unknown.
+/// Returns the text of a value in the form in which the PostgreSQL server writes it; `None` for
+/// NULL. The server would write a timestamp in the time zone of the session. This zone is unknown
+/// here, so the timestamp keeps its own UTC offset.
 #[must_use]
 pub fn text_of_value(value: &Value) -> Option<Cow<'_, str>> {
     Some(Cow::Owned(match value {

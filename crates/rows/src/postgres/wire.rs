@@ -45,7 +45,7 @@ pub(super) enum Event {
     CopyData,
 }
 
-/// The session with a server.
+/// The session of one connection with a PostgreSQL server.
 #[derive(Debug)]
 pub(super) struct Wire {
     pub(super) socket: Socket,
@@ -56,7 +56,8 @@ pub(super) struct Wire {
     /// Passes the received rows to the statement whose result is being received; `None` between two
     /// results.
     pub(super) reader: Option<Arc<Delivery>>,
-    /// The CommandComplete of the current result. Every response without an error has one.
+    /// The CommandComplete message of the current result; `None` before it was received. The server
+    /// sends one for each result, except after an error.
     completion: Option<Completion>,
     failure: Option<Error>,
     pub(super) activity: Arc<Activity>,
@@ -286,8 +287,8 @@ impl Wire {
         self.send()
     }
 
-    /// Waits for a notification until `deadline`. Handles the notices and reports that arrive
-    /// meanwhile.
+    /// Waits until a notification arrives or `deadline` has passed. Also handles the notices and
+    /// reports that arrive during this time.
     pub(super) fn receive_pending(&mut self, deadline: Instant) -> Result<(), Error> {
         loop {
             while let Some(frame) = self.inbox.frame()? {
@@ -364,8 +365,9 @@ impl Wire {
         }
     }
 
-    /// Returns the next rows of the current result, the end of the result, or both. The rows are in
-    /// the buffer into which they were received; further bytes are received into `spare`.
+    /// Returns the next rows of the current result, the end of the result, or both. The returned
+    /// buffer is the one into which the rows were received. Later bytes are received into the
+    /// buffer `spare`.
     ///
     /// # Errors
     /// The errors of [`Wire::event`]. An error of the statement itself is returned as the end of
@@ -427,8 +429,8 @@ impl Wire {
         Ok(None)
     }
 
-    /// Handles a message that is not a row. If the message ends the result, returns how the result
-    /// ended; otherwise `None`.
+    /// Handles the next message, which is not a row. If the message ends the result, returns how
+    /// the result ended; otherwise returns `None`.
     fn step(&mut self) -> Result<Option<ResultEnd>, Error> {
         match self.event()? {
             Event::Completed(completion) => self.completion = Some(completion),

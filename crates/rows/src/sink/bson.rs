@@ -30,7 +30,7 @@ pub enum Decimals {
     /// Decimal128, which is exact. A decimal of more than 34 digits is an error.
     #[default]
     Decimal128,
-    /// A string with all digits.
+    /// A string with all digits of the decimal.
     Text,
 }
 
@@ -42,7 +42,7 @@ pub enum DateTimes {
     /// down.
     #[default]
     DateTime,
-    /// The string that the JSON format writes, with the stored precision and offset.
+    /// A string, as in the JSON format. The precision and the offset of the value are kept.
     Text,
 }
 
@@ -56,16 +56,16 @@ impl Default for BsonOptions {
     }
 }
 
-/// The capacity in bytes that is reserved in a chunk if a part of a long value does not fit. The
-/// reservation is large, because a chunk of this capacity grows by remapping its pages instead of
-/// copying its bytes. Unwritten capacity uses only address space.
+/// The spare capacity in bytes that a chunk gets if a part of a long value does not fit into it. A
+/// chunk of this capacity grows further by remapping its pages, without copying its bytes. Capacity
+/// that was never written uses address space, but no memory.
 const LONG_ROOM_BYTES: usize = 2 * MOVED_BY_PAGES_BYTES;
 
 /// Writes one document for each row, as mongodump does. The output of a result without rows is
 /// empty.
 ///
-/// A BSON document begins with its length, which is written last. A row therefore stays in one
-/// chunk, even if its values are long.
+/// A BSON document begins with its length, which is not known until the end of the document. The
+/// whole row therefore stays in one chunk, even if its values are long.
 #[derive(Debug)]
 pub struct BsonRows {
     keys: KeySegments,
@@ -112,7 +112,8 @@ impl BsonRows {
         })
     }
 
-    /// Returns an error unless `n_more` bytes and the document's end fit within the size limit.
+    /// Returns an error if the current document would exceed the size limit with `n_more` further
+    /// bytes and the byte that ends the document.
     #[inline]
     fn check<S: ByteSink>(&self, n_more: usize, out: &S) -> Result<(), WriteError> {
         let so_far = self.row.map_or(0, |row| row.len_bytes(out));
@@ -287,14 +288,14 @@ struct BsonElements<'a, S> {
     rows: &'a mut BsonRows,
     out: &'a mut S,
     column: usize,
-    /// The arrays that have begun and have not ended (from the outermost to the innermost), each
-    /// with the number of its elements so far.
+    /// The arrays that have begun and have not ended, each with the number of its elements so far.
+    /// The outermost array is the first.
     open: Vec<(Frame, usize)>,
 }
 
 impl<S: ByteSink> BsonElements<'_, S> {
-    /// Returns the index of the next key: within an array the index of the element, outside an
-    /// array the index of the column.
+    /// Returns the index of the next key. Within an array, it is the index of the next element.
+    /// Otherwise it is the index of the column.
     fn next_key(&mut self) -> usize {
         let Some((_, n_elements)) = self.open.last_mut() else {
             return self.column;
@@ -458,8 +459,8 @@ fn decimal_text<S: ByteSink>(digits: &[u8], out: &mut S) -> Result<(), WriteErro
     frame.end_text(out)
 }
 
-/// Returns the largest number of UTF-8 bytes that the conversion of one part of a long text can
-/// write. The number includes the bytes of a character that the previous part left incomplete.
+/// Returns the largest number of UTF-8 bytes that the conversion of `units`, one part of a long
+/// text, can write. The number includes the bytes of a character that began in the previous part.
 fn widest(units: Units<'_>) -> usize {
     let per_unit = match units {
         Units::Latin1(_) => 2,

@@ -24,8 +24,8 @@ const SLOW: Duration = Duration::from_millis(1);
 pub struct SinkError {
     /// The reason why the value cannot be written.
     pub error: WriteError,
-    /// The column (from 0) of the value. `None` for an error between two cells, where the only
-    /// possible reason is a lack of capacity.
+    /// The column (from 0) of the value that could not be written. `None` if the sink was full
+    /// between two values, for example when a separator was written.
     pub column: Option<usize>,
 }
 
@@ -95,7 +95,8 @@ pub struct ByteRows<'a, F, S> {
     out: &'a mut S,
     progress: &'a mut SinkProgress,
     turn: Turn,
-    /// The offset in the chunk at which the current row began, or the current part of a long value.
+    /// The offset in the chunk at which the current row began. Within a long value, the offset at
+    /// which the current part of the value began.
     start: usize,
     rows_to_look: u32,
     rows_unseen: u32,
@@ -193,8 +194,8 @@ impl<'a, F: RowFormat, S: ByteSink> ByteRows<'a, F, S> {
         self.progress.n_rows
     }
 
-    /// Reads the clock, to detect that the deadline has passed: after each row if rows arrive
-    /// slowly, otherwise after every 16th row.
+    /// Reads the clock to detect that the deadline has passed. This is done after each row if rows
+    /// arrive slowly, and otherwise after every 16th row.
     #[inline]
     fn look(&mut self) {
         self.rows_to_look -= 1;
@@ -232,8 +233,8 @@ impl<'a, F: RowFormat, S: ByteSink> ByteRows<'a, F, S> {
     }
 }
 
-/// Converts an error that occurred between two cells to a `SinkError` without a column. Such an
-/// error can only be a lack of capacity.
+/// Converts an error that occurred between two cells, which can only be a full sink, to a
+/// `SinkError` without a column.
 fn between(error: WriteError) -> SinkError {
     SinkError {
         error,

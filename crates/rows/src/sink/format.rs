@@ -61,7 +61,7 @@ pub trait RowFormat: Send {
     /// Ends the long value that `long_begin` began.
     ///
     /// # Errors
-    /// The errors of [`RowFormat::cell`]; the text is malformed if it ends inside a character.
+    /// The errors of [`RowFormat::cell`]. A text value that ends inside a character is malformed.
     fn long_end<S: ByteSink>(&mut self, out: &mut S) -> Result<(), WriteError>;
 
     /// Writes the bytes after a row.
@@ -76,8 +76,8 @@ pub trait RowFormat: Send {
     /// [`WriteError::SinkFull`]: the chunk has no capacity left.
     fn end<S: ByteSink>(&mut self, out: &mut S) -> Result<(), WriteError>;
 
-    /// Returns the largest number of bytes of the chunk that are reserved for a cell that is
-    /// neither text nor bytes. Fewer bytes may be written.
+    /// Returns the number of bytes that must be free in the chunk before a cell that is neither
+    /// text nor bytes is written. The cell may need fewer bytes.
     fn cell_room_bytes(&self) -> usize;
 
     /// Returns the counts of text bytes that were converted and copied. The caller adds them to a

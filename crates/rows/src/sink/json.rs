@@ -9,7 +9,7 @@ use super::objects::{Layout, ObjectRows};
 /// output. Only [`super::RowFormat::end`] writes the `]`, so a truncated array is not valid JSON.
 pub type JsonRows = ObjectRows<ArrayLayout>;
 
-/// The separators of the rows in [`JsonRows`].
+/// The text that [`JsonRows`] writes before, between and after rows.
 #[derive(Debug)]
 pub enum ArrayLayout {}
 

@@ -1,5 +1,5 @@
-//! `OpenLongValue`: the state of a long value of which only some parts were written, for formats
-//! that write the value between quotes.
+//! `OpenLongValue`: the state of a long value that is written in parts, in formats that enclose the
+//! value in quotes.
 
 use onecopy_text::{ByteSink, Carry, Units, planted};
 use onecopy_wire::{WriteError, base64};
@@ -32,7 +32,8 @@ impl OpenLongValue {
         }
     }
 
-    /// Writes the next part of the value. A part of a text value is written by calling `text`.
+    /// Writes the next part of a long value. For a part of a text value, calls `text`, which writes
+    /// the part in the output format.
     pub(super) fn part<S: ByteSink>(
         &mut self,
         part: Cell<'_>,

@@ -6,7 +6,7 @@ use super::objects::{Layout, ObjectRows};
 /// without rows is empty.
 pub type NdjsonRows = ObjectRows<LineLayout>;
 
-/// The separators of the rows in [`NdjsonRows`].
+/// The text that [`NdjsonRows`] writes at the end of each row.
 #[derive(Debug)]
 pub enum LineLayout {}
 

@@ -16,13 +16,13 @@ use crate::schema::Schema;
 
 /// The separators of a JSON format, between the objects of its rows.
 pub trait Layout: Send + 'static {
-    /// The bytes before the object of the first row.
+    /// The bytes at the start of the output, before the JSON object of the first row.
     const BEGIN: &'static [u8];
     /// The bytes that separate two rows. They are written before each row except the first.
     const BETWEEN: &'static [u8];
     /// The closing brace of a row's object, and the bytes after it, such as a line break.
     const END_ROW: &'static [u8];
-    /// The bytes after the object of the last row.
+    /// The bytes at the end of the output, after the JSON object of the last row.
     const END: &'static [u8];
 }
 
@@ -113,7 +113,7 @@ impl<L: Layout> RowFormat for ObjectRows<L> {
 #[derive(Debug)]
 struct Objects {
     keys: KeySegments,
-    /// `true` if the rows have no columns.
+    /// `true` if the result has no columns, so that each row is written as `{}`.
     is_empty: bool,
     options: ValueOptions,
     tally: Tally,
@@ -121,7 +121,8 @@ struct Objects {
 }
 
 impl Objects {
-    /// Creates the keys of the members from the column names.
+    /// Creates the writer for rows with these columns. The names of the columns become the keys of
+    /// the JSON objects.
     ///
     /// # Errors
     /// [`ErrorKind::Programming`] if a column name is empty or occurs twice.
@@ -215,8 +216,8 @@ impl Objects {
         Ok(())
     }
 
-    /// Returns the largest number of bytes that a key and a value that is not text (such as a
-    /// number or a date) occupy.
+    /// Returns the largest number of bytes that a key and its value occupy together, if the value
+    /// is not text. (For example, the value is a number or a date.)
     #[inline]
     fn cell_room_bytes(&self) -> usize {
         self.keys.room_bytes() + SCALAR_BYTES
@@ -295,8 +296,8 @@ impl<S: ByteSink> ArrayVisitor for ArrayElements<'_, S> {
     }
 }
 
-/// Creates the error for a column name that cannot be a key, because it is empty or equals an
-/// earlier name. The message contains `object`: "JSON object" or "BSON document".
+/// Creates the error for a column whose name cannot be a key, because the name is empty or an
+/// earlier column has the same name. `object` is "JSON object" or "BSON document", for the message.
 pub(super) fn unfit(schema: &Schema, index: usize, name: &str, object: &str) -> Error {
     let what = if name.is_empty() {
         format!("column {index} has no name, and a {object} needs one")

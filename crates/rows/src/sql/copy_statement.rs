@@ -1,4 +1,5 @@
-//! Recognises a `COPY` of PostgreSQL between a table and the client, and its direction.
+//! Detects if a SQL string is a PostgreSQL `COPY` statement that transfers data between a table and
+//! the client, and returns the direction of the transfer.
 
 use super::dialect::Dialect;
 use super::statements::{first_word, skip_blank, split, tokens};

@@ -39,11 +39,11 @@ impl TableInsert {
 /// 1)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RowInsert<'a> {
-    /// The name of the table, as it is written in the statement.
+    /// The name of the table, exactly as the statement contains it.
     pub(crate) table: &'a str,
-    /// The text of the statement before its list of values.
+    /// The text of the statement up to the list of values.
     head: &'a str,
-    /// The values of the row, in parentheses.
+    /// The part of the SQL text that contains the values of the row, with its parentheses.
     values: &'a str,
 }
 

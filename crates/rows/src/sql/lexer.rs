@@ -68,7 +68,8 @@ struct Rules {
     /// `true` if `$tag$ … $tag$` is a string.
     dollar_quotes: bool,
     nested_comments: bool,
-    /// `true` if `:name` is a parameter, and a colon between two words joins them (`lo:hi`).
+    /// `true` if `:name` is a parameter. In this case, a colon directly after a word does not begin
+    /// a parameter: `lo:hi` is one word.
     colons: bool,
     /// `true` if `%(name)s` is a parameter.
     pyformat: bool,
@@ -97,8 +98,8 @@ impl<'a> Lexer<'a> {
     }
 
     /// Creates a lexer for SQL as a database receives it, in which `:name` is not a parameter. For
-    /// an unknown database, only the quotes of standard SQL are recognised. Otherwise a statement
-    /// could be hidden between characters that this database does not treat as quotes.
+    /// an unknown database, only the quotes of standard SQL are recognised. With more kinds of
+    /// quotes, the lexer could take a statement for quoted text that this database would execute.
     pub(crate) fn of_statement(sql: &'a str, dialect: Dialect) -> Lexer<'a> {
         let mut lexer = Lexer::new(sql, dialect);
         lexer.rules.colons = false;
@@ -144,7 +145,7 @@ impl<'a> Lexer<'a> {
 
     /// Advances from an opening quote past the closing quote `close`. A doubled closing quote is
     /// part of the token, and so is a quote after a backslash if `backslash` is `true`. If the text
-    /// ends before the closing quote, returns `what`, the name of the construct for an error
+    /// ends before the closing quote, returns `what`, the name of the token's kind for an error
     /// message.
     fn quoted(&mut self, close: u8, backslash: bool, what: &'static str) -> Option<&'static str> {
         let bytes = self.sql.as_bytes();
@@ -236,8 +237,8 @@ impl<'a> Lexer<'a> {
         self.dialect == Dialect::MySql && (rest.starts_with("/*!") || rest.starts_with("/*M!"))
     }
 
-    /// Advances over `%(name)s`, `%%` or `%`. The search for `)s` ends at the first character that
-    /// cannot be in a name.
+    /// Advances over the parameter `%(name)s`, over `%%`, or over a single `%` that begins neither
+    /// of the two.
     fn percent(&mut self) -> TokenKind {
         let rest = self.rest();
         let n_name = rest.strip_prefix("%(").map_or(0, |name| {
@@ -368,7 +369,8 @@ fn is_space(c: char) -> bool {
     c.is_whitespace() || c == '\u{feff}'
 }
 
-/// Returns `true` for a letter, digit or `_` of any script, the characters of parameter names.
+/// Returns `true` for a character that a parameter name can contain: a letter or digit of any
+/// script, or `_`.
 fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }

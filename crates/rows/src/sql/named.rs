@@ -10,8 +10,8 @@ use crate::error::{Error, ErrorKind};
 pub struct Named {
     /// The SQL string with a `?` for each parameter.
     pub sql: String,
-    /// The name of the parameter that each `?` replaces, in order. A name that is used twice in the
-    /// text occurs twice.
+    /// For each `?`, in order, the name of the parameter that the `?` replaces. A name that is used
+    /// twice in the text occurs twice.
     pub names: Vec<String>,
     /// The number of statements in the text: the parts between semicolons that contain more than
     /// white space and comments.
@@ -65,8 +65,8 @@ pub fn fill_marks(sql: &str, dialect: Dialect, texts: &[String]) -> String {
     filled.unwrap_or_else(|| sql.to_owned())
 }
 
-/// Calls `of` with the index (from 0) of each `?`. If `of` returns a string, the string replaces
-/// that `?`. Returns `None` for an unterminated string or comment.
+/// Calls `of` for each `?` in the SQL, with the index of the `?` from 0. If `of` returns a string,
+/// the string replaces the `?`. Returns `None` if the SQL has an unterminated string or comment.
 pub(crate) fn replace_marks(
     sql: &str,
     dialect: Dialect,

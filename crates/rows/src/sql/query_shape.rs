@@ -21,10 +21,11 @@ pub struct QueryShape {
     pub placeholder: Option<Range<usize>>,
     /// The number of `?` in the query.
     pub n_parameters: usize,
-    /// The number of `?` before the placeholder.
+    /// The number of `?` parameters before the placeholder `{part}`.
     pub n_parameters_before: usize,
-    /// The table, if the query is `select COLUMNS from TABLE [where …]` without functions in
-    /// COLUMNS, so that each row of the table appears at most once in the result.
+    /// The table, if the query has the form `select COLUMNS from TABLE [where …]` and COLUMNS
+    /// contains no function; otherwise `None`. In a query of this form, each row of the table
+    /// appears at most once in the result.
     pub table: Option<TableShape>,
     /// `true` if the query itself, not a subquery, has an `ORDER BY`.
     pub is_ordered: bool,
@@ -48,9 +49,9 @@ pub struct TableShape {
     /// The position of the name that qualifies the columns of the query: the table's alias if it
     /// has one, otherwise the last part of the table's name.
     pub alias: Range<usize>,
-    /// The position of `FROM`.
+    /// The position of the keyword `FROM` in the query.
     pub from: usize,
-    /// The position after the table and its alias.
+    /// The position in the query after the table's name and its alias.
     pub end: usize,
     /// The position after `WHERE`; `None` if the query has no condition.
     pub condition: Option<usize>,
@@ -145,8 +146,8 @@ impl QueryShape {
     }
 }
 
-/// Returns `true` if `token`, the token after `OFFSET`, can be a number of rows. Otherwise `OFFSET`
-/// is the name of a column, not a keyword.
+/// Returns `true` if `token`, which follows a word `OFFSET`, can be the number of rows of an
+/// `OFFSET` clause. Otherwise the word `OFFSET` is the name of a column.
 fn counts(token: Option<&Token<'_>>) -> bool {
     token.is_some_and(|t| {
         t.kind == TokenKind::QuestionMark
@@ -172,13 +173,15 @@ fn tokens_of_query(sql: &str, dialect: Dialect) -> Result<Vec<Token<'_>>, Error>
     Ok(tokens)
 }
 
-/// The nesting of a query's parentheses: each pair of parentheses is a group with a number from 1.
+/// The groups of a query's tokens. Each pair of parentheses is a group, and the groups are numbered
+/// from 1.
 struct Groups {
     /// For each token, the number of the innermost group (pair of parentheses) that contains it; 0
     /// for a token outside of all parentheses.
     of: Vec<usize>,
-    /// The numbers of the parenthesised groups that contain the placeholder, from the outermost
-    /// group (0) to the innermost; empty if the query has no placeholder.
+    /// The numbers of the groups that contain the placeholder. The first number is 0 (the whole
+    /// query), and the last one is the innermost pair of parentheses. Empty if the query has no
+    /// placeholder.
     chain: Vec<usize>,
 }
 

@@ -97,12 +97,11 @@ pub(crate) fn stores_only(sql: &str, dialect: Dialect) -> bool {
     in_values
 }
 
-/// Rewrites each operator in which `??` is the escape for `?`, so that PostgreSQL reads it as the
-/// operator with `?`, and psqlodbc does not change it.
+/// Replaces `??` by `?` in each operator, for example in `a ?? 'b'`. The application writes `??`
+/// because psqlodbc treats each single `?` outside strings and comments as a parameter.
 ///
-/// psqlodbc treats each `?` outside strings and comments as a parameter. For psqlodbc a `--`
-/// comment ends only at LF, for PostgreSQL also at CR. The operator is therefore written after `--`
-/// and CR, so that only psqlodbc reads it as a comment.
+/// The operator is hidden from psqlodbc in a comment: it is written after `--` and CR. For
+/// PostgreSQL the comment ends at the CR; for psqlodbc it ends only at an LF.
 pub(crate) fn with_question_operators(sql: &str) -> Cow<'_, str> {
     if !sql.contains("??") {
         return Cow::Borrowed(sql);
@@ -149,8 +148,8 @@ pub(crate) fn first_word(sql: &str, dialect: Dialect) -> String {
         .collect()
 }
 
-/// Returns `true` if a statement that changes rows may return rows: it contains the word
-/// `RETURNING`, or `OUTPUT` in SQL Server.
+/// Returns `true` if the statement `sql`, which changes rows, may also return rows. This is the
+/// case if it contains the word `OUTPUT` (SQL Server) or `RETURNING` (all other databases).
 #[must_use]
 pub fn returns_rows(sql: &str, dialect: Dialect) -> bool {
     let word = match dialect {
@@ -222,9 +221,9 @@ pub(crate) fn loads_local_file(sql: &str) -> bool {
     has("LOAD") && has("LOCAL") && has("INFILE")
 }
 
-/// Returns `true` if a SQL string of MariaDB has a parameter in a `VALUES` list that is a query or
-/// subquery, not part of an INSERT. The server prepares such a statement, but treats the parameters
-/// in the list as empty.
+/// Returns `true` if a SQL string of MariaDB has a parameter in a `VALUES` list outside of an
+/// INSERT. There, such a list is a query or subquery by itself. The server prepares the statement,
+/// but treats the parameters in the list as empty.
 pub(crate) fn binds_values_list(sql: &str) -> bool {
     let mut sixes = sql.as_bytes().windows(6);
     if !sql.contains('?') || !sixes.any(|six| six.eq_ignore_ascii_case(b"VALUES")) {

@@ -21,7 +21,8 @@ static ONE_AT_A_TIME: CallLock = CallLock::new();
 /// below 1). Between two steps the caller may end the backup.
 const STEP_PAGES: i32 = 1024;
 
-/// The guard of the lock [`ONE_AT_A_TIME`]. The backup that owns it is the only one in the process.
+/// The guard of the lock [`ONE_AT_A_TIME`]. Each backup owns this guard while it runs, so only one
+/// backup at a time runs in the process.
 struct Turn;
 
 impl Turn {
@@ -65,13 +66,14 @@ struct Backup<'a> {
     handle: *mut ffi::sqlite3_backup,
     source: &'a Database,
     target: Arc<Database>,
-    /// The guard of the lock of the target database, which prevents other calls on the target;
-    /// `None` only while the backup is being dropped.
+    /// The guard that holds the lock of the target connection during the backup, so that no other
+    /// call can use the target. `None` only while the backup is being dropped.
     to: Option<CallGuard<'a>>,
 }
 
 impl Backup<'_> {
-    /// Copies up to `n_pages` pages, with the source's lock held.
+    /// Copies up to `n_pages` pages of the source database to the target. During the copy, this
+    /// function holds the lock of the source connection.
     fn step(&self, n_pages: c_int) -> Result<BackupProgress, Error> {
         let from = self.source.enter()?;
         if from.closes() {
@@ -117,7 +119,8 @@ impl Drop for Backup<'_> {
 }
 
 impl BackupProgress {
-    /// Returns `true` if the step copied nothing, because another connection holds a lock.
+    /// Returns `true` if the last step of the backup has copied no pages, because another
+    /// connection holds a lock.
     #[must_use]
     pub fn is_blocked(&self) -> bool {
         matches!(self.status & 0xff, ffi::SQLITE_BUSY | ffi::SQLITE_LOCKED)

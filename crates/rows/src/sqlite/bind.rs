@@ -15,7 +15,8 @@ use crate::cell::Time;
 use crate::plain_text::{date_text, n_digits, time_text, timestamp_text, uuid_text};
 use crate::value::Value;
 
-/// The owner of the bytes of a text or binary value while the value is bound to a parameter.
+/// Determines who owns the bytes of a text or binary value that is bound to a parameter: SQLite or
+/// the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Keep {
     /// SQLite copies the bytes, because the caller drops the value before it fetches the rows.
@@ -85,7 +86,7 @@ fn destructor(keep: Keep) -> ffi::sqlite3_destructor_type {
     }
 }
 
-/// Returns the text that is bound for a value whose type SQLite does not have.
+/// Returns the text that is bound for a value of a type that SQLite lacks, such as a date.
 pub(super) fn text_of(value: &Value) -> String {
     match value {
         Value::Decimal(s) | Value::Text(s) | Value::Cast(s, _) => s.clone(),
@@ -98,8 +99,8 @@ pub(super) fn text_of(value: &Value) -> String {
     }
 }
 
-/// Returns the number of digits of the fraction of a second in the bound text. Python's `sqlite3`
-/// writes 0 or 6 digits; nanoseconds need 9.
+/// Returns the number of digits that the fraction of a second has in the text that is bound for
+/// `t`. The number is 0 or 6, as in the text that Python's `sqlite3` binds, or 9 for nanoseconds.
 fn digits(t: Time) -> u8 {
     match n_digits(t) {
         0 => 0,

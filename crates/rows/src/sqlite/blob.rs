@@ -20,8 +20,8 @@ pub struct Blob {
     /// The number that identifies this blob among the open blobs of the connection.
     id: u64,
     len_bytes: usize,
-    /// The result code of the last read or write. `sqlite3_blob_close` returns the same code again,
-    /// which [`Blob::close`] must not report a second time.
+    /// The result code of the last read or write. `sqlite3_blob_close` returns this code again;
+    /// [`Blob::close`] then ignores the code, because the read or write has already reported it.
     last_code: AtomicI32,
 }
 

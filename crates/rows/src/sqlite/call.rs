@@ -20,8 +20,8 @@ use crate::sql::dialect::Dialect;
 use crate::sql::statements::skip_blank;
 use crate::value::{Value, sqlite_number};
 
-/// The guard of a connection's [`CallLock`](super::call_lock::CallLock). Its methods call SQLite.
-/// It exists only in the process that opened the database.
+/// The guard of a connection's [`CallLock`](super::call_lock::CallLock). The methods of the guard
+/// call SQLite. A guard can only be created in the process that opened the database.
 pub(super) struct CallGuard<'a>(pub(super) &'a Database);
 
 impl CallGuard<'_> {
@@ -45,8 +45,8 @@ impl CallGuard<'_> {
         }
     }
 
-    /// Returns `true` if `close` was called during a backup of this database. The connection is
-    /// then closed at the end of the backup.
+    /// Returns `true` if `close` was called during a backup of this database. Such a call does not
+    /// close the connection at once: the connection is closed when the backup ends.
     pub(super) fn closes(&self) -> bool {
         self.guarded().closes
     }
@@ -81,8 +81,8 @@ impl CallGuard<'_> {
         self.guarded().db
     }
 
-    /// Returns a count that each rollback increments. A cursor that was opened at a lower count
-    /// returns no more rows.
+    /// Returns the number of rollbacks on this connection. A cursor that was opened before the last
+    /// rollback returns no more rows.
     pub(super) fn n_rollbacks(&self) -> u64 {
         self.guarded().n_rollbacks
     }
@@ -110,11 +110,11 @@ impl CallGuard<'_> {
         unsafe { from_code(self.db(), code, during) }
     }
 
-    /// Returns a prepared statement for `sql`: from the cache, or prepared now.
+    /// Returns a prepared statement for `sql`. The statement is taken from the cache if possible.
     ///
     /// # Errors
-    /// [`ErrorKind::Programming`] if the text contains no statement, or more than one; the error of
-    /// SQLite.
+    /// [`ErrorKind::Programming`] if `sql` contains no statement, or more than one. The error of
+    /// SQLite if it cannot prepare the statement.
     pub(super) fn prepare(&self, sql: &str) -> Result<Prepared, Error> {
         self.check_open()?;
         if let Some(prepared) = self.guarded().cache.take(sql) {
@@ -187,8 +187,8 @@ impl CallGuard<'_> {
     /// Binds `values` to the parameters of a statement.
     ///
     /// # Errors
-    /// [`ErrorKind::Programming`] with both numbers if the number of values differs from the number
-    /// of parameters; the error of SQLite.
+    /// [`ErrorKind::Programming`] if the number of values differs from the number of parameters.
+    /// The message contains both numbers. The error of SQLite if a value cannot be bound.
     ///
     /// # Safety
     /// With [`Keep::Borrowed`] the caller must keep the values alive until the bindings are
@@ -222,8 +222,8 @@ impl CallGuard<'_> {
         Ok(())
     }
 
-    /// Releases an object of the connection (a statement, a blob or a failed backup) that its owner
-    /// has dropped.
+    /// Releases the SQLite resources of an object of this connection whose Rust value was dropped:
+    /// a statement, a blob or a failed backup.
     pub(super) fn put_away(&mut self, dropped: Dropped) {
         match dropped {
             Dropped::Statement(prepared) => self.rest(prepared),
@@ -246,7 +246,7 @@ impl CallGuard<'_> {
         }
     }
 
-    /// Resets a statement, clears its bindings, and returns it to the cache.
+    /// Resets a prepared statement, clears its bindings, and puts it back into the cache.
     pub(super) fn rest(&self, prepared: Prepared) {
         if self.db().is_null() {
             return; // `close` has finalised the statement.
@@ -266,7 +266,7 @@ impl CallGuard<'_> {
         }
     }
 
-    /// Executes `sql`, which has no parameters; its rows are discarded.
+    /// Executes a SQL string without parameters. Rows that it returns are discarded.
     pub(super) fn run(&self, sql: &str) -> Result<(), Error> {
         let prepared = self.prepare(sql)?;
         // SAFETY: only this function uses the statement until it is returned, and this thread holds
@@ -287,7 +287,8 @@ impl CallGuard<'_> {
         result
     }
 
-    /// Ends every active cursor, so that none returns rows of the transaction that was rolled back.
+    /// Ends every active cursor of the connection after a rollback. A cursor could otherwise return
+    /// rows of the transaction that was rolled back.
     pub(super) fn end_cursors(&self) {
         self.guarded().n_rollbacks += 1;
         for &stmt in &self.guarded().statements {

@@ -39,7 +39,7 @@ pub(super) enum Refused {
 }
 
 impl Refused {
-    /// Returns the error that a call on the connection returns for this reason.
+    /// Returns the error with which a call on the connection fails if it cannot acquire the lock.
     pub(super) fn error(self) -> Error {
         Error::new(
             ErrorKind::Interface,

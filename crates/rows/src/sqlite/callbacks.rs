@@ -1,5 +1,5 @@
-//! Handles cancellation, waits for locks of other connections, and calls to [`AttachedHost`]
-//! (Python) while SQLite steps a statement.
+//! The callbacks that SQLite calls while it executes a statement. They check if the statement was
+//! cancelled, wait for locks of other connections, and call [`AttachedHost`] (Python).
 //!
 //! SQLite calls two handlers: the progress handler every [`N_OPS`] instructions of its virtual
 //! machine, and the busy handler while another connection holds a lock. Both are called on the
@@ -22,12 +22,13 @@ use crate::source::AttachedHost;
 /// thousandth of that time.
 pub(super) const N_OPS: c_int = 2000;
 
-/// The interval between two calls to [`AttachedHost::turn`] while SQLite steps on a thread that
-/// holds the interpreter lock. In this call, Python lets other threads run and handles signals.
+/// The interval between two calls to [`AttachedHost::turn`] while a thread that holds the Python
+/// interpreter lock executes a SQLite statement. The call lets other Python threads run and handles
+/// signals.
 const TURN: Duration = Duration::from_millis(4);
 
-/// A condition variable that wakes the threads that wait until another connection releases a lock,
-/// so that they check whether they must stop.
+/// A condition variable for threads that wait for another connection to release a lock. It wakes
+/// these threads if they must check whether their statement was cancelled.
 #[derive(Debug, Default)]
 pub(super) struct Signal {
     lock: Mutex<()>,
@@ -75,7 +76,8 @@ impl Cancel {
 pub(super) struct CancelSignals {
     /// The number of the statement that is being stepped; 0 if there is none.
     running: AtomicU64,
-    /// The number of the statement that was last cancelled by the connection's cancel handle.
+    /// The number (not a count) that identifies the statement that the connection's cancel handle
+    /// cancelled last.
     cancelled: AtomicU64,
     /// `true` while the connection is being closed: every statement that is being stepped must
     /// stop.
@@ -93,8 +95,8 @@ impl CancelSignals {
         }
     }
 
-    /// With `true`, cancels the current statement and all later statements, because the connection
-    /// will be closed. With `false` (if the close failed), no longer cancels statements.
+    /// Records that the connection is being closed (`true`), or that the close has failed
+    /// (`false`). While it is being closed, the current statement and all later ones are cancelled.
     pub(super) fn set_closing(&self, is_closing: bool) {
         self.closing.store(is_closing, Relaxed);
         self.signal.wake();
@@ -134,9 +136,9 @@ pub(super) struct CallbackState {
 struct Current {
     cancel: Option<Arc<Cancel>>,
     host: Option<*const dyn AttachedHost>,
-    /// The time of the last call to [`AttachedHost::turn`]; `None` before the first call. It is
-    /// kept after the SQLite call ends, so that `turn` is also called during many short SQLite
-    /// calls.
+    /// The time of the last call to [`AttachedHost::turn`]; `None` before the first call. The time
+    /// remains stored between SQLite calls, so that a sequence of many short calls also calls
+    /// `turn` regularly.
     last_turn: Option<Instant>,
 }
 
@@ -161,9 +163,9 @@ impl CallbackState {
         &self.shared
     }
 
-    /// Records that this thread makes a call into SQLite, until the returned guard is dropped.
-    /// `cancel` is the cancel flag of this call. `host` is the host program if this thread holds
-    /// its interpreter lock, otherwise `None`.
+    /// Records that this thread calls SQLite. The record ends when the returned guard is dropped.
+    /// `cancel` is the cancel flag of this call. If this thread holds the interpreter lock of the
+    /// host program, `host` is that program; otherwise `host` is `None`.
     ///
     /// # Safety
     /// The caller must hold the call lock, and must drop the guard before it releases the lock and
@@ -187,9 +189,8 @@ impl CallbackState {
         Running(self)
     }
 
-    /// Returns `true` if the current call must stop. If the time [`TURN`] has passed since the last
-    /// call to [`AttachedHost::turn`], calls `turn` again, in which the host lets other threads
-    /// run.
+    /// Returns `true` if the current SQLite call must stop. Calls [`AttachedHost::turn`] if the
+    /// time [`TURN`] has passed since its last call, so that the host can let other threads run.
     fn stop(&self) -> bool {
         // SAFETY: the progress handler calls this function, on the thread that holds the call lock.
         let current = unsafe { &mut *self.current.get() };
@@ -219,9 +220,9 @@ impl CallbackState {
         false
     }
 
-    /// Waits a short time for a lock of another connection, after `n_tries` earlier waits. Returns
-    /// `true` if SQLite should try again, `false` if the time limit or a cancellation ends the
-    /// wait.
+    /// Waits a short time for another connection to release a lock. `n_tries` is the number of
+    /// earlier waits for this lock. Returns `true` if SQLite must try again to get the lock.
+    /// Returns `false` if the time limit has expired or the statement was cancelled.
     fn wait_busy(&self, n_tries: c_int) -> bool {
         // SAFETY: the busy handler calls this function, on the thread that holds the call lock.
         let current = unsafe { &*self.current.get() };
@@ -241,9 +242,9 @@ impl CallbackState {
     }
 }
 
-/// Returns the time to wait after `n_tries` earlier waits: as long as in SQLite's own handler
-/// (`sqliteDefaultBusyCallback`), but at most for the rest of `limit`. Returns `None` if the
-/// earlier waits have reached `limit`.
+/// Returns the time to wait for a locked database after `n_tries` earlier waits: the same time as
+/// SQLite's own handler (`sqliteDefaultBusyCallback`), but at most the rest of `limit`. Returns
+/// `None` if the sum of the earlier waits has reached `limit`.
 fn busy_delay(n_tries: c_int, limit: Duration) -> Option<Duration> {
     const STEPS_MS: [u64; 12] = [1, 2, 5, 10, 15, 20, 25, 25, 25, 50, 50, 100];
     let n = usize::try_from(n_tries).unwrap_or(0);
@@ -254,8 +255,8 @@ fn busy_delay(n_tries: c_int, limit: Duration) -> Option<Duration> {
     (!left.is_zero()).then(|| next.min(left))
 }
 
-/// The guard of a connection's current call into SQLite. It clears the record of the call when
-/// dropped.
+/// The guard of a connection's current call into SQLite. When the guard is dropped, no call is
+/// current.
 pub(super) struct Running<'a>(&'a CallbackState);
 
 impl Drop for Running<'_> {
@@ -311,8 +312,8 @@ mod tests {
         }
     }
 
-    /// Calls the busy handler as SQLite would, with `cancel` as the cancel flag of the current call
-    /// and `host` as its host.
+    /// Calls the busy handler as SQLite calls it. `cancel` is the cancel flag of the current call,
+    /// and `host` is the host program that makes this call.
     fn busy(watch: &CallbackState, cancel: &Arc<Cancel>, host: &Host) -> c_int {
         // SAFETY: the callback state has no other user, and the guard ends with this function.
         let _running = unsafe { watch.run(cancel, Some(host)) };

@@ -25,21 +25,22 @@ use crate::value::Value;
 
 /// A connection to a SQLite database.
 ///
-/// A lock prevents concurrent calls. With autocommit off (PEP 249), a transaction begins as in
-/// Python's `sqlite3`: before the first INSERT, UPDATE, DELETE or REPLACE, or before the first WITH
-/// statement that writes. It lasts until commit or rollback. Queries and DDL begin no transaction
-/// (docs/decisions/0012-sqlite.md).
+/// A lock prevents concurrent calls. If autocommit is off, a transaction begins as in Python's
+/// `sqlite3`: before the first INSERT, UPDATE, DELETE or REPLACE, or before the first statement
+/// that begins with WITH and writes. The transaction lasts until commit or rollback. Queries and
+/// DDL begin no transaction (docs/decisions/0012-sqlite.md).
 #[derive(Debug)]
 pub struct Connection {
     database: Arc<Database>,
 }
 
 impl Connection {
-    /// Opens the database of the connection string `sqlite:` + `path` ([the forms](crate::sqlite)).
+    /// Opens a database. `path` is the part of a connection string after `sqlite:`, in one of
+    /// [these forms](crate::sqlite).
     ///
     /// # Errors
-    /// [`crate::ErrorKind::Connect`] with the path: missing file, not a database, no permission,
-    /// unknown option.
+    /// [`crate::ErrorKind::Connect`] if the file is missing, is not a database or is not permitted
+    /// to be opened, or if an option is unknown. The message contains the path.
     pub fn open_path(path: &str, options: &ConnectOptions) -> Result<Connection, Error> {
         let target = SqliteTarget::parse(path, options.read_only, options.create)?;
         let database = Database::open(&target, options)?;
@@ -90,8 +91,8 @@ impl Connection {
         Ok(due)
     }
 
-    /// Calls `f` while the call lock is held. The call is recorded, so that the connection's cancel
-    /// handle can end it.
+    /// Locks the call lock of the connection, and calls `f` with the guard of the lock. The cancel
+    /// handle of the connection can cancel this call.
     fn call<T>(&self, f: impl FnOnce(&CallGuard<'_>) -> Result<T, Error>) -> Result<T, Error> {
         let cancel = Arc::new(Cancel::new(self.database.next_id()));
         let guard = self.database.enter()?;
@@ -129,7 +130,8 @@ impl Connection {
         self.database.enter()?.create_collation(name, collation)
     }
 
-    /// Returns the number of rows inserted, changed and deleted since the connection was opened.
+    /// Returns the number of rows that this connection has inserted, changed and deleted since it
+    /// was opened.
     ///
     /// # Errors
     /// [`crate::ErrorKind::Interface`] if the connection is closed.
@@ -318,8 +320,8 @@ impl DatabaseConnection for Connection {
         self.database.autocommit.load(Relaxed)
     }
 
-    /// Cancels the active statement, rolls back an open transaction, finalises every statement and
-    /// closes the file.
+    /// Closes the connection: cancels the active statement, rolls back an open transaction,
+    /// finalises every statement, and closes the database file.
     ///
     /// # Errors
     /// [`crate::ErrorKind::Interface`] in a forked child, in a callback of this connection, and if

@@ -40,7 +40,7 @@ pub(super) struct Database {
 /// lock may release it.
 pub(super) enum Dropped {
     Statement(Prepared),
-    /// An open blob, by its number in the connection.
+    /// The number that the connection has given to an open blob.
     Blob(u64),
     /// A failed backup whose source is this database.
     Backup(UnfinishedBackup),
@@ -67,7 +67,8 @@ pub(super) struct LockedDatabase {
     pub(super) n_rollbacks: u64,
     /// `true` while the database is the source of a backup.
     pub(super) is_backed_up: bool,
-    /// `true` if the connection must be closed at the end of the backup.
+    /// `true` if `close` was called during a backup. The connection is then closed when the backup
+    /// ends.
     pub(super) closes: bool,
     /// `true` if a backup to this database has failed and is not finished yet. The thread that uses
     /// the source of the backup will finish it.

@@ -1,4 +1,5 @@
-//! Maps each result code of SQLite to a kind of error, and determines whether a retry can succeed.
+//! Determines for each result code of SQLite the kind of the error, and whether it is transient, so
+//! that a retry can succeed.
 
 use std::ffi::{CStr, c_int};
 
@@ -15,11 +16,12 @@ use ErrorKind::{
 /// operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum During {
-    /// The database was being opened.
+    /// The database was opened.
     Open,
-    /// A statement was being prepared. The generic error code 1 then means an error in the SQL.
+    /// A statement was prepared. The generic error code 1 then means that its SQL is invalid.
     Prepare,
-    /// A statement was being bound or stepped, or a transaction was being committed.
+    /// Parameters were bound, a statement was executed (`sqlite3_step`), or a transaction was
+    /// committed.
     Step,
 }
 
@@ -42,8 +44,9 @@ fn meaning(code: c_int, during: During) -> Meaning {
     meaning
 }
 
-/// Returns the kind of error for a result code that an ODBC driver of SQLite reports, and whether
-/// it is transient. The operation is unknown, so code 1 is treated as an error in the SQL.
+/// Returns the meaning of a result code that an ODBC driver for SQLite reports: the kind of the
+/// error, and whether it is transient. The driver does not report which operation failed, so the
+/// generic code 1 is treated as an error in the SQL.
 pub(crate) fn meaning_of_code(code: c_int) -> Meaning {
     meaning(code, During::Prepare)
 }
@@ -56,12 +59,12 @@ const fn transient(kind: ErrorKind) -> Meaning {
     Meaning::transient(kind)
 }
 
-/// For each result code of SQLite that is an error: the kind of the error if it occurs while a
-/// statement is executed, and `true` if the error is transient.
+/// The meaning of each result code of SQLite that is an error and that the execution of a statement
+/// returned: the kind of the error, and whether it is transient.
 ///
 /// Source: <https://sqlite.org/rescode.html>. Transient errors are locks, exhausted memory and
 /// disks, a changing schema, a file that cannot be accessed now, and I/O errors. The generic error
-/// (1) is an error of the statement: an overflow, malformed JSON, a wrong ESCAPE.
+/// code (1) denotes an error in the statement, such as an overflow or malformed JSON.
 const CODES: &[(c_int, Meaning)] = &[
     (ffi::SQLITE_ERROR, permanent(Operational)),
     (ffi::SQLITE_ERROR_MISSING_COLLSEQ, permanent(Operational)),
@@ -170,7 +173,7 @@ const CODES: &[(c_int, Meaning)] = &[
     (ffi::SQLITE_WARNING_AUTOINDEX, permanent(Operational)),
 ];
 
-/// Returns the remedy for an error code, if one is known.
+/// Returns advice on how to avoid the error with this result code of SQLite, if any is known.
 fn remedy(extended: c_int) -> Option<&'static str> {
     Some(match extended & 0xff {
         ffi::SQLITE_BUSY => {
@@ -219,8 +222,8 @@ pub(super) unsafe fn from_code(db: *mut ffi::sqlite3, code: c_int, during: Durin
     of(extended, message, during)
 }
 
-/// Creates the error for an extended result code, with `message`, to which the remedy for the code
-/// is added if one is known.
+/// Creates the error for an extended result code of SQLite. If advice on avoiding this error is
+/// known, the function appends the advice to `message`.
 pub(super) fn of(extended: c_int, mut message: String, during: During) -> Error {
     if let Some(remedy) = remedy(extended) {
         message.push('\n');

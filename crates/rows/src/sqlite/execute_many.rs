@@ -14,8 +14,8 @@ use super::{call::CallGuard, database::Database};
 use crate::error::{Error, ErrorKind};
 use crate::value::{Batches, Value};
 
-/// The number of rows that are read from the caller's iterator before the connection is locked to
-/// execute them.
+/// The number of rows of parameters in a batch. A batch is read from the caller's iterator before
+/// the connection is locked, and is then executed under the lock.
 const ROWS_AT_A_TIME: usize = 64;
 
 /// Executes `sql` for each row of parameters; see [`super::Connection::execute_many`].
@@ -53,16 +53,16 @@ pub(super) fn execute_many(
 struct Many<'a> {
     database: &'a Database,
     cancel: Arc<Cancel>,
-    /// `true` if a transaction was begun only for the rows of this call. The transaction is rolled
-    /// back if a row fails.
+    /// `true` if this call of `execute_many` has begun a transaction, because no transaction was
+    /// open. If a row fails, this transaction is rolled back.
     own_transaction: bool,
     n_rows: u64,
     n_changed: u64,
 }
 
 impl Many<'_> {
-    /// Calls `f` while the call lock is held. The call is recorded, so that the connection's cancel
-    /// handle can end it.
+    /// Calls `f` while this thread holds the connection's call lock. During the call, the cancel
+    /// handle of the connection can end the statements that `f` executes.
     fn call(
         &mut self,
         f: impl FnOnce(&mut Self, &CallGuard<'_>) -> Result<(), Error>,

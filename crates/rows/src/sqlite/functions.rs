@@ -18,8 +18,8 @@ use super::error::During;
 use crate::error::{Error, ErrorKind};
 use crate::value::{Value, exact_number};
 
-/// A scalar SQL function. If it returns an error, the statement fails with this text as the
-/// message.
+/// A scalar SQL function. If the function returns an error, the statement fails with the error's
+/// text as its message.
 pub type Scalar = dyn Fn(Vec<Value>) -> Result<Value, String> + Send + Sync;
 
 /// The state of an aggregate over one group of rows.
@@ -302,7 +302,8 @@ unsafe extern "C" fn on_call(
     }
 }
 
-/// A pointer to the aggregate state of a group; null before the group's first row.
+/// SQLite's memory for one group of rows: a pointer to the state of the aggregate. It is null
+/// before the group's first row.
 type AggregateState = *mut Box<dyn Aggregate>;
 
 /// Adds a row to the aggregate state of its group; SQLite calls this function.

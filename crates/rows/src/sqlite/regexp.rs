@@ -11,7 +11,7 @@ use regex::Regex;
 use super::functions::{Function, Scalar};
 use crate::value::Value;
 
-/// The largest number of compiled patterns that are kept for later calls.
+/// The largest number of compiled patterns that a connection keeps for later calls of `REGEXP`.
 const KEPT: usize = 16;
 
 /// The largest size of a pattern in bytes. Parsing a pattern uses memory of some hundred times its

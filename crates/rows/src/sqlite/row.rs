@@ -213,8 +213,8 @@ fn emit_part<S: RowSink>(
     Ok(false)
 }
 
-/// Returns `at`, or a position up to three bytes before it, such that well-formed UTF-8 is not
-/// split inside a character.
+/// Returns the last position up to `at` that does not divide a character of the UTF-8 `text`. If
+/// `text` is well-formed, the position is at most three bytes before `at`.
 fn utf8_cut(text: &[u8], at: usize) -> usize {
     if at >= text.len() {
         return text.len();
@@ -296,8 +296,8 @@ impl Block for LiveRow {
     }
 }
 
-/// A row sink that passes each row, as a batch of one row, to a sink that receives cells column by
-/// column ([`RowSink::COLUMNS`]). It is needed because SQLite's rows are emitted one by one.
+/// Adapts a sink that receives cells column by column ([`RowSink::COLUMNS`]) to SQLite, whose rows
+/// are emitted one by one. Each row is passed to the sink as a batch of one row.
 struct AsColumns<'a, S>(&'a mut S);
 
 impl<S: RowSink> RowSink for AsColumns<'_, S> {

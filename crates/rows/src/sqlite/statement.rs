@@ -43,7 +43,7 @@ pub struct Statement {
 
 #[derive(Debug)]
 enum StatementState {
-    /// The statement is on a row that was not emitted, or not completely emitted.
+    /// The statement has a current row, and this row was not emitted, or only in part.
     Row,
     /// The statement must be stepped to its next row.
     Between,
@@ -60,7 +60,8 @@ enum Stepped {
 }
 
 impl Statement {
-    /// Executes a bound statement up to its first row, or to its end. `cancel` is its cancel flag.
+    /// Executes the bound statement `prepared` up to its first row, or to its end if it returns no
+    /// rows. `cancel` is the flag with which another thread can cancel the statement.
     pub(super) fn start(
         database: Arc<Database>,
         guard: &CallGuard<'_>,
@@ -324,8 +325,8 @@ impl Source for Statement {
         &self.schema
     }
 
-    /// Steps the statement to its next row, unless only a part of the current row was emitted. The
-    /// block is then one row, or the part of a row that was not emitted yet.
+    /// Makes the next row of the statement the current block. If only a part of the current row was
+    /// emitted, the rest of this row becomes the block, and SQLite is not called.
     fn fetch(&mut self, _budget: Budget) -> Result<Fetched, Error> {
         let database = self.row.database.clone();
         let guard = database.enter()?;
@@ -405,8 +406,8 @@ impl Source for Statement {
     }
 }
 
-/// Creates the error for a failed step: that of the cancellation or close that ended it, otherwise
-/// SQLite's.
+/// Creates the error for a failed step. If the statement was cancelled or its connection closed,
+/// the error reports that; otherwise it is SQLite's error.
 fn step_error(database: &Database, guard: &CallGuard<'_>, cancel: &Cancel, code: c_int) -> Error {
     if let Some(error) = stop_error(database, cancel) {
         return error;

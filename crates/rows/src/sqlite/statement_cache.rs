@@ -14,7 +14,7 @@ use crate::schema::Schema;
 /// used statement is finalised.
 const CAPACITY: usize = 64;
 
-/// A prepared statement, with the columns that were read from it.
+/// A prepared statement of SQLite, and the columns of its result.
 #[derive(Debug)]
 pub(super) struct Prepared {
     /// The handle of the statement, which the connection owns and finalises.
@@ -22,9 +22,9 @@ pub(super) struct Prepared {
     pub(super) sql: Arc<str>,
     pub(super) kind: StatementKind,
     pub(super) n_parameters: usize,
-    /// The columns of the result; `None` before the first execution. The number is
-    /// `SQLITE_STMTSTATUS_REPREPARE` at the time when the columns were read. If it has increased
-    /// since, SQLite has prepared the statement again, and the columns may have changed.
+    /// The columns of the result; `None` before the first execution. The number is the value that
+    /// the counter `SQLITE_STMTSTATUS_REPREPARE` had when the columns were read. A larger counter
+    /// shows that SQLite has prepared the statement again, so that the columns may have changed.
     pub(super) schema: Option<(c_int, Schema)>,
 }
 
@@ -67,7 +67,7 @@ impl Cache {
         self.take(&sql)
     }
 
-    /// Removes all statements, whose handles must have been finalised before.
+    /// Removes all statements from the cache. The caller must have finalised their handles before.
     pub(super) fn forget(&mut self) {
         self.resting.clear();
     }

@@ -12,7 +12,8 @@ fn first_keyword(sql: &str) -> &str {
     &rest[..end]
 }
 
-/// The kind of a statement, on which transactions and row counts depend.
+/// The kind of a statement. It determines how the statement affects the transaction and the row
+/// counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StatementKind {
     /// INSERT or REPLACE, which also set the last row id.

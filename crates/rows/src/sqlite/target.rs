@@ -115,8 +115,9 @@ impl SqliteTarget {
     }
 }
 
-/// Returns the path of the file that the text `path` names; the documentation of [`super`] lists
-/// the forms of `path`. `exists` returns `true` if a file with the given path exists.
+/// Converts the path in a connection string to the path of the database file. The documentation of
+/// [`super`] lists the permitted forms. `exists` returns `true` if its argument is the path of an
+/// existing file.
 fn resolve(path: &str, exists: &dyn Fn(&str) -> bool) -> Result<String, Error> {
     let slashes = path.bytes().take_while(|b| *b == b'/').count();
     let rest = &path[slashes..];

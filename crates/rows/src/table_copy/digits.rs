@@ -7,7 +7,7 @@ pub(super) struct DecimalDigits {
     is_negative: bool,
     /// The significant digits, without leading and trailing zeros; empty for 0.
     digits: String,
-    /// The number of digits after the decimal point; negative for a multiple of ten.
+    /// The number of digits after the decimal point. It is negative for multiples of ten (700: -2).
     scale: i64,
 }
 
@@ -57,22 +57,22 @@ impl DecimalDigits {
         DecimalDigits::parse(&format!("{value:e}"))
     }
 
-    /// Returns the float whose shortest notation is this number; `None` if no float has this
-    /// notation. `text` is the text from which this number was parsed.
+    /// Returns the float whose shortest decimal notation is equal to this number; `None` if no such
+    /// float exists. `text` is the text from which this number was parsed.
     pub(super) fn to_f64(&self, text: &str) -> Option<f64> {
         let value: f64 = text.parse().ok()?;
         (DecimalDigits::of_f64(value)? == *self).then_some(value)
     }
 
-    /// Returns the 32-bit float whose shortest notation is this number; `None` if no 32-bit float
-    /// has this notation. `text` is the text from which this number was parsed.
+    /// Returns the 32-bit float whose shortest decimal notation is equal to this number; `None` if
+    /// no such float exists. `text` is the text from which this number was parsed.
     pub(super) fn to_f32(&self, text: &str) -> Option<f32> {
         let value: f32 = text.parse().ok()?;
         (DecimalDigits::parse(&format!("{value:e}"))? == *self).then_some(value)
     }
 
-    /// Returns the smallest number of digits after the decimal point that represents the number
-    /// exactly. It is negative for a multiple of ten.
+    /// Returns how many digits after the decimal point are needed to represent the number exactly.
+    /// The result is negative for a multiple of ten (-2 for 700).
     pub(super) fn scale(&self) -> i64 {
         self.scale
     }
@@ -166,8 +166,8 @@ mod tests {
         assert_eq!(parsed("16777217").to_f32("16777217"), None);
     }
 
-    /// Returns a number in a notation with this many digits after the point and this exponent, and
-    /// its exact value times 10^24.
+    /// Returns a number as text with an exponent and `n_fraction` digits after the point, and the
+    /// exact value of the number times 10^24.
     fn notation(mantissa: i64, n_fraction: u32, exponent: i32) -> (String, i128) {
         let digits = mantissa.unsigned_abs().to_string();
         let padded = format!("{digits:0>width$}", width = n_fraction as usize + 1);

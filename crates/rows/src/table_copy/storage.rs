@@ -31,7 +31,7 @@ pub(super) enum ColumnStorage {
     SqliteText,
     /// SQLite: a column with a numeric affinity, which stores the text of a number as a number.
     SqliteNumber {
-        /// `true` if the column stores integers as floats.
+        /// `true` if the column also stores an integer as a float.
         is_real: bool,
     },
     /// SQLite: a column that stores each value with the value's own type, unchanged.
@@ -45,7 +45,7 @@ pub(super) enum ColumnStorage {
         scale: Option<i8>,
     },
     Text {
-        /// `true` for a column of PostgreSQL, whose text cannot contain NUL.
+        /// `true` if the column is in PostgreSQL, where text cannot contain NUL.
         is_postgres: bool,
         /// The declared length of a PostgreSQL `varchar` in characters; `None` if it is unlimited
         /// or unknown. PostgreSQL silently removes excess spaces from a longer text.
@@ -66,7 +66,7 @@ pub(super) enum ColumnStorage {
 }
 
 impl ColumnStorage {
-    /// Returns the class of a column of a table in a database with this dialect.
+    /// Returns how `column` stores values in a database with the dialect `dialect`.
     pub(super) fn new(column: &Column, dialect: Dialect, names: &Names) -> ColumnStorage {
         match column.column_type {
             ColumnType::Any => ColumnStorage::of_sqlite(column),
@@ -109,7 +109,8 @@ impl ColumnStorage {
         }
     }
 
-    /// Returns the class of a column of SQLite, by the affinity of its declared type.
+    /// Returns how a column of SQLite stores values. This depends on the affinity of its declared
+    /// type.
     fn of_sqlite(column: &Column) -> ColumnStorage {
         match type_of(column) {
             Some(DataType::Utf8) => ColumnStorage::SqliteText,
@@ -267,7 +268,7 @@ fn sqlite_number(value: Value, is_real: bool) -> Result<Value, Refusal> {
     digits.to_f64(number).map(Value::F64).ok_or(Refusal::Change)
 }
 
-/// Converts a value for a column of integers.
+/// Converts a value to an integer, for a column of integers. Refuses a value that would change.
 fn integer(value: Value) -> Result<Value, Refusal> {
     let digits = match &value {
         Value::I64(_) => return Ok(value),
@@ -288,7 +289,7 @@ fn integer(value: Value) -> Result<Value, Refusal> {
     }
 }
 
-/// Converts a value for a column of floats, which are 32-bit floats if `is_real` is `true`.
+/// Converts a value for a column of floats. If `is_real` is `true`, the column has 32-bit floats.
 fn float(value: &Value, is_real: bool) -> Result<f64, Refusal> {
     let digits = match value {
         Value::F64(f) if !is_real || !f.is_finite() => return Ok(*f),
@@ -340,8 +341,8 @@ fn decimal(value: Value, scale: Option<i8>) -> Result<Value, Refusal> {
     }
 }
 
-/// Converts a number to text, so that the database does not convert it. The database could round
-/// the number. Returns other values unchanged.
+/// Converts a number to text, because the database could round the number if it converted it.
+/// Returns other values unchanged.
 fn number_as_text(value: Value) -> Value {
     Value::Text(match value {
         Value::Decimal(digits) => digits,

@@ -14,8 +14,8 @@ use crate::sql::dialect::Dialect;
 use crate::sql::insert::TableInsert;
 use crate::value::Value;
 
-/// The error of a table copy. The variant names the side that has failed: the source of the rows,
-/// or the target table.
+/// The error of a copy of rows to a table. The variant says if the source of the rows or the target
+/// table has caused the error.
 #[derive(Debug)]
 pub enum CopyError {
     /// The rows cannot be read.
@@ -33,9 +33,9 @@ pub struct TargetTable<'c> {
     columns: Vec<(Column, ColumnStorage)>,
 }
 
-/// Returns the Arrow types to request for the columns of a result, so that no value changes in a
-/// copy: decimals and arrays are requested as text. Each item contains a column name and its type.
-/// The types in `given` have precedence.
+/// Returns Arrow types with which the values of a result are copied to another table unchanged:
+/// text for columns of decimals and arrays. Each item is a column name and its type. The types in
+/// `given` have precedence. A column that is not in the list has its usual type.
 #[must_use]
 pub fn exact_types(schema: &Schema, given: &[(String, DataType)]) -> Vec<(String, DataType)> {
     let open = schema.columns.iter().filter(|column| {
@@ -85,11 +85,11 @@ impl<'c> TargetTable<'c> {
         })
     }
 
-    /// Returns `true` if the table is in the SQLite file that `source` reads. A copy would then
-    /// need the lock of this file twice, to read and to write.
+    /// Returns `true` if this table is in the same SQLite file as the database of `source`. The
+    /// caller refuses such a copy, because it would lock this file twice: to read and to write.
     ///
     /// # Errors
-    /// A connection was closed.
+    /// [`ErrorKind::Interface`] if one of the two connections is closed.
     pub fn is_in_file_of(&self, source: &Connection) -> Result<bool, Error> {
         let (Ok(source), Ok(target)) = (source.sqlite(), self.connection.sqlite()) else {
             return Ok(false);
@@ -102,13 +102,13 @@ impl<'c> TargetTable<'c> {
         Ok(files.is_some_and(is_same))
     }
 
-    /// Returns the column of the table for each column name of a result. Except in PostgreSQL and
-    /// in databases of the dialect `Generic`, the case of ASCII letters is ignored.
+    /// Returns, for each column name of a result, the column of the table with the same name. The
+    /// case of ASCII letters is ignored, except for the dialects `Postgres` and `Generic`.
     ///
     /// # Errors
-    /// [`ErrorKind::Programming`] with the name of a column that the result has twice, that the
-    /// table does not have, or that only the table has. With `allow_defaults`, a column that only
-    /// the table has is not an error.
+    /// [`ErrorKind::Programming`] if a name occurs twice in the result or is not in the table.
+    /// Unless `allow_defaults` is `true`, also if the result does not have a column of the table.
+    /// The message contains the name of the column.
     pub fn match_columns(
         &self,
         names: &[&str],
@@ -169,7 +169,8 @@ impl<'c> TargetTable<'c> {
     }
 }
 
-/// The columns of a table into which rows are inserted, in the order of the columns of these rows.
+/// The target columns of an insert: for each column of the inserted rows, in the order of the rows,
+/// the column of the table with the same name.
 #[derive(Debug)]
 pub struct MatchedColumns<'t> {
     table: &'t TargetTable<'t>,
@@ -177,13 +178,13 @@ pub struct MatchedColumns<'t> {
 }
 
 impl MatchedColumns<'_> {
-    /// Inserts the rows of all batches; returns their number. The caller must commit the
-    /// transaction, or roll it back after an error. `observe` is called with each batch before its
-    /// rows are inserted; an error that it returns ends the copy.
+    /// Inserts the rows of all batches into the table, and returns the number of rows. The caller
+    /// must commit the transaction, or roll it back after an error. `observe` is called with each
+    /// batch before its rows are inserted. If `observe` returns an error, the copy ends.
     ///
     /// # Errors
-    /// [`CopyError::Source`] for an error of `batches` or `observe`. [`CopyError::Target`] if a
-    /// value would change in its column, or for an error of the database; the error contains the
+    /// [`CopyError::Source`] if `batches` or `observe` fails. [`CopyError::Target`] if a column
+    /// cannot store a value unchanged, or if the database returns an error. The error contains the
     /// index (from 0) of the row.
     pub fn insert(
         &self,
@@ -214,8 +215,8 @@ impl MatchedColumns<'_> {
     }
 }
 
-/// An iterator over rows whose values are converted to the types of the columns. It ends after the
-/// first error.
+/// An iterator over the rows to insert. It converts each value to the type of its target column.
+/// The iteration ends after the first error.
 struct ExactRows<'t, F> {
     rows: BatchRows<F>,
     columns: &'t [&'t (Column, ColumnStorage)],
@@ -258,7 +259,7 @@ impl<F: FnMut() -> Result<Option<Batch>, Error>> Iterator for ExactRows<'_, F> {
     }
 }
 
-/// Returns the words for the type of a value in an error message, such as `an integer`.
+/// Returns a phrase that names the type of `value` in an error message, such as `an integer`.
 fn kind_of(value: &Value) -> &'static str {
     match value {
         Value::Bool(_) => "a boolean",

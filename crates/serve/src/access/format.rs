@@ -26,8 +26,8 @@ pub enum Format {
 }
 
 impl Format {
-    /// Returns the optional fields that the server must record for this format. The query string is
-    /// recorded only if `query` is `true`.
+    /// Returns which optional fields of a request the server must record for log lines of this
+    /// format. If `query` is `false`, the query string is not recorded.
     #[must_use]
     pub fn keep(self, query: bool) -> Keep {
         Keep {
@@ -61,8 +61,9 @@ impl Format {
         out.push(b'\n');
     }
 
-    /// Appends a line that reports that `n` lines were dropped. The request line in it has no HTTP
-    /// version, so no request can cause an equal log line.
+    /// Appends a log line that reports that `n` log lines were dropped. In the text formats, its
+    /// request line is `onecopy dropped n lines`. This text does not end with an HTTP version, as
+    /// the line of each real request does, so the two cannot be confused.
     pub(super) fn put_dropped(
         self,
         out: &mut Vec<u8>,

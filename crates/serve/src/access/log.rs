@@ -29,8 +29,8 @@ const HALF_BYTES: usize = 512 * 1024;
 const MOST_BYTES: usize = 1024 * 1024;
 /// The largest number of bytes that one write(2) to a pipe transfers atomically (pipe(7)).
 const PIPE_BYTES: usize = 4096;
-/// The longest time for which the writer thread waits until a full non-blocking pipe accepts bytes.
-/// After this time, it drops the collected lines.
+/// If the log is a non-blocking pipe that is full, the longest time for which the writer thread
+/// waits for space in the pipe. After this time, it drops the collected lines.
 const FULL_PIPE: Duration = Duration::from_secs(5);
 
 /// The destination of an access log.
@@ -61,8 +61,8 @@ struct LogState {
     metrics: Metrics,
     report: ReportProblem,
     gathered: Mutex<Gathered>,
-    /// Notified when the empty buffer gets a line, when the buffer reaches [`HALF_BYTES`], and when
-    /// the log is closed.
+    /// Wakes the writer thread: when a line is added to the empty buffer, when the buffer reaches
+    /// [`HALF_BYTES`], and when the log is closed.
     changed: Condvar,
     /// The log file. The writer thread locks it for each write. After the writer thread has ended,
     /// each thread that logs a line locks the file and writes to it.
@@ -87,8 +87,8 @@ struct Gathered {
 }
 
 impl AccessLog {
-    /// Opens a log that writes lines in the format `format` to `to`. Dropped lines are also counted
-    /// in `metrics`. Problems with the file are reported to `report`.
+    /// Opens an access log, which writes lines in the format `format` to the destination `to`. The
+    /// log adds the number of dropped lines to `metrics`, and calls `report` if a write fails.
     ///
     /// # Errors
     /// The error of open(2).
@@ -204,16 +204,17 @@ impl LogState {
         }
     }
 
-    /// Writes the lines in `gathered` to the file. The lines are first moved to `batch`.
+    /// Writes the lines in `gathered` to the file. For this, swaps their buffer with `batch`, which
+    /// must be empty.
     fn write(&self, batch: &mut Vec<u8>, gathered: &mut Gathered) {
         mem::swap(batch, &mut gathered.lines);
         let n_dropped = mem::take(&mut gathered.n_dropped);
         gathered.n_dropped += self.write_batch(batch, n_dropped);
     }
 
-    /// Writes the lines in `batch` to the file, and empties `batch`. If `n_dropped` is not 0, adds
-    /// a line that reports this number of dropped lines. Returns the number of dropped lines that a
-    /// later line must report.
+    /// Writes the lines in `batch` to the log file, and empties `batch`. If `n_dropped` is not 0,
+    /// adds a line that reports this number of dropped lines. If the write fails, the lines are
+    /// dropped; returns the number of dropped lines that are not reported yet.
     fn write_batch(&self, batch: &mut Vec<u8>, n_dropped: u64) -> u64 {
         let mut file = lock(&self.file);
         if n_dropped > 0 {
@@ -260,7 +261,8 @@ struct LogFile {
     /// The path of the log file; `None` for an inherited descriptor, which cannot be opened again.
     path: Option<PathBuf>,
     is_regular: bool,
-    /// The number of reopen requests that had been made when this file was opened.
+    /// The number of requests to reopen the log file that had been made when this file was opened.
+    /// If there are more requests now, the file must be opened again.
     n_reopens: u32,
     troubled: bool,
 }
@@ -335,8 +337,8 @@ fn append_to(path: &PathBuf) -> io::Result<File> {
     OpenOptions::new().append(true).create(true).open(path)
 }
 
-/// Returns the length in bytes of the lines at the start of `lines` that fit into one atomic write
-/// to a pipe. If the first line is too long for an atomic write, returns the length of this line.
+/// Returns how many bytes of `lines` are written to a pipe in one call. The bytes end with the last
+/// whole line that fits into an atomic write. If the first line does not fit, they are this line.
 fn whole_lines(lines: &[u8]) -> usize {
     let most = lines.len().min(PIPE_BYTES);
     let end = |part: &[u8]| part.iter().rposition(|b| *b == b'\n').map(|at| at + 1);

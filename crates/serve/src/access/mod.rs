@@ -46,7 +46,7 @@ pub struct Access<'a> {
     /// The number of bytes of the response that were passed to the kernel. The number includes the
     /// head and the framing of chunks.
     pub n_bytes: u64,
-    /// The number of those bytes in `n_bytes` that follow the head of the response.
+    /// The part of `n_bytes` that was sent after the head of the response.
     pub n_body_bytes: u64,
     /// The number of rows that the row stream has produced, even if the stream failed. `None` if
     /// the response body is not a row stream.

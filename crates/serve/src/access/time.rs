@@ -67,8 +67,8 @@ fn put_rfc3339_second(out: &mut Vec<u8>, seconds: u64) {
 /// again only if the next line belongs to a different second.
 #[derive(Default)]
 pub(super) struct SecondText {
-    /// The number of the cached second (since 1970) plus one, and its text. The number is 0 if no
-    /// text is cached.
+    /// The text of the cached second in the Common Log Format, and before it the number of this
+    /// second (since 1970) plus one. The number is 0 if no text is cached.
     common: (u64, Vec<u8>),
     rfc3339: (u64, Vec<u8>),
 }

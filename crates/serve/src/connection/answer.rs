@@ -12,9 +12,9 @@ use crate::guard;
 use crate::items::Items;
 use crate::response::{OnEnd, StreamEnd};
 
-/// A response that is being sent: all its bytes are in the output queue, or it has ended early. The
-/// response is reported to the access log and the metrics once: when its last byte was sent, or
-/// when the connection has ended.
+/// A response that the handler has completed, or that has ended early. Its remaining bytes are in
+/// the output queue. The response is reported to the access log and the metrics once: when its last
+/// byte was sent, or when the connection has ended.
 pub(super) struct Answer {
     pub(super) exchange: Exchange,
     pub(super) status: u16,
@@ -32,8 +32,9 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// Creates the [`Answer`] for a request to which the server sends no response. `n_sent` is the
-    /// number of bytes that were sent on the connection so far.
+    /// Creates the [`Answer`] for a request to which the server sends no response. It is used to
+    /// report the end of the connection. `n_sent` is the number of bytes that the server has sent
+    /// on this connection before.
     pub(super) fn none(exchange: Exchange, n_sent: u64) -> Answer {
         Answer {
             exchange,
@@ -47,8 +48,8 @@ impl Answer {
         }
     }
 
-    /// Sets the outcome of a response whose connection ended before the response was complete.
-    /// `gone` is the reason for the end of the connection.
+    /// Sets the outcome of a response that is incomplete because its connection has ended. `gone`
+    /// is the reason for the end of the connection.
     pub(super) fn cut(&mut self, gone: CutReason) {
         self.exchange.outcome = gone.outcome();
         if let Some(stream) = &mut self.stream {
@@ -104,8 +105,8 @@ pub(super) struct ItemStream {
     pub(super) answer: Answer,
     pub(super) items: Box<dyn Items>,
     pub(super) chunked: bool,
-    /// The number of bytes of the announced body length that were not produced yet; `None` if no
-    /// length was announced.
+    /// The announced length of the body in bytes, minus the bytes that the handler has produced.
+    /// `None` if the handler announced no length.
     pub(super) left: Option<u64>,
     /// The outcome to report if the handler has failed; otherwise `None`. After a failure, the
     /// items that are already queued are sent, and then the connection is aborted.

@@ -23,7 +23,7 @@ use crate::transport::Transport;
 const FIRST_ROOM_BYTES: usize = 4096;
 
 impl Drive<'_> {
-    /// Starts to receive a request body. `then` is the receiver of the complete body.
+    /// Starts to receive a request body. `then` determines what happens when the body is complete.
     pub(super) fn begin_body(
         &mut self,
         then: BodyReceiver,

@@ -24,11 +24,9 @@ pub(super) struct BodyReader {
 /// The receiver of a complete request body.
 pub(super) enum BodyReceiver {
     /// A handler that is called when the body is complete. The first field is a copy of the
-    /// request's head, and the second has the positions of the head's parts in this copy. The body
-    /// itself is not copied.
+    /// request's head. The second field contains the positions of the head's parts in this copy.
     Call(Vec<u8>, HeadIndex),
-    /// A handler that is already running. It has requested the body and waits until the body is
-    /// complete.
+    /// A handler that is already running. The handler has requested the body and waits for it.
     Tell(Arc<BodyRequest>),
 }
 
@@ -39,8 +37,8 @@ pub(super) enum BodyStorage {
 }
 
 impl BodyStorage {
-    /// Appends `bytes`, the next bytes of the body. If the body would then have more than
-    /// `most_in_memory` bytes, first moves it from memory to a temporary file in `folder`.
+    /// Appends `bytes`, the next bytes of the body. If the body is in memory and would become
+    /// longer than `most_in_memory` bytes, first moves it to a temporary file in `folder`.
     fn put(&mut self, bytes: &[u8], most_in_memory: usize, folder: &Path) -> io::Result<()> {
         if let BodyStorage::Memory(chunk) = self
             && chunk.len() + bytes.len() > most_in_memory
@@ -72,7 +70,7 @@ impl BodyStorage {
     }
 }
 
-/// The rule that determines the end of a request body.
+/// The way in which the end of a request body is determined.
 pub(super) enum BodyCoding {
     /// The request has `Content-Length`. The number is the count of body bytes that have not
     /// arrived yet.
@@ -81,8 +79,8 @@ pub(super) enum BodyCoding {
 }
 
 impl BodyCoding {
-    /// Returns the length in bytes that `Content-Length` announces; `None` for a body in the
-    /// chunked coding. It must be called before the first byte of the body is read.
+    /// Returns the value of `Content-Length`, or `None` for a body in the chunked coding. This
+    /// method must be called before the first byte of the body is read.
     pub(super) fn announced(&self) -> Option<u64> {
         match self {
             BodyCoding::Length(n) => Some(*n as u64),
@@ -92,8 +90,8 @@ impl BodyCoding {
 }
 
 impl BodyReader {
-    /// Returns the request's properties and the [`BodyRequest`] of the running handler that waits
-    /// for the body. Returns `None` if the handler was not called yet.
+    /// If a running handler waits for the body, returns the request's properties and the
+    /// [`BodyRequest`] of this handler. Returns `None` if the handler was not called yet.
     pub(super) fn into_told(self) -> Option<(Exchange, Arc<BodyRequest>)> {
         match self.then {
             BodyReceiver::Tell(awaiting) => Some((self.exchange, awaiting)),
@@ -101,8 +99,8 @@ impl BodyReader {
         }
     }
 
-    /// Returns the number of bytes that can be appended to the body's memory without a new
-    /// allocation.
+    /// Returns the number of bytes that can be appended to the body without allocating memory. The
+    /// number is 0 for a body in a file.
     pub(super) fn spare_capacity(&self) -> usize {
         match &self.body {
             BodyStorage::Memory(chunk) => chunk.capacity() - chunk.len(),
@@ -110,8 +108,8 @@ impl BodyReader {
         }
     }
 
-    /// Appends those bytes at the start of `data` that belong to the body. Returns their number.
-    /// The bytes that follow in `data` belong to the next request.
+    /// Appends bytes of `data` to the body, up to the end of the body. Returns the number of bytes
+    /// that were appended. Any further bytes of `data` belong to the next request.
     pub(super) fn add(
         &mut self,
         data: &[u8],

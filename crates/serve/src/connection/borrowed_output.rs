@@ -36,8 +36,8 @@ pub(super) struct BorrowedOutput {
     /// must not begin its response before it returns.
     pub(super) terms: Option<AnswerTerms>,
     pub(super) begun: Option<Box<BegunAnswer>>,
-    /// The properties of the request, if the handler's thread owns the connection. `None` if the
-    /// thread that called the handler still has them.
+    /// The properties of the request, if the thread of the handler owns the connection. `None` if
+    /// the thread that called the handler has kept the properties.
     pub(super) exchange: Option<Box<Exchange>>,
 }
 
@@ -49,8 +49,8 @@ pub(super) struct BegunAnswer {
     pub(super) body_start: u64,
     pub(super) keep_alive: bool,
     pub(super) chunked: bool,
-    /// The number of bytes of the announced body length that were not queued yet; `None` if no
-    /// length was announced.
+    /// The number of body bytes that were announced, but not queued yet; `None` if no length was
+    /// announced.
     pub(super) left: Option<u64>,
     /// `true` if the response has no body, because of the request method or the status.
     pub(super) no_body: bool,
@@ -58,8 +58,8 @@ pub(super) struct BegunAnswer {
     pub(super) gone: Option<CutReason>,
 }
 
-/// The parts of a [`BorrowedOutput`] that are still needed after its handler has returned, when the
-/// queue and the socket are back in the connection.
+/// The rest of a [`BorrowedOutput`] after its handler has returned, and after the queue and the
+/// socket were moved back to the connection.
 #[derive(Default)]
 pub(super) struct ReturnedOutput {
     /// The properties of the request, and the response that the handler has begun. `None` if the

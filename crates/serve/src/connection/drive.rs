@@ -30,8 +30,8 @@ const MAX_STEPS: u32 = 256;
 pub(super) enum NextStep {
     /// The loop continues with another step.
     Again,
-    /// The loop ends, because the connection can make no progress until a thread sets one of its
-    /// flags.
+    /// The step loop ends, because the connection can only continue after a thread has set one of
+    /// its flags.
     Wait,
     /// This thread ends its loop over the steps of the connection, and queues the connection for
     /// another thread of the server, which performs the next steps.
@@ -39,7 +39,8 @@ pub(super) enum NextStep {
     /// The loop ends, because no thread is free to run the handler. The connection keeps its owner
     /// flag and waits in the scheduler until a running handler returns.
     Deferred,
-    /// The loop ends and the connection is released. This thread then runs the handler.
+    /// The step loop ends and the connection is released. The thread that ran the loop then runs
+    /// the handler.
     Call(Box<HandlerCall>),
     /// The loop ends, because the thread of a running handler now owns the connection.
     HandedOver,
@@ -314,8 +315,9 @@ impl Drive<'_> {
         true
     }
 
-    /// Records that the kernel accepted no more bytes. `progress` is `true` if the kernel accepted
-    /// some bytes before that. The time limit within which the client must read then starts again.
+    /// Records that the kernel accepts no more bytes. If `progress` is `true`, the kernel has
+    /// accepted some bytes in this call, so the time limit within which the client must read starts
+    /// again.
     pub(super) fn note_stall(&mut self, progress: bool) {
         if progress || self.state.stall_ms == NEVER {
             let limit = self.shared.config.limits.write_stall;

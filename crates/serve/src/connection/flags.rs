@@ -52,7 +52,7 @@ pub(crate) fn flags_of(event: &Event) -> u32 {
     flags
 }
 
-/// The flags of a connection in one atomic integer, including `OWNED`.
+/// The flags of a connection, including the flag `OWNED`, in one atomic integer.
 #[derive(Default)]
 pub(crate) struct ConnectionFlags(AtomicU32);
 

@@ -18,8 +18,8 @@ use crate::awaited::{AwaitedBody, BodyError, BodyRequest, ExpectPermit};
 use crate::response::Response;
 
 impl Drive<'_> {
-    /// Prepares the call to the handler for a request with the head `head`. The server has not
-    /// requested the body from the client yet.
+    /// Prepares the call to the handler for a request with the head `head`. At this time, the
+    /// server has not sent `100 Continue`.
     pub(super) fn begin_call(
         &mut self,
         head: Vec<u8>,
@@ -54,9 +54,9 @@ impl Drive<'_> {
         }));
     }
 
-    /// Prepares the call of the handler and returns it as the next step of the connection. If the
-    /// handler was already called and has requested the body, queues `100 Continue` and starts to
-    /// receive the body.
+    /// If the handler was not called yet, prepares the call and returns it as the next step of the
+    /// connection. If the handler was called and has requested the body, queues `100 Continue` and
+    /// starts to receive the body.
     pub(super) fn serve_call(&mut self) -> NextStep {
         let is_of_loop = self.kit.is_of_loop();
         let Phase::Called(called) = &mut self.state.phase else {

@@ -39,8 +39,9 @@ enum HeadResult {
     Call(BodyCoding, Exchange, ExpectPermit),
 }
 
-/// The result of processing input. `n` is the number of bytes that were processed. `deferred` is
-/// `true` if the next request waits until a thread is free to run its handler.
+/// The result of processing received bytes. `n` is the number of bytes that were processed.
+/// `deferred` is `true` if a request was left unprocessed because no thread is free to run its
+/// handler.
 pub(super) struct UsedInput {
     pub(super) n: usize,
     pub(super) deferred: bool,
@@ -109,9 +110,9 @@ impl Drive<'_> {
         self.keep(data, &used)
     }
 
-    /// Reads once from the socket by calling `read`, whose buffer has space for `capacity` bytes.
-    /// Returns the number of bytes read. Returns `None` if no bytes are available now, or if the
-    /// connection has ended.
+    /// Calls `read` once, which reads from the socket into a buffer of `capacity` bytes. Returns
+    /// the number of bytes read; `None` if no bytes are available now, or if the connection has
+    /// ended.
     pub(super) fn note_read(
         &mut self,
         read: impl FnOnce(&mut Transport) -> io::Result<usize>,
@@ -195,9 +196,9 @@ impl Drive<'_> {
         UsedInput { n, deferred }
     }
 
-    /// Parses a request head at the start of `data` and starts to process the request. Returns
-    /// `false` if the head is incomplete or malformed, or if too many bytes of earlier responses
-    /// are still queued.
+    /// Parses a request head at the start of `data`, and starts to process the request. Returns
+    /// `false` if the request cannot be processed now: the head is incomplete or malformed, or too
+    /// many bytes of earlier responses are still queued.
     fn use_head(&mut self, data: &[u8], n: &mut usize, deferred: &mut bool) -> bool {
         if self.state.out.n_pending() > MAX_PENDING {
             // The queued responses are sent first. If the client does not read them, its next
@@ -326,8 +327,8 @@ impl Drive<'_> {
         }
     }
 
-    /// Runs the handler for a request without a body and queues its response. If no thread is free
-    /// to run the handler, only returns `exchange` as the error.
+    /// Runs the handler for a request without a body, and queues the response. If no thread is free
+    /// to run the handler, does not run it, and returns `exchange` as the error.
     fn run_handler(&mut self, exchange: Exchange, request: Request<'_>) -> Result<(), Exchange> {
         if !self.shared.scheduler.enter_handler(self.connection) {
             return Err(exchange);

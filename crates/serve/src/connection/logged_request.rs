@@ -4,14 +4,14 @@
 use crate::access::Keep;
 use crate::request::Request;
 
-/// Those fields of a request's head that the access log needs, concatenated in the buffer `bytes`.
-/// The other members are the positions in the buffer at which the fields end.
+/// A copy of the parts of a request that the access log needs. They are concatenated in `bytes`.
+/// The other fields of this struct are the indexes in `bytes` at which the parts end.
 #[derive(Default)]
 pub(crate) struct LoggedRequest {
     bytes: Vec<u8>,
-    /// The end of the method, as an index in `bytes`. `path`, `query` and `referer` are the ends of
-    /// the path, the query and the `Referer` field. The `User-Agent` field extends to the end of
-    /// `bytes`.
+    /// The index in `bytes` at which the HTTP method ends. The next three fields of this struct are
+    /// the indexes at which the path, the query and the `Referer` field end. The `User-Agent` field
+    /// is the rest of `bytes`.
     method: usize,
     path: usize,
     query: usize,

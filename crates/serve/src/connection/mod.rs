@@ -97,7 +97,7 @@ pub(crate) struct Connection {
     answer: Mutex<Option<Box<Option<Response>>>>,
     /// The output queue and the socket while they are lent to a handler, otherwise `None`.
     borrowed_output: Mutex<Option<BorrowedOutput>>,
-    /// The condition variable for the lock `borrowed_output`. The handler's thread waits for it
+    /// The condition variable of the mutex `borrowed_output`. The handler's thread waits on it
     /// until the handler may continue to write its response.
     output_changed: Condvar,
     /// `true` if a handler requests the ownership of the connection in order to begin its response.
@@ -153,8 +153,8 @@ struct ConnectionState {
     /// `true` if a worker thread has filled a chunk that the thread that owns the connection has
     /// not processed yet.
     filled: bool,
-    /// `true` if a handler has delivered its response or requests the ownership of the connection,
-    /// and the owner has not processed this yet.
+    /// `true` from the time when a handler delivers its response, or requests the ownership of the
+    /// connection, until the current owner has processed this event.
     answered: bool,
     /// The deadline of the connection's current phase (such as receiving a head or a body), in
     /// milliseconds of the server's clock. The next field, `stall_ms`, is the deadline until which
@@ -164,8 +164,9 @@ struct ConnectionState {
     /// The time of the last read from the socket, in microseconds of the server's clock. The access
     /// log and the metrics treat it as the start of the requests whose bytes were read.
     read_us: u64,
-    /// The response of a connection that was closed while a worker filled a chunk. It is reported
-    /// after the worker has delivered the chunk, because only then is its source dropped.
+    /// The response that was in progress when its connection was closed, if a worker was filling a
+    /// chunk at that time. The response is reported after the worker has delivered the chunk and
+    /// has dropped its source.
     orphan: Option<Answer>,
 }
 
@@ -255,8 +256,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Sets `flags`. Returns `true` if no thread owned the connection before; the caller then owns
-    /// it.
+    /// Sets `flags` of the connection. Returns `true` if no thread owned the connection before this
+    /// call. The caller owns the connection then.
     pub(crate) fn raise(&self, flags: u32) -> bool {
         let before = self.flags.raise(flags);
         if before & WRITER_WAITS != 0 {
@@ -265,8 +266,8 @@ impl Connection {
         before & OWNED == 0
     }
 
-    /// Wakes the handler's thread if it waits to write its response, so that it checks the flags
-    /// again.
+    /// Wakes the handler's thread if it is waiting to write its response. The thread then checks
+    /// the connection's flags again.
     pub(crate) fn wake_writer(&self) {
         drop(lock(&self.borrowed_output));
         self.output_changed.notify_all();

@@ -15,8 +15,8 @@ pub(super) struct PendingHandler {
     pub(super) awaiting: Arc<BodyRequest>,
     /// The arguments for the call to the handler; `None` after the handler was called.
     pub(super) call: Option<Box<HandlerCall>>,
-    /// The coding of the body, which determines the end of the body. `None` after the server has
-    /// requested the body from the client.
+    /// The coding of a body that the server has not requested from the client yet. The coding
+    /// determines where the body ends. `None` after the server has requested the body.
     pub(super) unasked: Option<BodyCoding>,
 }
 
@@ -30,8 +30,8 @@ pub(super) struct HandlerCall {
 }
 
 impl PendingHandler {
-    /// Creates the state of a request whose handler runs and does not wait for the body any more:
-    /// the body was received completely, or an error was passed to the handler.
+    /// Creates the state of a request whose handler runs, and no longer waits for the request's
+    /// body. Either the body was received completely, or the handler has received an error.
     pub(super) fn settled(exchange: Exchange, awaiting: Arc<BodyRequest>) -> PendingHandler {
         PendingHandler {
             exchange,

@@ -211,9 +211,9 @@ impl Drive<'_> {
         }
     }
 
-    /// Reports a response. `gone` is the reason why the connection ended before the response was
-    /// complete. `gone` is `None` if the response was sent completely, or if its outcome is already
-    /// set.
+    /// Reports the end of a response to the access log and the metrics. `gone` is the reason why
+    /// the connection ended before the response was complete. It is `None` if the response was sent
+    /// completely, or if `answer` already contains its outcome.
     pub(super) fn finish(&mut self, mut answer: Answer, n_sent: u64, gone: Option<CutReason>) {
         if let Some(gone) = gone {
             answer.cut(gone);

@@ -49,9 +49,9 @@ pub(super) enum StreamProgress {
 }
 
 impl ActiveStream {
-    /// Ends the stream with an error if its [`Breaker`] has requested this and a worker still uses
-    /// the source. The connection then accepts no further request, because the worker may still
-    /// deliver a chunk (`late_fill`). No other stream on the connection may receive this chunk.
+    /// Ends the stream with an error if its [`Breaker`] has requested this, and a worker still uses
+    /// the source. The connection then accepts no further request. Otherwise a chunk that the
+    /// worker still delivers (`late_fill`) could become part of another response.
     pub(super) fn look_at_breaker(&mut self) {
         let with_worker = self.source.is_none() && matches!(self.progress, StreamProgress::Running);
         if let Some(error) = self

@@ -58,8 +58,8 @@ impl Drive<'_> {
         }));
     }
 
-    /// Continues a row stream. Queues the filled chunk, and passes the source to a worker, which
-    /// fills the next chunk.
+    /// Continues a row stream: queues the chunk that a worker thread has filled, and lets the
+    /// worker fill the next one.
     pub(super) fn pump(&mut self) -> NextStep {
         let Phase::Stream(mut stream) = mem::replace(&mut self.state.phase, Phase::Head) else {
             return NextStep::Again;
@@ -108,8 +108,8 @@ impl Drive<'_> {
         }
     }
 
-    /// Queues the bytes of a chunk by calling `push`. Before the first chunk of the body, queues
-    /// the head of the response. The bytes of the chunk are not copied.
+    /// Queues one chunk of the response body. `push` is called to queue its `n_bytes` bytes,
+    /// without a copy. Before the first chunk, the head of the response is queued.
     fn push_piece(
         &mut self,
         stream: &mut ActiveStream,

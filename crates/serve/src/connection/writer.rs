@@ -1,9 +1,9 @@
-//! Responses that a handler begins before it returns, and whose body it then writes in blocks. From
-//! the beginning of the response on, the handler's thread owns the connection. A handler that was
-//! called before the body of its request was received gets the ownership by calling
-//! [`crate::ResponseWriter::begin`]. Meanwhile, the output queue and the socket are in the
-//! connection's [`BorrowedOutput`]. The thread of [`crate::scheduler::Scheduler::watch`] sends
-//! bytes that are still queued after a tick.
+//! Responses whose body a handler writes in blocks before it returns. From the start of such a
+//! response, the handler's thread owns the connection. If the handler was called before the request
+//! body was received, it becomes the owner by calling [`crate::ResponseWriter::begin`]. While the
+//! handler is the owner, the output queue and the socket are in the connection's
+//! [`BorrowedOutput`]. Bytes that stay in the queue longer than a tick are sent by the thread of
+//! [`crate::scheduler::Scheduler::watch`].
 
 use std::mem;
 use std::sync::{Arc, MutexGuard, Weak};
@@ -27,11 +27,13 @@ use crate::timers::millis;
 /// The references of a [`crate::ResponseWriter`] to its connection and its server.
 struct WriterLink {
     connection: Arc<Connection>,
-    /// A weak reference, because a handler may keep its writer for longer than the server runs.
+    /// The state of the server. The reference is weak, because a handler may keep its writer after
+    /// the server has stopped.
     shared: Weak<Shared>,
 }
 
-/// The connection and the server of a request while its handler runs.
+/// References to the connection and the server of a request. They are valid while the handler of
+/// the request runs.
 pub(super) struct HandlerConnection<'a> {
     pub(super) shared: &'a Arc<Shared>,
     pub(super) connection: &'a Arc<Connection>,
@@ -89,8 +91,8 @@ impl AnswerSink for WriterLink {
     }
 }
 
-/// Returns the output in `slot` if it is lent to the handler whose response starts at position
-/// `start`. Otherwise this handler has already returned, and the result is an error.
+/// Returns the output in `slot` if the handler whose response starts at position `start` may use
+/// it. After this handler has returned, it may no longer use the output, and an error is returned.
 fn own(slot: &mut Option<BorrowedOutput>, start: u64) -> Result<&mut BorrowedOutput, WriteError> {
     let is_ours = |borrowed_output: &&mut BorrowedOutput| {
         borrowed_output.terms.is_some_and(|t| t.start == start)
@@ -99,8 +101,8 @@ fn own(slot: &mut Option<BorrowedOutput>, start: u64) -> Result<&mut BorrowedOut
 }
 
 impl WriterLink {
-    /// Sends queued bytes. While more than [`MOST_WAITING_BYTES`] remain queued, waits until the
-    /// client reads.
+    /// Sends queued bytes of the response to the client. Returns when at most
+    /// [`MOST_WAITING_BYTES`] are still queued. Until then, waits for the client to receive bytes.
     fn send(
         &self,
         shared: &Arc<Shared>,
@@ -140,9 +142,10 @@ impl WriterLink {
         }
     }
 
-    /// Returns `Stalled` if the client has read no bytes within the time limit; otherwise `None`.
-    /// `stall` is the end of the time limit. If the client has read some bytes (`has_moved`), the
-    /// time limit starts again.
+    /// Returns `Stalled` if the client has received no bytes of the response within the time limit
+    /// `write_stall`; otherwise `None`. `stall` is the time in ms at which the limit expires, or
+    /// `None` before the first wait. If `has_moved` is `true`, the client has received bytes, and
+    /// the time limit starts again.
     fn is_stalled(
         &self,
         shared: &Arc<Shared>,
@@ -163,9 +166,9 @@ impl WriterLink {
         None
     }
 
-    /// Transfers the ownership of the connection to the calling thread, which runs a handler that
-    /// was called before the body of its request was received. Returns the position at which the
-    /// response starts. Positions count the bytes of all responses on the connection.
+    /// Makes the calling thread the owner of the connection. This thread runs a handler that was
+    /// called before the request body was received. Returns the position at which the response
+    /// starts: the number of bytes of all earlier responses on the connection.
     fn take_over(&self, shared: &Arc<Shared>) -> Result<u64, WriteError> {
         let connection = &self.connection;
         connection.request_output();
@@ -192,8 +195,8 @@ impl WriterLink {
 }
 
 impl Connection {
-    /// Waits until another thread sets a flag, because the socket is writable, the client has
-    /// disconnected, a deadline has passed, or the server stops.
+    /// Waits until another thread sets a flag of the connection. The flags mean that the socket is
+    /// writable, the client has disconnected, a deadline has passed, or the server stops.
     fn wait_for_flags<'a>(
         &self,
         slot: MutexGuard<'a, Option<BorrowedOutput>>,
@@ -213,8 +216,8 @@ impl Connection {
 }
 
 impl Drive<'_> {
-    /// Sends the remaining part of a response after its handler has returned. `response` contains
-    /// the part of the body that the handler has not written itself. `response` is `None` if the
+    /// Completes a response whose beginning the handler itself has written. This is called after
+    /// the handler has returned. `response` contains the rest of the body; it is `None` if the
     /// handler panicked.
     pub(super) fn continue_begun(
         &mut self,

@@ -13,8 +13,8 @@ use crate::sys::{self, SharedWords};
 /// line.
 const SLOT_WORDS: usize = word::N.next_multiple_of(16);
 const HEAD_WORDS: usize = 16;
-/// The first word of the memory. It identifies the format and the number of words per slot. A
-/// process with an incompatible version of this crate therefore rejects the memory.
+/// The first word of the shared memory. It identifies the layout of the memory, including the
+/// number of words per slot. A process in which this crate has another layout rejects the memory.
 const MAGIC: u64 = 0x6f6e_6563_0001_0000 | SLOT_WORDS as u64;
 
 /// Slots for the counters of several servers, in memory that processes share through a file
@@ -39,7 +39,7 @@ const MAGIC: u64 = 0x6f6e_6563_0001_0000 | SLOT_WORDS as u64;
 pub struct MetricsArea(Arc<SharedWords>);
 
 impl MetricsArea {
-    /// Creates an area with `n_slots` slots, but at least one.
+    /// Creates an area with `n_slots` slots, or with one slot if `n_slots` is 0.
     ///
     /// # Errors
     /// The error of memfd_create(2) or mmap(2).
@@ -63,7 +63,7 @@ impl MetricsArea {
         Ok(MetricsArea(Arc::new(words)))
     }
 
-    /// Claims a free slot, in which one server of this process then counts its requests.
+    /// Reserves a free slot for the counters of one server of this process.
     ///
     /// # Errors
     /// `QuotaExceeded` if running servers use all slots. The error of open(2) on /proc/self/fd or
@@ -85,7 +85,8 @@ impl MetricsArea {
         Err(io::ErrorKind::QuotaExceeded.into())
     }
 
-    /// Returns the sums over all slots as text for Prometheus (exposition format 0.0.4).
+    /// Returns the metrics, each summed over all slots, as text for Prometheus (exposition format
+    /// 0.0.4).
     #[must_use]
     pub fn text(&self) -> String {
         let slots = (0..self.n_slots()).map(|at| {
@@ -113,8 +114,8 @@ impl AsFd for MetricsArea {
     }
 }
 
-/// The memory in which one server counts: a slot of a [`MetricsArea`], or private memory of this
-/// process.
+/// The memory of the counters of one server. This is a slot of a [`MetricsArea`], or private memory
+/// of this process.
 pub(super) struct MetricsSlot {
     memory: SlotMemory,
     /// The file descriptor whose lock reserves the slot; `None` for private memory of this process.

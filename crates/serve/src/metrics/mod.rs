@@ -32,7 +32,7 @@ pub(crate) enum RefusalReason {
     /// The connection was closed without a response, because too many connections were already
     /// waiting for a 503.
     Dropped,
-    /// The system refused to accept the connection.
+    /// A system call for the new connection failed.
     Failed,
 }
 
@@ -106,8 +106,8 @@ impl Metrics {
         self.word(word::CONNECTIONS).store(n as u64, Relaxed);
     }
 
-    /// Sets the number of running handlers, and the number of requests that wait until a thread is
-    /// free to run their handler.
+    /// Sets two counters: the number of running handlers, and the number of requests that wait
+    /// because no thread is free to run their handler.
     pub(crate) fn set_handlers(&self, n_running: usize, n_waiting: usize) {
         self.word(word::HANDLERS).store(n_running as u64, Relaxed);
         self.word(word::WAITING).store(n_waiting as u64, Relaxed);

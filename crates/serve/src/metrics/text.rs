@@ -8,8 +8,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use super::word::{self, BUCKETS_US, CLASSES, REFUSALS};
 use crate::access::Outcome;
 
-/// Returns the sums over `slots` as text for Prometheus. The `bool` of a slot is `true` if the
-/// slot's server is running. Gauges are added only for the slots of running servers.
+/// Returns the metrics as text for Prometheus. A counter is the sum over all `slots`. A gauge is
+/// the sum over the slots whose server is running; for these slots, the `bool` is `true`.
 pub(super) fn of<'a>(slots: impl Iterator<Item = (&'a [AtomicU64], bool)>) -> String {
     let mut sum = [0_u64; word::N];
     let mut n_live = 0;

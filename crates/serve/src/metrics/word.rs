@@ -17,8 +17,8 @@ pub(super) const CLASSES: [&str; 6] = ["none", "1xx", "2xx", "3xx", "4xx", "5xx"
 /// The labels of [`super::RefusalReason`], in the order of its variants.
 pub(super) const REFUSALS: [&str; 3] = ["busy", "dropped", "failed"];
 
-/// The index of the first counter of requests. There is one counter for each pair of a label of
-/// [`CLASSES`] and an outcome, ordered by the label and then by the outcome.
+/// The index of the first counter of requests. There is one counter for each combination of a label
+/// of [`CLASSES`] with an outcome. The counters are ordered by label, then by outcome.
 pub(super) const REQUESTS: usize = 0;
 pub(super) const BUCKETS: usize = REQUESTS + CLASSES.len() * Outcome::ALL.len();
 pub(super) const DURATION_US: usize = BUCKETS + BUCKETS_US.len() + 1;

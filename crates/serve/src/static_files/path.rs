@@ -25,7 +25,7 @@ const PATH: &AsciiSet = &CONTROLS
 pub enum PathError {
     /// The path has a `%` without two hexadecimal digits, or contains NUL.
     Malformed,
-    /// The path contains a percent-encoded `/`, which no file name can contain.
+    /// The path contains `%2F`, a percent-encoded `/`. No file name can contain a `/`.
     Slash,
 }
 

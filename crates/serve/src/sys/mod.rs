@@ -34,8 +34,8 @@ fn check(value: libc::c_int) -> io::Result<libc::c_int> {
     }
 }
 
-/// Waits until `fd` is writable. Returns `false` if this takes longer than `most`. If `fd` has
-/// failed, returns `true`, and the next write returns the error.
+/// Waits until `fd` is writable, or until an error occurred on it, which the next write returns.
+/// Returns `false` if neither happens within the time `most`.
 pub(crate) fn wait_writable(fd: BorrowedFd<'_>, most: Duration) -> bool {
     let mut polled = libc::pollfd {
         fd: fd.as_raw_fd(),

@@ -135,8 +135,8 @@ pub(crate) fn try_lock(fd: &OwnedFd, at: usize) -> io::Result<bool> {
     }
 }
 
-/// Returns `true` if the lock with the number `at` is taken through an open file description other
-/// than that of `fd`.
+/// Returns `true` if the lock with the number `at` is taken through another open file description
+/// than that of `fd`, in this or another process.
 pub(crate) fn is_locked(fd: BorrowedFd<'_>, at: usize) -> io::Result<bool> {
     let mut lock = lock_of(at);
     // SAFETY: `lock` is a complete struct; the kernel writes into it.

@@ -68,7 +68,8 @@ pub(crate) fn n_reopens_asked() -> u32 {
 }
 
 impl SignalGuard {
-    /// Installs `run` as the handler of `signal`. `run` must be async-signal-safe.
+    /// Installs the function `run` as the handler of `signal`. The function must be
+    /// async-signal-safe.
     fn on(&mut self, signal: i32, run: extern "C" fn(libc::c_int)) -> io::Result<()> {
         // SAFETY: all zeroes is a valid sigaction: no flags, the empty mask, the default action.
         let mut action: libc::sigaction = unsafe { MaybeUninit::zeroed().assume_init() };

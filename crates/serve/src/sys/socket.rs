@@ -201,8 +201,9 @@ impl RawAddress {
         }
     }
 
-    /// Returns the bytes of `sun_path` in the address of a unix socket: a NUL-terminated path, a
-    /// NUL and an abstract name, or no bytes. `None` if this is not the address of a unix socket.
+    /// Returns the bytes of `sun_path`, the name in the address of a unix socket. These bytes are a
+    /// path with a NUL at its end, a NUL followed by an abstract name, or empty. Returns `None` if
+    /// this is not the address of a unix socket.
     pub(super) fn unix_name(&self) -> Option<&[u8]> {
         if i32::from(self.storage.ss_family) != libc::AF_UNIX {
             return None;

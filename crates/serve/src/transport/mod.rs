@@ -59,9 +59,9 @@ impl Transport {
         }
     }
 
-    /// Returns `true` if more bytes may be available after a read that did not fill its buffer. For
-    /// a plain socket, always returns `false`, because such a read has emptied the socket
-    /// (epoll(7)).
+    /// Is called after a read that did not fill its buffer. Returns `true` if another read may
+    /// return further bytes immediately. For a plain socket, always returns `false`, because a read
+    /// that does not fill its buffer has emptied the socket (epoll(7)).
     pub(crate) fn may_hold_more(&mut self) -> bool {
         match self {
             Transport::Plain(_) => false,
@@ -74,8 +74,8 @@ impl Transport {
         self.stream().read(buffer)
     }
 
-    /// Returns `true` if the TLS protocol itself has bytes to send, such as those of a handshake or
-    /// of a session ticket.
+    /// Returns `true` if bytes of TLS that are not part of a response must still be sent, such as
+    /// bytes of the handshake or a session ticket.
     pub(crate) fn owes(&self) -> bool {
         match self {
             Transport::Plain(_) => false,

@@ -10,8 +10,8 @@ use rustls::ServerConnection;
 
 use crate::sys::{self, Stream};
 
-/// The largest number of bytes that one call encrypts: four TLS records of the largest size. The
-/// kernel must have accepted the records of these bytes before more bytes are encrypted.
+/// The largest number of bytes that one call encrypts, which fit into four TLS records. More bytes
+/// are encrypted only after the kernel has accepted all records of the earlier bytes.
 const BATCH_BYTES: usize = 64 * 1024;
 
 /// The response to a client that sends plain HTTP to a TLS port.
@@ -26,8 +26,8 @@ const PLAIN_HTTP: &[u8] = b"HTTP/1.1 400 Bad Request\r\n\
 pub(crate) struct TlsStream {
     stream: Stream,
     session: ServerConnection,
-    /// The number of bytes in the output queue that are already encrypted. They stay in the queue
-    /// until the kernel has accepted all their records.
+    /// The number of bytes at the start of the output queue that are already encrypted. They stay
+    /// in the queue until the kernel has accepted all TLS records that contain them.
     n_encrypted: usize,
     /// A buffer into which a part of a file is read before it is encrypted.
     block: Vec<u8>,
@@ -35,23 +35,24 @@ pub(crate) struct TlsStream {
     said_end: bool,
 }
 
-/// Facts about the received bytes. This module records them, because rustls does not.
+/// Facts about the bytes that were received from the client. This module records these facts
+/// because rustls does not report them.
 #[derive(Default)]
 struct Received {
-    /// The first byte of the connection, from which this module detects a client that sends plain
-    /// HTTP instead of TLS.
+    /// The first byte that the client sent. It shows whether the client sends plain HTTP instead of
+    /// TLS.
     first: Option<u8>,
     /// `true` if the last read from the socket did not fill its buffer. Such a read has emptied the
     /// socket.
     drained: bool,
 }
 
-/// The result of [`TlsStream::write_out`].
+/// The result of [`TlsStream::write_out`]: how many of the encrypted bytes the kernel has accepted.
 pub(crate) struct WriteProgress {
     /// `true` if the kernel accepted some of the encrypted bytes in this call to
     /// [`TlsStream::write_out`].
     pub(crate) any: bool,
-    /// `true` if the kernel has accepted all encrypted bytes.
+    /// `true` if the kernel has accepted all encrypted bytes, so that none wait to be sent.
     pub(crate) all: bool,
 }
 
@@ -133,8 +134,8 @@ impl TlsStream {
         Ok(n)
     }
 
-    /// Returns `true` if a read may return bytes or the end of the stream although epoll will
-    /// report no further event.
+    /// Returns `true` if the caller must read again without waiting for an event of epoll. The read
+    /// may return bytes, or the end of the stream, for which epoll reports no further event.
     pub(super) fn may_hold_more(&mut self) -> bool {
         !self.heard.drained || self.has_come()
     }
@@ -144,8 +145,8 @@ impl TlsStream {
         !matches!(come, Err(e) if e.kind() == io::ErrorKind::WouldBlock)
     }
 
-    /// Reads once from the socket and decrypts the bytes. Does nothing if decrypted bytes are still
-    /// buffered.
+    /// Reads once from the socket and decrypts the bytes. Does nothing if an earlier call decrypted
+    /// bytes that were not taken yet.
     fn fetch(&mut self) -> io::Result<()> {
         if self.has_come() {
             return Ok(());
@@ -168,8 +169,9 @@ impl TlsStream {
         }
     }
 
-    /// Sends a TLS alert to a peer that has violated the protocol. A peer that sends plain HTTP
-    /// gets an HTTP response instead. Bytes that the kernel does not accept immediately are lost.
+    /// Reports to the client that it has violated the TLS protocol: by a TLS alert, or by an HTTP
+    /// response if the client has sent plain HTTP. Does not wait: bytes of this report that the
+    /// kernel does not accept immediately are lost.
     fn object(&mut self) {
         let is_http = self.heard.first.is_some_and(|b| b.is_ascii_uppercase());
         let _ = match is_http && self.session.is_handshaking() {
@@ -185,8 +187,8 @@ impl TlsStream {
         self.session.wants_write()
     }
 
-    /// Passes the encrypted records to the kernel until it has accepted all of them, or accepts no
-    /// more.
+    /// Writes the encrypted records to the socket. Stops when the kernel has accepted all of them,
+    /// or when the kernel accepts no more bytes now.
     pub(crate) fn write_out(&mut self) -> io::Result<WriteProgress> {
         let mut any = false;
         while self.session.wants_write() {
@@ -203,9 +205,9 @@ impl TlsStream {
         Ok(WriteProgress { any, all: true })
     }
 
-    /// Returns the number of bytes (before encryption) whose records the kernel has accepted since
-    /// the last call. This method may be called only after [`TlsStream::write_out`] has sent all
-    /// records.
+    /// Returns the number of bytes of the output queue that were sent since the last call of this
+    /// method, counted before their encryption. This method may be called only after
+    /// [`TlsStream::write_out`] has sent all records.
     pub(crate) fn take_encrypted(&mut self) -> usize {
         std::mem::take(&mut self.n_encrypted)
     }
@@ -239,13 +241,14 @@ impl TlsStream {
         Ok(())
     }
 
-    /// Frees the buffer for parts of files. It is called when the output queue is empty.
+    /// Frees the buffer into which parts of files are read before their encryption. Called when the
+    /// output queue of the connection is empty.
     pub(crate) fn rest(&mut self) {
         self.block = Vec::new();
     }
 
-    /// Sends the alert close_notify once. Returns `true` if the kernel has accepted all encrypted
-    /// bytes.
+    /// Sends the TLS alert close_notify, unless an earlier call has sent it, after all other
+    /// encrypted bytes. Returns `false` if the kernel has not yet accepted all of these bytes.
     pub(super) fn say_end(&mut self) -> io::Result<bool> {
         if !self.said_end {
             self.said_end = true;
@@ -255,9 +258,9 @@ impl TlsStream {
     }
 }
 
-/// Returns 0, the end of the stream, instead of the error for a connection that ended without
-/// close_notify. This is safe for HTTP, because the end of a request does not depend on the end of
-/// the connection.
+/// Converts the error of a connection that ended without the TLS alert close_notify to 0, which
+/// means the end of the stream. This is safe for HTTP, because the server determines the end of a
+/// request from its head or its chunks and not from the end of the connection.
 fn or_end(read: io::Result<usize>) -> io::Result<usize> {
     match read {
         Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => Ok(0),

@@ -1,5 +1,5 @@
-//! Operations of the kernel table in [`dispatch`](super::dispatch) that are composed of other
-//! operations of this table.
+//! Some operations of the kernel table in [`dispatch`](super::dispatch). They are implemented by
+//! calls to other operations of the same table.
 
 use std::mem::MaybeUninit;
 

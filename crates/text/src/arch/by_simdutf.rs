@@ -67,9 +67,9 @@ fn by_parts<'s, U, T>(
     }
 }
 
-/// Returns the length of `src[..end]` without an incomplete character at its end. A character has
-/// at most three bytes after its first one. If the byte at `end` and the three bytes before it are
-/// all continuation bytes, the text is malformed, and the result is `None`.
+/// Returns the length of `src[..end]` without an incomplete character at its end. Returns `None` if
+/// the byte at `end` and the three bytes before it are all continuation bytes: the text is then
+/// malformed, because a character has at most three continuation bytes.
 fn whole_utf8(src: &[u8], end: usize) -> Option<usize> {
     let starts_at = |&at: &usize| src.get(at).is_none_or(|b| b & 0xC0 != 0x80);
     (end - 3..=end).rev().find(starts_at)

@@ -45,7 +45,6 @@ pub(crate) fn as_units<U: CodeUnit>(bytes: &[u8]) -> Option<&[U]> {
     Some(unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast(), bytes.len() / size_of::<U>()) })
 }
 
-/// Returns the units as bytes.
 pub(crate) fn as_bytes<U: CodeUnit>(units: &[U]) -> &[u8] {
     // SAFETY: integers have no padding, a byte needs no alignment, and the length in bytes is that
     // of the slice.

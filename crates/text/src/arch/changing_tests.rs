@@ -1,7 +1,7 @@
-//! Tests with texts that change between two passes. Each conversion writes to a destination whose
-//! size is that of the result of another text of equal length. A conversion must write nothing
-//! outside of the destination. If it makes a `str`, the `str` must be canonical (the narrowest kind
-//! for its characters).
+//! Tests of the case that another thread changes a text between two passes of a conversion. The
+//! output buffer has the right size for the text before the change. The conversion of the changed
+//! text, which has the same length, must write nothing outside of the buffer. If the conversion
+//! makes a `str`, the `str` must have the narrowest kind for its characters.
 //!
 //! The tests call the kernels of each family directly, and call the functions of the kernel table
 //! (`dispatch`) in a separate process for each family. Conversions that allocate between their
@@ -30,8 +30,8 @@ fn lengths() -> impl Iterator<Item = usize> {
         .chain([1024, 1999, 4100])
 }
 
-/// A type of units, with a value (a canary) that the tests write before and after each destination.
-/// The conversions must not change it.
+/// A type of code units for the tests. Its constant `CANARY` is a value that the tests write before
+/// and after each output buffer. A conversion must not change these values.
 trait Canary: Copy + PartialEq + std::fmt::Debug {
     const CANARY: Self;
 }
@@ -84,8 +84,8 @@ impl<U: Canary> Drop for GuardedBuffer<U> {
     }
 }
 
-/// Runs `convert` with a destination of `n` units, and asserts that it returns at most `n` as the
-/// number of units written.
+/// Calls `convert` with an output buffer of `n` units. `convert` returns the number of units that
+/// it has written. Asserts that this number is at most `n`.
 fn into<U: Canary>(n: usize, convert: impl FnOnce(&mut [MaybeUninit<U>]) -> Option<usize>) {
     let mut buffer = GuardedBuffer::new(n);
     if let Some(made) = convert(buffer.out()) {
@@ -93,8 +93,8 @@ fn into<U: Canary>(n: usize, convert: impl FnOnce(&mut [MaybeUninit<U>]) -> Opti
     }
 }
 
-/// Returns texts of `n` units each: texts of several scripts, and sequences of the units in `odd`,
-/// most of which do not occur in well-formed text. Shorter texts are filled up with `pad`.
+/// Returns texts of exactly `n` units for the tests: texts in several scripts, and sequences of the
+/// units in `odd`, which are mostly malformed text. If a text is too short, `pad` is appended.
 fn variants<U: Copy>(n: usize, encode: impl Fn(&str) -> Vec<U>, odd: &[U], pad: U) -> Vec<Vec<U>> {
     let mut all: Vec<Vec<U>> = Vec::new();
     for text in texts(n) {
@@ -141,8 +141,8 @@ fn bytes_of(units: &[u16]) -> Vec<[u8; 2]> {
     units.iter().map(|u| u.to_ne_bytes()).collect()
 }
 
-/// Returns the destination sizes to test: for each of `texts`, its length in output units (`of`)
-/// and half of that length. Every text is converted into destinations of all these sizes.
+/// Returns the sizes of the output buffers to test. `of` returns the number of output units of a
+/// text. The sizes are this number for each of `texts`, and half of this number.
 fn sizes<T>(texts: &[Vec<T>], of: impl Fn(&[T]) -> usize) -> Vec<usize> {
     let mut sizes: Vec<usize> = texts.iter().map(|text| of(text)).collect();
     sizes.extend(sizes.iter().map(|n| n / 2).collect::<Vec<_>>());
@@ -313,8 +313,8 @@ fn changed_text_of_wide_units_stays_inside_of_its_destination() {
     }
 }
 
-/// Runs the tests above whose names contain `changed_text` in a separate process for each kernel
-/// family, because a process chooses its family once.
+/// Runs the tests of this module whose names contain `changed_text` once for each kernel family.
+/// Each family needs its own process, because a process selects its kernel family only once.
 #[test]
 #[cfg_attr(miri, ignore = "Miri starts no processes, and knows one kernel")]
 fn every_kernel_stays_inside_of_its_destination() {

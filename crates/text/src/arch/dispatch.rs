@@ -44,7 +44,8 @@ macro_rules! runs {
     };
 }
 
-/// Generates the code that selects one of the lines of the kernel table for an operation.
+/// Generates the code that runs an operation: it calls the function in the first line of the
+/// operation's table that matches the processor and the length of the text.
 macro_rules! lines {
     ($kernel:ident $len:ident $call:tt _ => $f:expr,) => {
         // SAFETY: a function of plain Rust; a text and a destination are slices.
@@ -426,8 +427,8 @@ kernels! {
     }
 
     /// Converts UTF-32 to UTF-8. Returns the number of bytes written; `None` if the text is
-    /// malformed or the result does not fit into `out`. The table has no line with simdutf here,
-    /// because simdutf is slower than CPython for emoji.
+    /// malformed or the result does not fit into `out`. The table in the documentation has no row
+    /// for simdutf here, because simdutf converts emoji more slowly than CPython.
     pub(crate) fn ucs4_to_utf8(src: &[u32], out: &mut [MaybeUninit<u8>]) -> Option<usize>, of 4 * src.len(), {
         avx512 => avx512::encode::ucs4,
         avx2 => avx2::encode::ucs4,

@@ -39,8 +39,8 @@ pub(crate) fn valid_utf16_len(src: &[u8]) -> Option<usize> {
     })
 }
 
-/// Converts UTF-32 to the body of a JSON string. Returns `None` for malformed text; the contents of
-/// `out` are then unspecified.
+/// Writes a UTF-32 text to `out` as the body of a JSON string. Returns `None` if the text is
+/// malformed; the contents of `out` are then unspecified.
 ///
 /// # Panics
 /// Panics if `out` is too short, which is a bug in the caller.
@@ -72,8 +72,8 @@ pub(crate) fn utf32_to_json(src: &[u32], out: &mut [MaybeUninit<u8>]) -> Option<
     Some(n)
 }
 
-/// Returns the length in bytes of UTF-32 converted to the body of a JSON string. For malformed
-/// text, the number has no meaning.
+/// Returns the number of bytes that a UTF-32 text occupies as the body of a JSON string. If the
+/// text is malformed, the returned number has no meaning.
 pub(crate) fn json_len_from_utf32(src: &[u32]) -> usize {
     src.iter()
         .map(|&c| {
@@ -86,8 +86,8 @@ pub(crate) fn json_len_from_utf32(src: &[u32]) -> usize {
         .sum()
 }
 
-/// Returns the length in bytes of UTF-32 converted to UTF-8. For malformed text, the number has no
-/// meaning.
+/// Returns the number of bytes that a UTF-32 text occupies in UTF-8. If the text is malformed, the
+/// returned number has no meaning.
 pub(crate) fn utf8_len_from_utf32(src: &[u32]) -> usize {
     utf8_len_from_ucs4(src).unwrap_or_else(|| src.iter().map(|&c| scalar::utf8_len_of(c)).sum())
 }

@@ -12,8 +12,8 @@ use crate::sink::Put;
 /// and 16 more bytes, because whole vectors are stored.
 pub const FLOAT_BYTES: usize = 34;
 
-/// Writes the shortest decimal that reads back as the same float, without an exponent. Returns
-/// `false`, and writes nothing, for zero and for a float below 2^-16 or from 2^52 on.
+/// Writes the shortest decimal that reads back as the same float, without an exponent. If the float
+/// is zero, is less than 2^-16, or is 2^52 or more, writes nothing and returns `false`.
 ///
 /// # Panics
 /// Panics if `out` has less space than [`FLOAT_BYTES`], which is a bug in the caller.
@@ -22,8 +22,8 @@ pub fn put_float<P: Put>(value: f64, out: &mut P) -> bool {
     put_at(out, |buffer| with_kernels(PutFloat(value, buffer)))
 }
 
-/// Writes the shortest decimal that reads back as the same 32-bit float, without an exponent.
-/// Returns `false`, and writes nothing, for zero and for a float below 2^-16 or from 2^23 on.
+/// Writes the shortest decimal that reads back as the same 32-bit float, without an exponent. If
+/// the float is zero, is less than 2^-16, or is 2^23 or more, writes nothing and returns `false`.
 ///
 /// # Panics
 /// Panics if `out` has less space than [`FLOAT_BYTES`], which is a bug in the caller.

@@ -1,11 +1,11 @@
-//! The vector algorithms, each written once for vectors of any width. Every function requires a
-//! text of at least one whole vector. The last vector is loaded so that it ends with the text; some
-//! units may therefore be processed twice, with the same result.
+//! The vector algorithms, each written once for vectors of any width. A text must have at least the
+//! size of a vector. The last vector is loaded so that it ends at the end of the text. Therefore
+//! some units may be processed twice, with the same result.
 
 use super::kernel::{Scan8, Scan16};
 use crate::Kind;
 
-/// A vector type of one instruction set, with the operations that the algorithms use.
+/// A vector type of one instruction set. Its methods are the operations that the algorithms use.
 ///
 /// # Safety
 /// `BYTES` is the size that `load` and `store` access. A method may need a processor feature: its
@@ -50,7 +50,7 @@ pub(super) unsafe trait Vector: Copy {
     /// Subtracts the bytes, wrapping around.
     /// # Safety: the processor must support the vector type.
     unsafe fn sub8(self, o: Self) -> Self;
-    /// Subtracts the units as unsigned numbers, saturating at 0.
+    /// Subtracts the units of `o` from those of `self`. A negative result becomes 0.
     /// # Safety
     /// The processor must support the feature of the vector type.
     unsafe fn subs16(self, o: Self) -> Self;
@@ -62,7 +62,7 @@ pub(super) unsafe trait Vector: Copy {
     /// # Safety
     /// The processor must support the feature of the vector type.
     unsafe fn mask(self) -> u32;
-    /// Narrows 16-bit units to bytes, in order; units above 0xFF yield 0xFF, or 0 from 0x8000 on.
+    /// Converts 16-bit units to bytes. 0x100..=0x7FFF become 0xFF, and 0x8000..=0xFFFF become 0.
     /// # Safety
     /// The processor must support the feature of the vector type.
     unsafe fn narrow(lo: Self, hi: Self) -> Self;
@@ -144,7 +144,7 @@ impl UnitClass for Surrogate {
     }
 }
 
-/// Returns ones for the ASCII bytes of `v`; zero for NUL and, if `JSON`, for bytes JSON escapes.
+/// Returns ones for the bytes of `v` that are ASCII, not NUL and, if `JSON`, need no JSON escape.
 /// # Safety
 /// The processor must support the feature of `V`.
 #[inline(always)]
@@ -189,7 +189,7 @@ pub(super) unsafe fn is_ascii<V: Vector>(p: *const u8, len: usize) -> bool {
     }
 }
 
-/// A table of masks: the one at offset `32 - n` has `n` zero bytes, followed by bytes of all ones.
+/// A table of masks. The mask at offset `32 - n` has `n` bytes 0x00, followed by bytes 0xFF.
 static KEEP_LAST: [u8; 64] = {
     let mut t = [0; 64];
     let mut i = 32;
@@ -236,7 +236,7 @@ pub(super) unsafe fn scan_utf8<V: Vector>(p: *const u8, len: usize) -> Scan8 {
     }
 }
 
-/// Returns the narrowest kind for the units, and `true` if one of them is a surrogate.
+/// Returns the narrowest kind that can store the units, and `true` if any unit is a surrogate.
 /// # Safety
 /// `p` must be readable for `len` units, at least one vector. The processor must support `V`.
 #[inline(always)]
@@ -260,7 +260,7 @@ pub(super) unsafe fn scan_u16<V: Vector>(p: *const u16, len: usize) -> Scan16 {
     }
 }
 
-/// Returns the index of the first unit in class `W` (such as non-ASCII); `len` if there is none.
+/// Returns the index of the first unit that belongs to the class `W`; `len` if no unit does.
 /// # Safety
 /// `p` must be readable for `len` units, at least one vector. The processor must support `V`.
 #[inline(always)]
@@ -287,7 +287,7 @@ pub(super) unsafe fn find<V: Vector, W: UnitClass>(p: *const u8, len: usize) -> 
     }
 }
 
-/// Narrows two vectors of 16-bit units at `src` to one vector of bytes at `dst`.
+/// Reads two vectors of 16-bit units at `src`, and writes their low bytes as one vector at `dst`.
 /// # Safety
 /// Two vectors are readable at `src`, and one is writable at `dst`. The processor supports `V`.
 #[inline(always)]
@@ -321,7 +321,7 @@ pub(super) unsafe fn narrow_u16<V: Vector>(src: *const u16, len: usize, dst: *mu
     }
 }
 
-/// Narrows two vectors; returns a mask of the units at which [`narrow_plain`] has to stop.
+/// Converts two vectors of units to bytes. Returns a mask of the units that stop [`narrow_plain`].
 /// # Safety
 /// The requirements of [`narrow_step`] must be met.
 #[inline(always)]
@@ -336,7 +336,7 @@ pub(super) unsafe fn plain_step<V: Vector, const JSON: bool>(src: *const u16, ds
     }
 }
 
-/// Copies units as bytes until one is not ASCII (or, if `JSON`, needs an escape); returns how many.
+/// Copies units as bytes up to the first that is not ASCII or, if `JSON`, needs an escape.
 /// # Safety
 /// The requirements of [`narrow_u16`] must be met.
 #[inline(always)]
@@ -408,7 +408,7 @@ pub(super) unsafe fn copy_to_escape<V: Vector>(
     }
 }
 
-/// Copies ASCII bytes until a vector contains a non-ASCII byte; returns the number of bytes.
+/// Copies ASCII bytes up to the first vector with another byte. Returns the number of bytes.
 /// # Safety
 /// The requirements of [`copy_to_escape`] must be met.
 #[inline(always)]
@@ -439,7 +439,7 @@ pub(super) unsafe fn copy_ascii<V: Vector>(src: *const u8, len: usize, dst: *mut
     }
 }
 
-/// Narrows 16-bit units until a vector contains a unit above `MAX`; returns the number narrowed.
+/// Converts units to bytes up to the first vector with a unit above `MAX`. Returns their number.
 /// # Safety
 /// The requirements of [`narrow_u16`] must be met.
 #[inline(always)]
@@ -466,7 +466,7 @@ pub(super) unsafe fn narrow_up_to<V: Vector, const MAX: u16>(
     }
 }
 
-/// Copies 16-bit units until a vector contains a surrogate; returns the number of copied units.
+/// Copies 16-bit units up to the first vector with a surrogate. Returns the number of units.
 /// # Safety
 /// `src` must be readable and `dst` writable for `len` units, at least two vectors. The two must
 /// not overlap. The processor must support `V`.

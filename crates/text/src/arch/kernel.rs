@@ -1,4 +1,4 @@
-//! The kernel families, and the choice of the family that is used in this process.
+//! [`Kernel`]: the kernel families, and the choice of one of them when this process first needs it.
 
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
@@ -15,12 +15,13 @@ pub enum Kernel {
     Sse2 = 2,
     /// The kernels for AVX2, with 32-byte vectors.
     Avx2 = 3,
-    /// The kernels for AVX-512 with VBMI2, which have 64-byte vectors, masks and byte compression.
+    /// The kernels for AVX-512 and VBMI2, with 64-byte vectors, masks and byte compression.
     Avx512 = 4,
 }
 
 impl Kernel {
-    /// Returns the name of the family, which is also the value of `ONECOPY_KERNEL` that selects it.
+    /// Returns the name of the family. The environment variable `ONECOPY_KERNEL` selects a family
+    /// by this name.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -32,7 +33,7 @@ impl Kernel {
     }
 }
 
-/// The kernel family of this process as the number of its [`Kernel`]; 0 before it is chosen.
+/// The discriminant of the [`Kernel`] that this process uses; 0 before one is chosen.
 static CHOSEN: AtomicU8 = AtomicU8::new(0);
 
 /// Returns the kernel family of this process: the best that the processor supports, limited by
@@ -48,8 +49,8 @@ pub fn kernel() -> Kernel {
     }
 }
 
-/// Returns the number of the family that [`kernel`] returns. A caller that compares these numbers
-/// instead of [`Kernel`] values needs one comparison less.
+/// Returns the discriminant of the [`Kernel`] that [`kernel`] returns. To compare discriminants
+/// takes one comparison less than to compare enum values.
 #[inline(always)]
 pub(super) fn number() -> u8 {
     match CHOSEN.load(Relaxed) {
@@ -105,8 +106,8 @@ pub(super) fn checks_while_decoding() -> bool {
     kernel() >= Kernel::Avx2
 }
 
-/// Returns `true` if the kernels that validate UTF-8 while they decode it write only valid code
-/// points, even if the text changes during the conversion.
+/// Returns `true` if the decoded text has only valid code points even if another thread changes the
+/// UTF-8 during the conversion. Concerns only kernels that validate UTF-8 while they decode it.
 pub(super) fn writes_code_points() -> bool {
     kernel() == Kernel::Avx512
 }
@@ -114,10 +115,10 @@ pub(super) fn writes_code_points() -> bool {
 /// The result of one scan of 16-bit units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Scan16 {
-    /// The narrowest kind in which each unit can be stored unchanged; never wider than
-    /// [`Kind::Ucs2`].
+    /// The narrowest kind that can store each of the scanned units unchanged. A 16-bit unit never
+    /// requires a wider kind than [`Kind::Ucs2`].
     pub(crate) kind: Kind,
-    /// `true` if any of the units is a surrogate.
+    /// `true` if any of the scanned units is a surrogate.
     pub(crate) surrogate: bool,
 }
 

@@ -25,8 +25,8 @@ pub(crate) mod volatile;
 /// one pass is faster than measuring and converting in two passes.
 const LARGE_BYTES: usize = 512;
 
-/// The length in bytes from which the kernels that scan while they copy are faster than a scan
-/// followed by the C library's copy. Below this length, both methods take equal time.
+/// The length in bytes from which a text is scanned and copied in one pass by a kernel. Below this
+/// length, a scan followed by the C library's copy is equally fast; from it on, that is slower.
 const LARGE_COPY_BYTES: usize = 64 * 1024;
 
 /// Returns `true` if a scan while copying is faster than a scan followed by a copy. If `VOLATILE`
@@ -56,12 +56,12 @@ pub fn make_large<N: NewStr>(
     make::<N, false>(units, new)
 }
 
-/// Makes a `str` as [`make_large`] does. If `VOLATILE` is `true`, the text may be written to during
-/// the conversion, and must be at least a few vectors long.
+/// Makes a `str` from `units`, as [`make_large`] does. If `VOLATILE` is `true`, another thread may
+/// change the text during the conversion, and the text must be at least a few vectors long.
 ///
-/// If a kernel reads a unit twice and gets different values, the kind of the `str` may not be the
-/// narrowest possible. A `str` of kind ASCII always has the narrowest kind, because the kernels
-/// store the same vectors that they test.
+/// If a unit changes between two reads of a kernel, the `str` may have a wider kind than its
+/// characters need. A `str` of kind ASCII contains only ASCII even then, because its kernels store
+/// the same vectors that they test.
 fn make<N: NewStr, const VOLATILE: bool>(
     units: Units<'_>,
     new: &mut N,
@@ -83,7 +83,8 @@ enum Tried<S> {
 
 /// A unit type of the data area of a `str`.
 trait DataUnit: Sized {
-    /// Returns the data area as units of type `Self`; `None` if its units have another width.
+    /// Returns the data area of a new `str` as units of type `Self`; `None` if the units of the
+    /// `str` have another width.
     fn of(data: StrData<'_>) -> Option<&mut [MaybeUninit<Self>]>;
 }
 
@@ -133,9 +134,9 @@ fn try_kind<U: DataUnit, N: NewStr>(
     })
 }
 
-/// Copies a text that is probably ASCII into a `str`. Returns the number of bytes copied before the
-/// first non-ASCII byte, if there is one; returns 0 if this function does not copy texts of this
-/// kind or length.
+/// Copies a text that is probably ASCII into a `str`. If the text contains a byte that is not
+/// ASCII, returns the number of bytes that were copied before this byte. Returns 0 without copying
+/// if the length or the samples of the text are unsuitable.
 fn try_ascii<N: NewStr, const VOLATILE: bool>(
     u: &[u8],
     new: &mut N,
@@ -153,11 +154,11 @@ fn try_ascii<N: NewStr, const VOLATILE: bool>(
 
 /// The number of samples of a long text that are examined to guess the `str` kind that it needs.
 const N_SAMPLES: usize = 8;
-/// The number of code units in each sample.
+/// The number of code units in each sample that [`samples`] returns.
 const SAMPLE_UNITS: usize = 32;
 
-/// Returns short samples of a text, at equal distances, from which its kind (the width of its
-/// characters) is guessed.
+/// Returns samples of a text: short slices at equal distances. The caller guesses from them the
+/// kind of the text, which is the width of its widest character.
 fn samples<U>(text: &[U]) -> impl Iterator<Item = &[U]> {
     let step = (text.len() - SAMPLE_UNITS) / (N_SAMPLES - 1);
     (0..N_SAMPLES).map(move |i| &text[i * step..i * step + SAMPLE_UNITS])
@@ -278,8 +279,8 @@ fn make_utf16<N: NewStr, const VOLATILE: bool>(
     }
 }
 
-/// Returns `true` if all the written units are valid code points. Kernels that validate a text
-/// before they decode it can write invalid values if the text changes between the two passes.
+/// Returns `true` if all units in `data` are valid code points. A kernel that validates a text in
+/// one pass and decodes it in another can write invalid units if the text changes in between.
 fn are_code_points<const VOLATILE: bool>(data: &[MaybeUninit<u32>]) -> bool {
     !VOLATILE || writes_code_points() || with_kernels(LargestUnit(written(data))) <= 0x10_FFFF
 }

@@ -128,7 +128,7 @@ impl Measured<'_> {
         self.shape
     }
 
-    /// Returns the size of the source text in bytes.
+    /// Returns the size in bytes of the text that was measured, before any conversion.
     #[inline]
     #[must_use]
     pub fn len_bytes(&self) -> usize {
@@ -141,8 +141,8 @@ impl Measured<'_> {
         }
     }
 
-    /// Returns `true` if the `str` has the same units as the text, so that [`Measured::write`] is a
-    /// plain copy.
+    /// Returns `true` if the `str` has the same units as the text. [`Measured::write`] then copies
+    /// the units without converting them.
     #[inline]
     #[must_use]
     pub fn is_copied(&self) -> bool {
@@ -180,8 +180,8 @@ impl Measured<'_> {
         }
     }
 
-    /// Writes the text as [`Measured::write`] does. In contrast to that method, this one may be
-    /// called if the text was changed after it was measured.
+    /// Writes the text as [`Measured::write`] does. Unlike that method, this method also permits
+    /// that the text has changed since it was measured.
     ///
     /// # Errors
     /// Returns [`MalformedKind::Changed`] if the contents of `data` then do not match the shape of
@@ -189,8 +189,8 @@ impl Measured<'_> {
     /// at different times.
     ///
     /// # Panics
-    /// Panics if `data` is not `n_chars` long or if its units are narrower than the kind, which is
-    /// a bug in the caller.
+    /// Panics if `data` is not `n_chars` long, or if its units are narrower than the kind. Both are
+    /// bugs in the caller.
     #[inline]
     pub fn write_volatile(&self, mut data: StrData<'_>) -> Result<(), Malformed> {
         let Shape { kind, .. } = self.shape;
@@ -209,8 +209,8 @@ impl Measured<'_> {
         }
     }
 
-    /// Writes the text in the cases that [`Measured::write`] does not handle inline; returns `true`
-    /// if the text filled `data` exactly.
+    /// Writes the text in those cases that [`Measured::write`] does not handle inline. Returns
+    /// `true` if the text has filled `data` exactly.
     #[inline(never)]
     fn write_slowly(&self, data: StrData<'_>) -> bool {
         let Shape { kind, n_chars } = self.shape;
@@ -287,8 +287,8 @@ pub(crate) fn is_canonical<const CODE_POINTS: bool>(kind: Kind, data: StrData<'_
     }
 }
 
-/// The number of units that are scanned per iteration. The scan of a `str` of kind 4 ends after the
-/// first iteration in which it finds a character past U+FFFF.
+/// The number of units that one iteration of a scan examines. The scan of the 32-bit units of a
+/// `str` ends after the first iteration that finds a character past U+FFFF.
 const PART_UNITS: usize = 256;
 
 /// Appends text that was validated and measured to `out` as UTF-16.
@@ -325,7 +325,8 @@ impl<'a> MeasuredForm<'a> {
     }
 }
 
-/// Writes the text one character at a time; returns `true` if its length is exactly that of `out`.
+/// Writes the text into `out`, one character at a time. Returns `true` if the text has filled `out`
+/// exactly.
 fn is_filled<U: TryFrom<u32>>(text: MeasuredForm<'_>, out: &mut [MaybeUninit<U>]) -> bool {
     scalar::fill(text.code_points(), out) == Some(out.len())
 }

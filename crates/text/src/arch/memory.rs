@@ -8,9 +8,9 @@ pub(crate) fn uninit<U>(units: &[U]) -> &[MaybeUninit<U>] {
     unsafe { std::slice::from_raw_parts(units.as_ptr().cast(), units.len()) }
 }
 
-/// Returns the bytes of a unit as `MaybeUninit` bytes. (`[T; N]::map` is not used, because the
-/// compiler does not always inline it. In a function with target features, for example, `map` calls
-/// a function for each byte.)
+/// Returns the bytes of a unit as `MaybeUninit` bytes. The loop replaces `[T; N]::map`, which the
+/// compiler does not always inline: in a function with target features, `map` calls a function for
+/// each byte.
 #[inline(always)]
 pub(crate) fn uninit_bytes<const N: usize>(bytes: [u8; N]) -> [MaybeUninit<u8>; N] {
     let mut out = [MaybeUninit::uninit(); N];
@@ -32,8 +32,8 @@ pub(crate) fn written<U>(data: &[MaybeUninit<U>]) -> &[U] {
 /// Returns the `len` units of memory at `out` as a slice that a conversion can write to.
 ///
 /// # Safety
-/// `out` must be writable for `len` units, which nothing else reads or writes while the slice
-/// lives.
+/// `out` must be writable for `len` units. As long as the slice exists, these units must not be
+/// read or written in any other way.
 #[inline(always)]
 pub(crate) unsafe fn destination<'a, U>(out: *mut U, len: usize) -> &'a mut [MaybeUninit<U>] {
     // SAFETY: guaranteed by the caller; any bits are a valid `MaybeUninit`.

@@ -1,5 +1,5 @@
-//! Makes a `str` or `bytes` for a cell: the caller's object is allocated, its size is checked, and
-//! a kernel writes its contents.
+//! Makes a `str` or `bytes` for a cell. The caller provides a function that allocates the object.
+//! This module checks the size of the object, and a kernel writes its contents.
 
 use crate::new_object::{MadeStr, NewBytes, NewStr, StrData};
 use crate::{Kind, Shape};

@@ -24,9 +24,9 @@ impl<U: Copy + Into<u32>> Encoded<'_, U> {
         }
     }
 
-    /// Returns the number of units at the start of `part` that can be converted without dividing a
-    /// character. For UTF-8, the last character of `part` is always excluded, even if it is
-    /// complete. The text must be well-formed.
+    /// Returns the number of units at the start of `part` that can be converted now without
+    /// dividing a character. For UTF-8, this number never includes the last character of `part`,
+    /// even if that character is complete. The text must be well-formed.
     fn whole(&self, part: &[U]) -> usize {
         let n = part.len();
         let last = |n_back: usize| part.get(n.wrapping_sub(n_back)).map_or(0, |&u| u.into());

@@ -1,5 +1,6 @@
-//! The scalar implementation of the vector kernels and of simdutf's conversions. It is used under
-//! Miri, on processors for which there are no vector kernels, and with `ONECOPY_KERNEL=scalar`.
+//! Functions with the same results as the vector kernels and simdutf's conversions, written in
+//! plain Rust. They are used under Miri, on processors without vector kernels, and if the
+//! environment variable `ONECOPY_KERNEL` is `scalar`.
 //!
 //! The code is written for readability; the compiler vectorizes its reduction loops.
 
@@ -64,9 +65,9 @@ impl JsonForm {
     }
 }
 
-/// Returns a table with the [`JsonForm`] of each byte. If `as_is` is `true` (for UTF-8), a
-/// non-ASCII byte is written unchanged. Otherwise it is a Latin-1 character, which is written as
-/// UTF-8.
+/// Returns a table of the [`JsonForm`] of each byte of a text. If `as_is` is `true`, the text is
+/// UTF-8, so a non-ASCII byte is written unchanged. If `as_is` is `false`, the text is Latin-1, so
+/// a non-ASCII byte is a character, which is converted to UTF-8.
 const fn json_forms(as_is: bool) -> [JsonForm; 256] {
     let mut all = [JsonForm([0; 8]); 256];
     let mut c = 0;
@@ -103,8 +104,8 @@ pub(crate) fn escape(c: u8) -> JsonForm {
     JSON_FORMS[usize::from(c)]
 }
 
-/// Writes characters one by one as the body of a JSON string. The vector kernels call it for
-/// vectors that contain a control character whose escape is `\u` and four digits.
+/// Writes characters one by one as the body of a JSON string. A vector kernel calls this function
+/// for a vector with a control character whose escape consists of `\u` and four digits.
 ///
 /// # Safety
 /// `out` must be writable for 6 bytes for each character, and 2 more. The characters must be
@@ -127,8 +128,8 @@ pub(super) unsafe fn json_one_by_one(
     out
 }
 
-/// Writes bytes one by one as the body of a JSON string. If `as_is` is `true`, non-ASCII bytes are
-/// parts of UTF-8; otherwise they are Latin-1 characters.
+/// Writes text as the body of a JSON string, byte by byte. If `as_is` is `true`, the text is UTF-8,
+/// so non-ASCII bytes are copied. Otherwise the text is Latin-1, and is converted to UTF-8.
 ///
 /// # Safety
 /// `out` must be writable for `6 * u.len() + 2` bytes.
@@ -210,9 +211,9 @@ pub(crate) fn short_number(rest: &[u8]) -> Option<ShortNumber> {
     })
 }
 
-/// Returns the integer that the digits at the start of `rest` represent. `n_before` is the number
-/// of digits before the decimal point, and `n_after` the number after it. If `n_after` is 0, there
-/// is no decimal point.
+/// Reads the number at the start of `rest`, and returns the integer of its digits without the
+/// decimal point. The number has `n_before` digits before the decimal point and `n_after` digits
+/// after it. If `n_after` is 0, the number has no decimal point.
 pub(crate) fn digits(rest: &[u8], n_before: u32, n_after: u32) -> u64 {
     let n = (n_before + n_after + u32::from(n_after > 0)) as usize;
     let digits = rest[..n].iter().filter(|&&b| b != b'.');
@@ -271,8 +272,8 @@ pub(super) fn scan_u16(src: &[u16]) -> Scan16 {
     }
 }
 
-/// Returns the bitwise OR of the units, and `true` if one of them is not a Unicode scalar value (a
-/// surrogate, or past U+10FFFF).
+/// Returns the bitwise OR of the units, and `true` if any unit is not a Unicode scalar value (that
+/// is, if it is a surrogate or greater than U+10FFFF).
 #[inline]
 pub(crate) fn scan_u32(src: &[u32]) -> (u32, bool) {
     src.iter().fold((0, false), |(or, bad), &c| {
@@ -325,9 +326,9 @@ pub(super) fn narrow_plain<const JSON: bool>(src: &[u16], out: &mut [MaybeUninit
     src.len()
 }
 
-/// Copies units, each changed by `convert`, up to the first unit for which `fit` returns `false`.
-/// Returns the number of units copied. Each unit is read once, so that the value tested is the
-/// value written.
+/// Copies units up to the first unit for which `fit` returns `false`. `convert` converts each unit
+/// before it is written. Returns the number of units copied. Each unit is read only once, so that
+/// another thread cannot change a unit after `fit` has tested it.
 #[inline(always)]
 fn copy_while<T: Copy, U>(
     src: &[T],
@@ -367,7 +368,8 @@ pub(super) fn copy_bmp(src: &[u16], out: &mut [MaybeUninit<u16>]) -> usize {
     copy_while(src, out, |u| !is_surrogate(u), |u| u)
 }
 
-/// Copies 16-bit units. Returns `false` if one of them is a surrogate or must be escaped in JSON.
+/// Copies all 16-bit units of `u` to `out`. Returns `false` if the copy cannot be used, because one
+/// of the units is a surrogate or must be escaped in JSON.
 ///
 /// # Safety
 /// `out` must be writable for as many units as `u` has, and must not overlap `u`.

@@ -1,7 +1,7 @@
 //! Helpers of the kernel tests. They make texts whose characters all have the same length in UTF-8,
-//! and texts with characters of mixed lengths. The texts have all lengths around one to four
-//! vectors. The helpers also make buffers of exactly the size that is written; the canaries before
-//! and after a buffer must stay unchanged.
+//! and texts with characters of different lengths. The lengths of the texts are close to the size
+//! of one to four vectors. Other helpers make a buffer between two canaries, and check that a
+//! kernel has not changed the canaries.
 
 const CANARY: u8 = 0xA5;
 
@@ -23,7 +23,8 @@ pub(super) fn into_buffer<R>(len: usize, f: impl FnOnce(*mut u8) -> R) -> (R, Ve
     (result, buffer[shift..shift + len].to_vec())
 }
 
-/// Returns texts of `n` characters, one text for each mix of character widths.
+/// Returns several texts of `n` characters. Each text has its own set of characters, such as only
+/// ASCII, only Cyrillic, or a mixture of characters of different widths.
 pub(super) fn texts(n: usize) -> impl Iterator<Item = String> {
     let mixes: [&[char]; 13] = [
         &['a', 'z', '\0'],
@@ -62,10 +63,9 @@ pub(super) fn texts(n: usize) -> impl Iterator<Item = String> {
     })
 }
 
-/// Calls `check` with UTF-16 texts of every length and every mix of character widths. Also calls it
-/// with changed texts: a text without its first units; a truncated text; a text in which one unit
-/// is replaced by another unit or by a lone surrogate; and a text in which the two halves of a
-/// surrogate pair are far from each other.
+/// Calls `check` with UTF-16 texts of many lengths and of characters of different widths. Also
+/// calls `check` with changed texts: without the first or last units; with a unit replaced by
+/// another unit or by a lone surrogate; with the halves of a surrogate pair far from each other.
 pub(super) fn each_utf16(mut check: impl FnMut(&[u16])) {
     let harm = [
         0x41, 0xE9, 0x416, 0x6771, 0xD800, 0xDBFF, 0xDC00, 0xDFFF, 0xE000,

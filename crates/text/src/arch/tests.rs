@@ -1,6 +1,7 @@
-//! Compares each vector kernel with the scalar implementation. The texts have all lengths around
-//! the vector sizes and all alignments. At each position in turn, they have a unit at which a
-//! kernel stops. Canaries after the output must stay unchanged.
+//! Compares each vector kernel with the scalar implementation. The test texts have all lengths near
+//! the sizes of vectors, and all alignments. Each text is tested with a unit at which a kernel must
+//! stop; this unit is placed at one position after the other. The bytes after the output must stay
+//! unchanged.
 
 use std::sync::OnceLock;
 
@@ -9,7 +10,7 @@ use super::skips::can_test;
 use super::test_texts::into_buffer;
 use super::{Kernel, avx2, kernel, scalar, sse2};
 
-/// The length in bytes up to which a text is not converted by the AVX2 kernels.
+/// The AVX2 kernels convert only texts that are longer than this number of bytes.
 const SHORT_BYTES: usize = 128;
 
 /// Returns `true` if the AVX2 kernels can be tested on this processor; otherwise reports that the
@@ -28,9 +29,10 @@ fn lengths() -> impl Iterator<Item = usize> {
         .filter(|len| !cfg!(miri) || [0, 1, 3, 4, 7, 8, 15, 16, 17, 33].contains(len))
 }
 
-/// Calls `f` with texts of each length whose units are the results of `plain`. The alignment
-/// changes with the length. Then calls `f` with the same texts after one unit was replaced by a
-/// unit of `odd`. In a short text, each unit is replaced in turn; in a long text, only some units.
+/// Calls `f` with a text of each length. The function `plain` returns the unit at each index of the
+/// text. The alignment of the text depends on its length. Then calls `f` with variants of each
+/// text, in which one unit is replaced by a unit of `odd`. In a short text, this is done for every
+/// position; in a long text, only for some.
 fn texts<U: Copy>(plain: impl Fn(usize) -> U, odd: &[U], mut f: impl FnMut(&[U])) {
     for len in lengths() {
         let shift = len % 64;
@@ -47,8 +49,8 @@ fn texts<U: Copy>(plain: impl Fn(usize) -> U, odd: &[U], mut f: impl FnMut(&[U])
     }
 }
 
-/// Asserts that the SSE2 kernel returns the result of the scalar implementation, and that the AVX2
-/// kernel does so if the text is long enough for it.
+/// Asserts that the SSE2 kernel returns the same result as the scalar implementation. If the text
+/// is long enough for the AVX2 kernel, also asserts this for the AVX2 kernel.
 macro_rules! same {
     ($len_bytes:expr, $name:ident($($arg:expr),*)) => {{
         let expected = scalar::$name($($arg),*);
@@ -195,9 +197,9 @@ fn plain_units_are_narrowed_up_to_the_first_other_one() {
 
 #[test]
 fn copies_stop_before_the_first_unit_out_of_range_and_nowhere_else() {
-    /// Compares the result of a vector kernel (`got`, `copied`) with that of the scalar
-    /// implementation (`n`, `expected`). The kernel may stop up to 255 units earlier, but must copy
-    /// all units if the scalar implementation does.
+    /// Compares the result of a vector kernel with the result of the scalar implementation. `got`
+    /// and `n` are the numbers of units that the two have copied. The kernel may copy up to 255
+    /// units fewer. If the scalar implementation copied all units, the kernel must have copied all.
     fn check<const N: usize>(
         len: usize,
         (n, expected): (usize, Vec<u8>),

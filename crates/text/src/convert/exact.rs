@@ -1,5 +1,5 @@
-//! Converts text into a destination of exactly the needed size, such as an object that is allocated
-//! once and never grows.
+//! Converts text into a destination of exactly the needed size, for example into an object whose
+//! size cannot change after its allocation.
 
 use std::mem::MaybeUninit;
 

@@ -77,9 +77,9 @@ impl OutputForm for JsonBody {
     }
 }
 
-/// Handles the result of the attempt to write a short text. Returns `true` if the whole text was
-/// written, and `false` if it is malformed. If the sink is full, removes the partial output and
-/// returns the error.
+/// Converts `result`, the result of writing a short text. Returns `true` if the whole text was
+/// written, and `false` if the text is malformed. If the sink was full, removes the output from
+/// `start` on, and returns the error.
 fn undone<S: ByteSink>(
     result: Result<bool, WriteStop>,
     sink: &mut S,
@@ -149,9 +149,9 @@ fn put_escaped_utf16<S: ByteSink>(u: &[u16], sink: &mut S) -> Result<bool, Write
     put_runs_utf16(&u[n..], sink)
 }
 
-/// Writes UTF-16 whose first unit must be escaped or is not ASCII. Each sequence of consecutive
-/// non-ASCII units is converted by one call. It contains only whole characters, because no unit of
-/// a surrogate pair is escaped or ASCII.
+/// Writes UTF-16 that the caller could not write as plain ASCII. All units up to the next unit that
+/// must be escaped are converted by one call. They contain only whole characters, because no unit
+/// of a surrogate pair is escaped or ASCII.
 fn put_runs_utf16<S: ByteSink>(u: &[u16], sink: &mut S) -> Result<bool, WriteStop> {
     let mut rest = u;
     while !rest.is_empty() {

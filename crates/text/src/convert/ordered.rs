@@ -76,8 +76,8 @@ pub(crate) trait OrderedUnit: Copy {
     /// units.
     fn write<const SWAPPED: bool>(units: &[Self], out: StrData<'_>);
 
-    /// Writes each unit as a 32-bit unit, and returns the result of `look` for the written units.
-    /// Each unit is read only once.
+    /// Writes each unit as a 32-bit unit. Returns the same result as `look` for these units. Each
+    /// unit is read only once.
     fn write_looked<const SWAPPED: bool>(
         units: &[Self],
         out: &mut [MaybeUninit<u32>],
@@ -87,12 +87,12 @@ pub(crate) trait OrderedUnit: Copy {
     /// character. Returns `None` for 32-bit units, which have no pairs.
     fn count<const SWAPPED: bool>(units: &[Self]) -> Option<usize>;
 
-    /// Decodes UTF-16 to code points, one in each 32-bit unit. Returns `false` if the text is
-    /// malformed, or if its units have 32 bits.
+    /// Decodes UTF-16 to code points, and writes each code point as a 32-bit unit. Returns `false`
+    /// for malformed text, and for text with 32-bit units, which is not UTF-16.
     fn write_pairs<const SWAPPED: bool>(units: &[Self], out: &mut [MaybeUninit<u32>]) -> bool;
 
-    /// Returns `true` if a `str` of this kind has the same units as the text, in the same byte
-    /// order, so that the units only have to be copied.
+    /// Returns `true` if a `str` of this kind consists of the same units as the text, in the same
+    /// byte order. The units of the text then only have to be copied.
     fn is_copied<const SWAPPED: bool>(kind: Kind) -> bool;
 }
 
@@ -181,14 +181,14 @@ impl OrderedUnit for [u8; 4] {
     }
 }
 
-/// The task of making a `str` from units. If `PAIRS` is `true`, the text may contain surrogate
-/// pairs.
+/// A [`Work`] that makes a `str` from code units. `N` creates the `str`. If `PAIRS` is `true`, the
+/// text may contain surrogate pairs.
 struct Make<'a, U, N, const SWAPPED: bool, const PAIRS: bool>(&'a [U], &'a mut N);
 
 /// The number of samples that are taken from a text to guess its largest character, and from it the
 /// kind (the character width) of the `str`.
 const N_SAMPLES: usize = 8;
-/// The number of consecutive units in each of the samples.
+/// The number of consecutive code units in each of the samples of a text.
 const SAMPLE_UNITS: usize = 32;
 
 impl<U: OrderedUnit, N: NewStr, const SWAPPED: bool, const PAIRS: bool> Work
@@ -252,9 +252,9 @@ fn of<U: OrderedUnit, N: NewStr, const SWAPPED: bool>(
     }
 }
 
-/// The result of the attempt to write a text into a `str` of one kind. It is the `str`, or, if a
-/// unit did not fit into this kind, the number of units written before its block, and the result of
-/// `look` for this block.
+/// The result of the attempt to write a text into a `str` of one kind: the `str` (`Made`), or, if a
+/// unit does not fit into this kind (`UpTo`), the number of units written before the block that
+/// contains this unit, and the result of `look` for this block.
 enum Tried<S> {
     Made(S),
     UpTo(usize, (u32, bool)),

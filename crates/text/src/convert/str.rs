@@ -17,14 +17,14 @@ pub fn shape(units: Units<'_>, policy: Policy) -> Result<Shape, Malformed> {
     measure(units, policy).map(|m| m.shape())
 }
 
-/// Writes the text into the data area of a `str` that was made with `shape`, and fills that area.
-/// The terminating NUL is not part of the area. `shape` must be the result of a [`shape`] call with
-/// the same `units` and `policy`.
+/// Writes the text `units` into `data`, the characters of a new `str`, and fills `data` completely.
+/// `data` does not include the terminating NUL. `shape` is the shape with which the `str` was
+/// created. It must be the result of a [`shape`] call with the same `units` and `policy`.
 ///
 /// The text is measured again; [`Measured::write`](super::Measured::write) avoids this second pass.
 ///
-/// # Panics
-/// Panics if `data` is not `shape.n_chars` long or of another kind, which is a bug in the caller.
+/// # Panics Panics if `data` has another kind or number of characters than `shape`, which is a bug
+/// in the caller.
 #[inline]
 pub fn write_str(units: Units<'_>, policy: Policy, shape: Shape, data: StrData<'_>) {
     let measured = measure(units, policy).expect("`shape` has accepted the text");

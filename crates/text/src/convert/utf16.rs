@@ -8,7 +8,8 @@ use crate::{ConvertError, Policy, SinkFull, Units};
 
 /// Appends the text as UTF-16 and returns the number of units written.
 ///
-/// Copies: none besides the conversion itself, which for UTF-16 is a copy with validation.
+/// Copies: none in addition to the conversion. (If the text is UTF-16, the conversion validates and
+/// copies it.)
 ///
 /// # Errors
 /// Returns a [`ConvertError`] if the text is malformed or memory is exhausted; `out` is then

@@ -152,7 +152,7 @@ trait Conversion {
     /// Converts text and returns the number of output units written. Returns `None` if the text is
     /// malformed or the destination is too short.
     fn convert(src: &[Self::From], out: &mut [MaybeUninit<Self::To>]) -> Option<usize>;
-    /// Returns the number of units that a character has in the input encoding.
+    /// Returns the number of input units that encode the character `c`.
     fn len_units(c: char) -> usize;
     /// Writes a character in the output encoding to the start of `out`, and returns its number of
     /// units.
@@ -263,8 +263,8 @@ fn too_small<F, T>(rest: &[F], most: usize, at_units: usize, out: &[T]) -> Withi
     }
 }
 
-/// Returns the length in output units of malformed text in which each malformed sequence is
-/// replaced. Without a replacement, returns the first malformed sequence as an error.
+/// Returns the number of output units for malformed text in which each malformed sequence becomes
+/// `replacement`. If `replacement` is `None`, returns the first malformed sequence as an error.
 #[cold]
 #[inline(never)]
 fn len_slowly(

@@ -491,7 +491,7 @@ fn look_for_mark(
     (last || !may_come).then_some((UnitForm::of(encoding), 0))
 }
 
-/// Converts the result of converting well-formed text, whose only possible error is [`SinkFull`].
+/// Returns the error of a conversion of well-formed text, which can only be [`SinkFull`].
 fn well_formed(result: Result<usize, ConvertError>) -> Result<(), SinkFull> {
     match result {
         Err(ConvertError::SinkFull(e)) => Err(e),

@@ -1,5 +1,6 @@
-//! [`StreamEncoder`] encodes UTF-8 to bytes in any encoding, part by part. It is the second half of
-//! a [`Transcoder`](super::Transcoder). Parts end at character boundaries.
+//! [`StreamEncoder`]: converts UTF-8 to any other encoding, part by part. Each part must end at a
+//! character boundary. A [`Transcoder`](super::Transcoder) decodes its input to UTF-8, and then
+//! encodes the UTF-8 with this encoder.
 
 use crate::arch::bytes::{append_latin1, append_utf16, as_bytes};
 use crate::arch::rust_str;
@@ -11,7 +12,7 @@ use crate::{ByteSink, Policy, Units, measure};
 /// The approximate number of bytes of UTF-8 that are encoded per step.
 const PIECE_BYTES: usize = 16 * 1024;
 
-/// An encoder, with the state that it keeps between two parts of a stream.
+/// An encoder for a text that arrives in parts. It keeps its state between two parts.
 #[derive(Debug)]
 pub(super) struct StreamEncoder {
     form: TargetForm,
@@ -31,10 +32,10 @@ enum TargetForm {
     Legacy(LegacyEncoder),
 }
 
-/// The reason why a part was not encoded completely.
+/// The reason why the encoder stopped before the end of a part of the text.
 pub(super) enum EncodeStop {
-    /// The encoding cannot represent a character. The values are the position of the character in
-    /// the part, and its code point.
+    /// The encoding cannot represent a character. The first value is the position of this character
+    /// in the part of the text that was being encoded; the second value is its code point.
     Unencodable(usize, u32),
     /// Any other error, such as a full sink.
     Other(TranscodeError),
@@ -69,7 +70,8 @@ impl StreamEncoder {
         }
     }
 
-    /// Returns `true` if the output encoding is UTF-8, so that encoding changes nothing.
+    /// Returns `true` if the output encoding is UTF-8. The encoder then copies its input, which is
+    /// UTF-8 too.
     pub(super) fn is_plain(&self) -> bool {
         matches!(self.form, TargetForm::Utf8)
     }
@@ -99,7 +101,8 @@ impl StreamEncoder {
         Ok(())
     }
 
-    /// Ends the text. If the encoding has shift states, appends the bytes that return to ASCII.
+    /// Must be called at the end of the text. If the encoding has escape sequences and is not in
+    /// its ASCII state, appends the escape sequence that returns to ASCII.
     pub(super) fn finish<S: ByteSink>(&mut self, out: &mut S) -> Result<(), TranscodeError> {
         if let TargetForm::Legacy(encoder) = &mut self.form {
             encoder.push("", true, out)?;
@@ -107,8 +110,8 @@ impl StreamEncoder {
         Ok(())
     }
 
-    /// Encodes well-formed text. `from` is the byte offset of this text in the part that is being
-    /// encoded.
+    /// Encodes `text`, which is a well-formed section of the part that is being encoded. `from` is
+    /// the byte offset of this section in the part.
     fn str<S: ByteSink>(
         &mut self,
         mut text: &str,
@@ -155,7 +158,8 @@ impl StreamEncoder {
         Ok(())
     }
 
-    /// Handles a character that the encoding cannot represent, as the policy specifies.
+    /// Called for a character that the encoding cannot represent. Returns an error, omits the
+    /// character or writes a replacement, as the policy requires.
     fn unencodable<S: ByteSink>(
         &mut self,
         at: usize,
@@ -192,9 +196,9 @@ impl StreamEncoder {
     }
 }
 
-/// Appends text as Latin-1 up to the first character above U+00FF. Returns the number of bytes of
-/// `text` up to the end of this character, and the character. Returns `None` if the text contains
-/// no such character.
+/// Appends the characters of `text` as Latin-1, up to the first character above U+00FF. Returns
+/// this character, and the position in `text` after it. Returns `None` if `text` contains no such
+/// character.
 fn put_latin1<S: ByteSink>(
     text: &str,
     narrow: &mut Vec<u8>,
@@ -219,8 +223,8 @@ fn put_latin1<S: ByteSink>(
     Ok(None)
 }
 
-/// Appends text as ASCII up to the first non-ASCII character. Returns the number of bytes of `text`
-/// up to the end of this character, and the character. Returns `None` if the text is all ASCII.
+/// Appends the ASCII characters of `text` up to the first non-ASCII character. Returns this
+/// character, and the position in `text` after it. Returns `None` if all characters are ASCII.
 fn put_ascii<S: ByteSink>(
     text: &str,
     out: &mut S,
@@ -245,7 +249,7 @@ fn longest_str(text: &[u8]) -> &str {
     std::str::from_utf8(good).unwrap_or_default()
 }
 
-/// Returns the lone surrogate that the first three bytes of `text` encode.
+/// Returns the code point of the lone surrogate that the first three bytes of `text` represent.
 fn surrogate_of_utf8(text: &[u8]) -> u32 {
     let bits = |i: usize| u32::from(text[i] & 0x3F);
     0xD000 | bits(1) << 6 | bits(2)

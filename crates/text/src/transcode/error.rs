@@ -81,7 +81,7 @@ impl MalformedBytes {
         }
     }
 
-    /// Returns the invalid bytes (1 to 6).
+    /// Returns the bytes of the malformed sequence. There are 1 to 6 of them.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes[..usize::from(self.len_bytes)]
@@ -181,7 +181,7 @@ pub(crate) fn put_malformed<S: ByteSink>(
     Ok(())
 }
 
-/// Encodes a surrogate in three bytes, as UTF-8 would encode a character with the same value.
+/// Returns the three bytes that the encoding scheme of UTF-8 yields for a surrogate.
 pub(super) fn utf8_of_surrogate(half: u16) -> [u8; 3] {
     [
         0xED,

@@ -10,8 +10,8 @@ use crate::transcode::{Bom, Eol, TranscodeOptions};
 /// that ended decoding, if any.
 pub(crate) type Decoded = (Vec<(u32, u64)>, Result<(), TranscodeError>);
 
-/// Converts all of `bytes`. Returns the output that [`Transcoder`](crate::Transcoder) must write,
-/// and the result that it must return.
+/// Converts the whole text `bytes`. Returns the output and the result that a correct
+/// [`Transcoder`](crate::Transcoder) has for this text, for comparison in tests.
 #[must_use = "it does nothing else"]
 pub fn transcode(
     bytes: &[u8],
@@ -144,8 +144,9 @@ fn malformed(
     Ok(())
 }
 
-/// Decodes the first character of `b`. Returns the character or the error, and the number of bytes
-/// used.
+/// Decodes the first character of `b`. Returns the character, or the reason why it is malformed,
+/// and the number of bytes of `b` that were decoded. If `pass` is `true`, a lone surrogate is
+/// decoded too.
 fn one(b: &[u8], from: Encoding, pass: bool) -> (Result<u32, Reason>, usize) {
     let u16_at = |i: usize| {
         let pair = [*b.get(i)?, *b.get(i + 1)?];
@@ -205,9 +206,9 @@ fn utf8(b: &[u8], pass: bool) -> (Result<u32, Reason>, usize) {
     }
 }
 
-/// Decodes with encoding_rs, one byte at a time. A byte for which encoding_rs returns text is the
-/// last byte of a character. `places` has two positions in the stream: the start of `bytes`, and
-/// the start of the incomplete character that precedes `bytes`.
+/// Decodes `bytes` with encoding_rs, one byte at a time. If encoding_rs returns text for a byte,
+/// the byte is the last byte of a character. `places` has two positions in the stream: that of the
+/// start of `bytes`, and that of the incomplete character before `bytes`, if there is one.
 pub(crate) fn decode_legacy(
     bytes: &[u8],
     decoder: &mut encoding_rs::Decoder,

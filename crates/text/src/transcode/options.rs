@@ -17,8 +17,8 @@ pub enum Bom {
     Add,
     /// A byte order mark is never written. A mark in the input is dropped.
     Strip,
-    /// A byte order mark is written if the input has one and the output encoding is UTF-8, UTF-16
-    /// or UTF-32. The output mark is encoded anew, because the decoder drops the mark of the input.
+    /// If the input has a byte order mark and the output encoding is UTF-8, UTF-16 or UTF-32, a
+    /// byte order mark of the output encoding is written.
     Keep,
 }
 

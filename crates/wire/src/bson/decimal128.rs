@@ -133,9 +133,9 @@ fn fitted(whole: &[u8], fraction: &[u8], exponent: i64) -> Result<(u128, i64), W
     Ok((coefficient, exponent - n_on))
 }
 
-/// Returns the value of the text `e[+-]digits`, or 0 if the text is empty. The absolute value is
-/// capped at `i64::MAX / 4`, which does not change the resulting decimal or error. The caller must
-/// have validated the syntax.
+/// Returns the value of the text `e[+-]digits`, or 0 if the text is empty. An absolute value above
+/// `i64::MAX / 4` is replaced by this limit; the decimal or the error is the same for all exponents
+/// above the limit. The caller must have validated the syntax.
 fn exponent_of(text: &[u8]) -> i64 {
     let (negative, digits) = match text {
         [_, b'-', digits @ ..] => (true, digits),

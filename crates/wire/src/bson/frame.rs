@@ -99,8 +99,8 @@ impl Frame {
         self.patch(LENGTH_BYTES + 1, sink)
     }
 
-    /// Ends the bytes of a binary value of subtype 2. The length prefix written here does not count
-    /// its own four bytes.
+    /// Ends the bytes of a binary value of subtype 2, and writes the length prefix of these bytes.
+    /// This prefix does not count its own four bytes.
     ///
     /// # Errors
     /// Returns the same errors as [`Frame::end_document`].

@@ -38,7 +38,7 @@ impl KeySegments {
         self.0.len()
     }
 
-    /// Returns `true` if there are no keys.
+    /// Returns `true` if this list of keys is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0

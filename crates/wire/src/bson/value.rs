@@ -8,8 +8,8 @@ use super::tag::Tag;
 use crate::error::WriteError;
 use crate::inline_text::{InlineText, SHORT_BYTES};
 
-/// The number of bytes of space that a window of a sink must have for any value that a `put_`
-/// function writes. The longest such value is an [`InlineText`] with its length prefix and its NUL.
+/// The number of free bytes that a window of a sink must have before a `put_` function writes a
+/// value to it. The longest such value is an [`InlineText`] with its length prefix and its NUL.
 pub const VALUE_BYTES: usize = 4 + SHORT_BYTES + 1;
 
 /// The binary subtype of plain bytes.

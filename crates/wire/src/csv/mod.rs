@@ -27,8 +27,8 @@ use crate::inline_text::{SHORT_BYTES, write_uuid};
 pub use crate::number::{put_bool, put_i64, put_u64};
 use crate::number::{put_float, put_hundredths};
 
-/// The number of bytes of space that a window of a sink must have for a number, a boolean, a date
-/// or a UUID.
+/// The number of bytes of space that must be reserved in a sink before a number, a boolean, a date
+/// or a UUID is written to a window.
 pub const SCALAR_BYTES: usize = SHORT_BYTES;
 
 /// The bytes at the end of each line.

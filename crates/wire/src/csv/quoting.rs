@@ -9,8 +9,8 @@
 
 use onecopy_text::Units;
 
-/// The number of code units that are examined without a branch. As one-byte units, they fill a
-/// vector of 128 bits, which every supported CPU has.
+/// The number of code units that are examined together, without a branch. This number of one-byte
+/// units fills a 128-bit vector, which every supported CPU has.
 const STEP: usize = 16;
 
 /// Returns `true` if the text needs no quotes: it is not empty, contains no delimiter, quote, CR or

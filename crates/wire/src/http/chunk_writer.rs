@@ -6,8 +6,8 @@ use onecopy_text::ByteSink;
 use super::error::ResponseError;
 use super::field;
 
-/// The line with the size of a chunk. The caller sends it before the data of the chunk and the CR
-/// LF that ends the chunk, for example all three with one vectored write.
+/// The line that contains the size of a chunk. The caller sends this line, then the data of the
+/// chunk, and then the CR LF that ends the chunk (for example by one vectored write).
 #[derive(Clone, Copy, Debug)]
 pub struct ChunkHead {
     bytes: [u8; 18],

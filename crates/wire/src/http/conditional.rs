@@ -77,7 +77,7 @@ pub struct Conditions<'a> {
     range: SingleField<'a>,
 }
 
-/// The value of a field that a request may contain only once.
+/// The value of a header field that RFC 9110 permits only once in a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum SingleField<'a> {
     #[default]

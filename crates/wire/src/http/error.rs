@@ -90,7 +90,8 @@ impl HeadError {
         HeadError::TooManyHeaders,
     ];
 
-    /// Returns the status of the error response, after which the connection is closed.
+    /// Returns the HTTP status of the response to a head with this error. After the response, the
+    /// server closes the connection.
     #[must_use]
     pub fn status(self) -> u16 {
         match self {
@@ -171,7 +172,8 @@ impl ChunkedError {
         ChunkedError::BodyTooLarge,
     ];
 
-    /// Returns the status of the error response, after which the connection is closed.
+    /// Returns the HTTP status of the response to this error. After the response, the server closes
+    /// the connection.
     #[must_use]
     pub fn status(self) -> u16 {
         match self {
@@ -196,9 +198,9 @@ impl fmt::Display for ChunkedError {
 
 impl std::error::Error for ChunkedError {}
 
-/// The reason why [`super::ResponseHead`] does not write a response head. The cause is usually a
-/// bug in the application, such as an invalid field name or value. An invalid value could end its
-/// line and add further fields to the head. After an error, the sink is unchanged.
+/// The reason why [`super::ResponseHead`] refuses to write a response head. The cause is usually a
+/// bug in the application, such as an invalid field name or value. For example, a field value with
+/// a line break would add another field to the head. After an error, the sink is unchanged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ResponseError {

@@ -5,7 +5,8 @@ const TOKEN: u8 = 1;
 const VALUE: u8 = 2;
 const HOST: u8 = 4;
 
-/// The character classes of each byte, as a mask of [`TOKEN`], [`VALUE`] and [`HOST`].
+/// For each byte, the character classes to which it belongs: a combination of the bits [`TOKEN`],
+/// [`VALUE`] and [`HOST`].
 const CLASS: [u8; 256] = {
     let mut table = [0; 256];
     let mut b = 0;

@@ -8,17 +8,18 @@ use super::field;
 use super::index::HeadIndex;
 use super::request::{BodyFraming, Connection, Version};
 
-/// The values of the header fields, read so far, that determine the length of the body, the host,
-/// and whether the connection stays open.
+/// The header fields read so far that determine the length of the body, the host, and whether the
+/// connection stays open.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FramingFields {
     host: Option<Range<usize>>,
     content_length: Option<u64>,
     /// `true` if `chunked` is the last transfer coding that was read.
     chunked: bool,
-    /// `true` if a transfer coding other than `chunked` was read.
+    /// `true` if the `Transfer-Encoding` fields read so far contain a coding other than `chunked`.
     unknown_coding: bool,
-    /// A mask with one bit for each field of [`SINGLETONS`] that was read.
+    /// A mask with one bit for each entry of [`SINGLETONS`]. The bit is set if a field with this
+    /// name was read.
     singletons: u16,
     close: bool,
     keep_alive: bool,

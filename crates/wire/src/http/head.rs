@@ -118,9 +118,9 @@ impl HeadParser {
         self.is_complete().then(|| self.index.view(buffer))
     }
 
-    /// Returns the index of a complete head and resets the parser for the next head. The caller
-    /// must keep the buffer to which the index refers. Returns `None` if [`HeadParser::advance`]
-    /// has not returned the length of the head yet.
+    /// Returns the parsed positions of a complete head, and resets the parser for the next head.
+    /// The positions refer to the buffer of the head, so the caller must keep this buffer. Returns
+    /// `None` if [`HeadParser::advance`] has not returned the length of the head yet.
     pub fn take(&mut self) -> Option<HeadIndex> {
         if !self.is_complete() {
             return None;

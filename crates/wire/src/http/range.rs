@@ -43,9 +43,9 @@ impl ByteRange {
 /// The contents of the response to a request with a `Range` field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ranges {
-    /// The `Range` field is ignored, and the response contains the complete representation (status
-    /// 200): the range unit is not `bytes`, the field is syntactically invalid, or it requests the
-    /// last bytes of an empty representation.
+    /// The response contains the complete representation (status 200), because the `Range` field
+    /// must be ignored. The reason is that its range unit is not `bytes`, that the field is
+    /// syntactically invalid, or that it requests the last bytes of an empty representation.
     Whole,
     /// The response contains these parts of the representation (status 206), in the requested
     /// order. Parts that overlap or are adjacent are merged, and the merged part is at the position
@@ -147,8 +147,8 @@ fn resolved(spec: Spec, len_bytes: u64) -> Option<ByteRange> {
     (first <= end).then_some(ByteRange { first, last })
 }
 
-/// Merges the requested ranges that overlap or are adjacent. The result is [`Ranges::Refused`] if
-/// there is no range, or if more than two ranges overlap.
+/// Merges the requested ranges that overlap or are adjacent. Returns [`Ranges::Refused`] if
+/// `requested` is empty, or if more than two of the requested ranges overlap others.
 fn joined(requested: impl Iterator<Item = ByteRange> + Clone) -> Ranges {
     let n_overlapping = requested
         .clone()

@@ -139,8 +139,8 @@ impl<'a> RequestHead<'a> {
         ascii(&self.buffer[self.index.target_path..self.index.target.end])
     }
 
-    /// Returns the results of [`RequestHead::path`] and [`RequestHead::query`] as bytes, which are
-    /// visible ASCII.
+    /// Returns the path and the query of the target as bytes. Both are visible ASCII, and equal to
+    /// the results of [`RequestHead::path`] and [`RequestHead::query`].
     #[must_use]
     pub fn path_and_query_bytes(&self) -> (&'a [u8], Option<&'a [u8]>) {
         let target = &self.buffer[self.index.target_path..self.index.target.end];

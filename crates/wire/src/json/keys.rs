@@ -38,8 +38,9 @@ impl KeySegments {
         self.len() == 0
     }
 
-    /// Returns the number of bytes of space that a window of a sink must have for any of the keys,
-    /// including its quotes, comma, brace and colon.
+    /// Returns the number of bytes of space that a window of a sink must have before a key is
+    /// written. The number is sufficient for any of the keys with its quotes, comma, brace and
+    /// colon.
     #[inline]
     #[must_use]
     pub fn room_bytes(&self) -> usize {

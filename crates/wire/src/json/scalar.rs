@@ -1,4 +1,4 @@
-//! Functions that each write one JSON value that is not an array or object.
+//! Functions that write the JSON values other than arrays and objects. Each call writes one value.
 
 use onecopy_text::{ByteSink, Policy, Put, Units, convert};
 

@@ -20,7 +20,8 @@ Execute = Callable[[str], Any]
 
 
 class _Driver(NamedTuple):
-    """A driver that is connected to the database; ``note`` and ``variant`` are as in `Job`."""
+    """A connection of one of the compared drivers. ``execute`` executes a query. ``note`` and
+    ``variant`` have the same meaning as in `Job`."""
 
     execute: Execute
     variant: str = ""
@@ -80,8 +81,8 @@ def _copy(execute: Execute, sql: str, sink: Sink) -> None:
 
 
 def _returns_cursor(cursor: Any) -> Execute:
-    """Return a function that executes SQL on a cursor and returns the cursor. In some drivers,
-    `execute` of the cursor itself does not return the cursor."""
+    """Return a function that executes SQL on ``cursor`` and then returns ``cursor``. It is needed
+    because the method `execute` of some drivers does not return the cursor."""
 
     def execute(sql: str) -> Any:
         cursor.execute(sql)
@@ -100,7 +101,7 @@ def _sqlite3(database: Database) -> _Driver:
 
 
 class _ApswCursor:
-    """A cursor of apsw whose `description` also works for an empty result, for which apsw raises an
+    """A cursor of apsw. For an empty result, `description` is an empty tuple; apsw itself raises an
     error."""
 
     def __init__(self, cursor: Any, complete: type[Exception]) -> None:
@@ -140,7 +141,7 @@ def _psycopg2(database: Database) -> _Driver:
 
 
 class _AsyncpgCursor:
-    """Wraps the rows that asyncpg has returned, with those methods of a cursor that the benchmark
+    """A cursor over rows that asyncpg has returned. It has only the methods that the benchmark
     calls."""
 
     def __init__(self, records: list[Any]) -> None:

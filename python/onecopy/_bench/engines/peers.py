@@ -1,5 +1,5 @@
-"""The table of engines. It lists, for each engine, the databases and the ways to read rows that it
-supports, its module and its package."""
+"""The table of engines: the libraries whose speed the benchmark measures. Each entry has the
+engine's module and package, and the databases and output formats that the engine supports."""
 
 from __future__ import annotations
 
@@ -91,7 +91,8 @@ ENGINES = (
 
 
 class Variant(NamedTuple):
-    """An engine and, if rows are measured as JSON, the library that encodes them."""
+    """A combination that is measured: an engine, which reads the rows, and, if the output is JSON,
+    the library that encodes the rows."""
 
     engine: Engine
     encoder: str = ""
@@ -103,16 +104,17 @@ class Variant(NamedTuple):
 
 
 def is_installed(name: str) -> bool:
-    """Return true if a module, or the command after `!`, is installed. Nothing is imported."""
+    """Return true if the Python module ``name`` is installed. The module is not imported. If
+    ``name`` begins with `!`, the rest of ``name`` is a command, which is searched in PATH."""
     if name.startswith("!"):
         return shutil.which(name[1:]) is not None
     return importlib.util.find_spec(name.partition(".")[0]) is not None
 
 
 def variants(database: Database, way: str) -> tuple[list[Variant], list[Engine]]:
-    """Return the engines that can produce the output ``way`` (such as ``"json"``) from this
-    database: first the list of the installed ones, beginning with onecopy, and then the list of
-    those that are not installed."""
+    """Return two lists of engines that can produce the output ``way`` (such as ``"json"``) from
+    ``database``. The first list has the installed engines, beginning with onecopy. The second list
+    has the engines that are not installed."""
     kinds = {database.dialect} | ({"odbc"} if database.odbc else set())
     suitable = [engine for engine in ENGINES if way in engine.ways and kinds & set(engine.databases)]
     missing = [e for e in suitable if not all(map(is_installed, (e.module, *e.needs)))]

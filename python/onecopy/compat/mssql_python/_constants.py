@@ -1,4 +1,4 @@
-"""Those ODBC constants of mssql-python that pyodbc does not have, under mssql-python's names."""
+"""The ODBC constants of mssql-python, under mssql-python's names."""
 
 from __future__ import annotations
 

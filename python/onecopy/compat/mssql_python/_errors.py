@@ -104,8 +104,8 @@ _KINDS += [NotSupportedError, DatabaseError, InterfaceError]
 
 
 def translated(error: errors.Error) -> Error:
-    """Convert an exception of `onecopy` or of `onecopy.compat.pyodbc` to the exception of this
-    module."""
+    """Return an exception of this module for an exception of `onecopy` or of
+    `onecopy.compat.pyodbc`. Its class has the meaning of the original class."""
     kind = next((k for k in _KINDS if isinstance(error, getattr(errors, k.__name__))), Error)
     state = error.sqlstate or (str(error.args[0]) if len(error.args) == 2 else "HY000")
     if state == "28000":
@@ -132,8 +132,8 @@ def translating(function: F) -> F:
 
 
 def translating_class(cls: C) -> C:
-    """Wrap the methods and properties of a class of `onecopy.compat.pyodbc` so that they raise the
-    exceptions of this module."""
+    """Replace the methods and properties of ``cls``, a subclass of a class of
+    `onecopy.compat.pyodbc`, by wrappers that raise the exceptions of this module."""
     for name in dir(cls):
         member = getattr(cls, name)
         if name.startswith("_") and name not in ("__next__", "__enter__", "__exit__"):

@@ -1,6 +1,6 @@
 """Implements ODBC's catalog functions by queries of `information_schema` and of SQLite's pragmas.
 
-Column names follow the ODBC reference, in lower case as in pyodbc.
+The columns of the results have the names of the ODBC reference in lower case, as in pyodbc.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Connections of pyodbc."""
+"""The classes and functions of pyodbc's API that concern connections."""
 
 from __future__ import annotations
 

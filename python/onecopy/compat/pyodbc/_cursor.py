@@ -67,8 +67,8 @@ def _dicts(cur: _core.Cursor) -> Callable[[tuple[Any, ...]], dict[str, Any]]:
 
 
 class _Fetched:
-    """The remaining rows of a result, which were all fetched because `Cursor.rowcount` had to count
-    them."""
+    """An iterator over the remaining rows of a result. `Cursor.rowcount` has to count the rows, so
+    it fetched all of them."""
 
     def __init__(self, cur: _core.Cursor) -> None:
         self._cur = cur
@@ -181,7 +181,7 @@ class Cursor:
 
     @property
     def rows_as_dicts(self) -> bool:
-        """If true, rows are dicts, starting with the next statement."""
+        """True if the rows of later statements are returned as dicts."""
         return self._open.row_factory is _dicts
 
     @rows_as_dicts.setter

@@ -1,5 +1,5 @@
-"""pyodbc's exceptions. Their ``args`` are the SQLSTATE, and a message that starts with the
-SQLSTATE.
+"""pyodbc's exceptions. The ``args`` of an exception are two strings: its SQLSTATE, and a message
+that starts with the SQLSTATE.
 
 Each class also inherits from the class of the same name in `onecopy.errors`, so that handlers for
 either class catch the exception.
@@ -98,7 +98,8 @@ def translated(error: errors.Error) -> Error:
 
 
 def translating(function: F) -> F:
-    """Wrap a method so that it raises the exceptions of this module."""
+    """Wrap a method so that an exception of `onecopy` that it raises is converted to an exception
+    of this module."""
 
     @functools.wraps(function)
     def call(*args: Any, **keywords: Any) -> Any:

@@ -14,9 +14,9 @@ pub(crate) use table::{RowAddress, Sampling, Table};
 #[cfg(test)]
 pub(crate) use table::{TableColumn, TableIndex};
 
-/// Returns the description of a table. Returns `None` if the catalog does not list it, or if
-/// reading the catalog of this kind of database is not supported. `name` is the table's name in
-/// SQL; `names` are the parts of this name without quotes.
+/// Returns the description of a table. Returns `None` if the catalog of the database does not list
+/// the table, or if this crate cannot read catalogs of this kind of database. `name` is the table's
+/// name as written in SQL. `names` are the parts of this name (such as schema and table), unquoted.
 ///
 /// # Errors
 /// The error of the database.

@@ -1,4 +1,4 @@
-//! Tables of SQLite.
+//! Reads the columns, keys and indexes of a table of SQLite from the catalog.
 
 use onecopy_rows::Value;
 use onecopy_rows::connect::Connection;

@@ -41,7 +41,8 @@ pub(crate) enum RowAddress {
         /// The number of pages of the table.
         n_pages: u64,
     },
-    /// SQLite's `rowid`, by one of its names that is not the name of a column of the table.
+    /// SQLite's `rowid`. This pseudo-column has three names. A name is used that no column of the
+    /// table has.
     Rowid {
         /// The name: `rowid`, `_rowid_` or `oid`.
         name: &'static str,
@@ -61,7 +62,7 @@ impl RowAddress {
 /// The method of reading a random sample of a table's rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Sampling {
-    /// No method is known.
+    /// No method of sampling is known for the table.
     #[default]
     None,
     /// `tablesample system`, which reads only a part of the pages.
@@ -106,8 +107,8 @@ impl Table {
         unique.map(|index| (index, "unique index without NULL"))
     }
 
-    /// Returns the first index whose columns can be a key. It is used if the table has neither a
-    /// key nor physical addresses.
+    /// Returns the first index whose columns can all be used to divide the rows. The caller uses
+    /// this index if [`Table::key`] returns `None` and the rows have no physical addresses.
     pub(crate) fn any_index(&self) -> Option<&TableIndex> {
         self.indexes.iter().find(|index| {
             let is_fit = |name: &String| self.column(name).is_some_and(|c| c.unfit.is_none());
@@ -117,8 +118,8 @@ impl Table {
 }
 
 /// Adds a column to the last index of `indexes`, or to a new index if the name of the index differs
-/// from `last`. The caller calls this function for each row of a catalog query, in which the
-/// columns of one index follow each other.
+/// from `last`. The caller calls this function for each row of a catalog query. The query returns
+/// the columns of one index in consecutive rows.
 pub(super) fn add_to_index(
     indexes: &mut Vec<TableIndex>,
     last: &mut String,

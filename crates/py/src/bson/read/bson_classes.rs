@@ -114,13 +114,13 @@ impl BsonClasses {
         self.utc.bind(py)
     }
 
-    /// Creates an `Int64` without running Python code that the caller has defined.
+    /// Creates an instance of the class `Int64`. No Python code of the user runs.
     #[inline]
     pub(super) fn int64<'py>(&self, py: Python<'py>, value: i64) -> PyResult<Bound<'py, PyAny>> {
         self.int64.make(py, value)
     }
 
-    /// Creates an `ObjectId` without running Python code that the caller has defined.
+    /// Creates an instance of the class `ObjectId`. No Python code of the user runs.
     pub(super) fn object_id<'py>(
         &self,
         py: Python<'py>,
@@ -133,7 +133,8 @@ impl BsonClasses {
         with_attributes(&self.object_id, [(intern!(py, "_ObjectId__id"), &bytes)])
     }
 
-    /// Creates a `Binary`: a `bytes` with a subtype.
+    /// Creates an instance of the class `Binary`, a subclass of `bytes` with the attribute
+    /// `subtype`.
     pub(super) fn binary<'py>(
         &self,
         bytes: Bound<'py, PyAny>,
@@ -284,7 +285,7 @@ impl BsonClasses {
     }
 }
 
-/// Creates an instance of a class and sets some of its attributes.
+/// Creates an instance of `class` without calling its `__init__`, and sets `attributes` of it.
 #[inline]
 fn with_attributes<'py, const N: usize>(
     class: &Py<PyType>,

@@ -86,8 +86,7 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
         self.building.push(all)
     }
 
-    /// From this call on, nested documents become `RawDocument` objects that refer to the buffer
-    /// `parent`.
+    /// Makes later nested documents `RawDocument` objects, which refer to the buffer `parent`.
     pub(super) fn keep_raw(&mut self, parent: Parent<'a>) {
         self.raw = Some(parent);
     }
@@ -205,7 +204,7 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
         pushed.map_err(|e| self.fail(e))
     }
 
-    /// Returns the classes for BSON types that have no equivalent in Python.
+    /// Returns onecopy's classes for those BSON types that have no equivalent in Python.
     #[inline]
     pub(super) fn classes(&mut self) -> Result<&'static BsonClasses, Rejection> {
         if let Some(classes) = self.classes {
@@ -273,8 +272,8 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
         self.push_other(Ok(made))
     }
 
-    /// Returns UTC, which is the time zone of aware datetimes. Returns `None` if the options select
-    /// naive datetimes.
+    /// Returns the time zone of aware datetimes, which is UTC. Returns `None` if the options
+    /// request naive datetimes.
     #[inline(always)]
     pub(super) fn zone(&mut self) -> Result<Option<&'py Bound<'py, PyTzInfo>>, Rejection> {
         if !self.options.tz_aware {

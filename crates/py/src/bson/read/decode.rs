@@ -132,8 +132,8 @@ pub(super) fn objects<'py>(
     }
 }
 
-/// The arguments of `decode`. The struct implements [`Work`], whose method `run` is compiled once
-/// for each instruction set.
+/// A call of `decode`. The fields are its arguments. [`Work::run`] executes the call, and is
+/// compiled once for each instruction set.
 struct Objects<'a, 'py> {
     py: Python<'py>,
     bytes: &'a [u8],

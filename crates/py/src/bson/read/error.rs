@@ -5,8 +5,8 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyType;
 
-/// Returns the exception for bytes that are not valid BSON. Its offset is relative to the start of
-/// the caller's buffer.
+/// Creates the exception `BSONDecodeError` for bytes that are not valid BSON. Its offset is counted
+/// from the start of the buffer that the user passed.
 #[cold]
 pub(in crate::bson) fn to_py(py: Python<'_>, error: ReadError) -> PyErr {
     static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();

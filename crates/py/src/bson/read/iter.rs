@@ -82,7 +82,7 @@ into its `str`; one more of a document that is split over several pieces.
 
 /// The source of the bytes that follow the current buffer.
 enum More {
-    /// The `read` method of the file that contains the input.
+    /// The method `read` of the Python file object from which the input is read.
     File(Py<PyAny>),
     /// An iterator whose items are buffers, each with the next bytes of the input.
     Pieces(Py<PyAny>),
@@ -219,8 +219,8 @@ impl IterState {
         }
     }
 
-    /// Returns the length in bytes of the document whose first bytes are `start`. An invalid length
-    /// ends the iteration.
+    /// Returns the length in bytes of the document whose first bytes are `start`. If the length is
+    /// invalid, returns an error and ends the iteration over the documents.
     fn len_of(&mut self, start: &[u8], options: &Given<'_>) -> Result<usize, DecodeFailure> {
         document_len(start, options.rules.max_bytes).map_err(|e| {
             self.end();

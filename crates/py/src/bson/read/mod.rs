@@ -26,7 +26,6 @@ use pyo3::prelude::*;
 
 pub(crate) use raw_document::RawDocument;
 
-/// Adds the Python functions of this file to `module`.
 pub(super) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     decode::add(module)?;
     iter::add(module)?;

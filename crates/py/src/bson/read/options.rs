@@ -195,7 +195,8 @@ impl<'py> Given<'py> {
         BsonReadOptions::given(|option| args.get(option + 1))
     }
 
-    /// Parses the options. `get` returns the option at an index in [`with_options`].
+    /// Parses the options of a call. `get` returns the argument for the option that has this index
+    /// in [`with_options`].
     #[cold]
     pub(super) fn given<'a>(
         get: impl Fn(usize) -> Option<Borrowed<'a, 'py, PyAny>>,
@@ -281,7 +282,7 @@ impl<'py> Given<'py> {
         self.map(|object| object.clone().unbind())
     }
 
-    /// Returns `true` if no Python code that the caller has passed runs while objects are created.
+    /// Returns `true` if no Python code of the caller runs while objects are created.
     #[inline]
     pub(super) fn is_alone(&self) -> bool {
         !matches!(self.document, Document::Class(_))
@@ -302,7 +303,8 @@ fn number(given: Borrowed<'_, '_, PyAny>, name: &str) -> PyResult<usize> {
         .map_err(|_| PyValueError::new_err(format!("{name} must not be negative")))
 }
 
-/// Returns the name of an error handler; `None` if it is `strict`.
+/// Returns the argument if it is the name of an error handler other than `strict`, otherwise
+/// `None`.
 fn handler<'py>(given: Option<Borrowed<'_, 'py, PyAny>>) -> PyResult<Option<Bound<'py, PyAny>>> {
     let Some(given) = given else {
         return Ok(None);

@@ -16,8 +16,8 @@ use crate::stream_output::FlushTo;
 /// The default of `chunk_bytes`, and the size in bytes of the chunks that `dump_many` writes.
 const CHUNK_BYTES: usize = 64 << 10;
 
-/// The number of bytes by which a chunk's capacity exceeds the chunk size. This space receives the
-/// end of the last document of a chunk.
+/// The number of bytes by which the capacity of a chunk exceeds the chunk size. The last document
+/// of a chunk may extend into these bytes, so that the chunk does not have to grow for it.
 const ROOM_BYTES: usize = 8 << 10;
 
 struct EncodeMany;

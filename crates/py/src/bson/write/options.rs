@@ -112,8 +112,8 @@ impl BsonWriteOptions {
         }
     }
 
-    /// Parses the keyword arguments of a call, which are all parameters of the function from index
-    /// `from` on.
+    /// Parses the keyword arguments of a call. `from` is the index of the first parameter that is a
+    /// keyword argument; all later parameters are keyword arguments too.
     #[inline]
     pub(super) fn take(&mut self, args: &Args<'_, '_>, from: usize) -> PyResult<()> {
         match args.any_from(from) {

@@ -35,8 +35,9 @@ fn wrong(kind: &'static str, reason: impl Into<String>) -> BsonStop {
 }
 
 impl BsonWriteOptions {
-    /// Applies the option `datetime_range` to `ms`, a datetime in milliseconds since 1970. Returns
-    /// it unchanged or clamped, or returns an error.
+    /// Applies the option `datetime_range` to `ms`, a datetime in milliseconds since 1970. If `ms`
+    /// is outside of the years 1 to 9999, returns `ms` unchanged, the nearest permitted value, or
+    /// an error, as the option requires.
     fn ranged(&self, ms: i64) -> Result<i64, BsonStop> {
         match self.range {
             Range::Error if !(FIRST_MS..=LAST_MS).contains(&ms) => Err(wrong(
@@ -49,8 +50,8 @@ impl BsonWriteOptions {
         }
     }
 
-    /// Converts a date or datetime to milliseconds since 1970. Returns `None` for another object,
-    /// and for a date that the option `passthrough` passes to `default`.
+    /// Converts a `date` or `datetime` to milliseconds since 1970. Returns `None` for any other
+    /// object. Also returns `None` for a `date` if the option `passthrough` excludes dates.
     fn moment(&self, object: &Bound<'_, PyAny>) -> Result<Option<i64>, BsonStop> {
         if let Ok(at) = object.cast::<PyDateTime>() {
             return self.ranged(date_time::unix_ms(at)?).map(Some);
@@ -77,7 +78,7 @@ impl BsonWriteOptions {
         put_binary(subtype, &bytes, out)
     }
 
-    /// Returns how the encoder writes an instance of a class derived from a built-in type.
+    /// Determines how to write an object whose class is derived from a built-in type such as `str`.
     fn subclass<'py>(
         &self,
         object: &Bound<'py, PyAny>,
@@ -138,8 +139,8 @@ impl BsonWriteOptions {
         Ok(Some(ObjectForm::Pairs(members)))
     }
 
-    /// Returns how a NumPy scalar or array is written; `None` for any other object, and if the
-    /// array cannot be written.
+    /// Determines how a NumPy scalar or array is written. Returns `None` if `object` is no NumPy
+    /// object, or if BSON cannot represent it.
     fn numpy<'py>(&self, object: &Bound<'py, PyAny>) -> Result<Option<ObjectForm<'py>>, BsonStop> {
         let described = ndarray::describe(object, self.style.natives.numpy)?;
         Ok(match described {
@@ -150,7 +151,7 @@ impl BsonWriteOptions {
     }
 }
 
-/// Returns a list in which the keys and values of a mapping alternate.
+/// Returns the items of a mapping as one list: key, value, key, value, …
 fn members<'py>(mapping: &Bound<'py, PyAny>) -> Result<Bound<'py, PyList>, BsonStop> {
     let py = mapping.py();
     let members = PyList::empty(py);

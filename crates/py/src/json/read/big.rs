@@ -15,9 +15,9 @@ const MOST_SHORT_DIGITS: usize = 640;
 /// into halves first, so that the conversion takes less than quadratic time.
 const LEAF_DIGITS: usize = 1024;
 
-/// Creates an `int` from its digits, with an optional `-`. The limit of
-/// `sys.set_int_max_str_digits` is not applied, because it protects against quadratic running time,
-/// and this conversion takes less than quadratic time.
+/// Creates an `int` from decimal digits, with an optional `-` before them. The function ignores the
+/// limit of `sys.set_int_max_str_digits`. This limit protects against conversions that take
+/// quadratic time, but this function takes less than quadratic time.
 pub(super) fn int<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyAny>> {
     if text.len() <= MOST_SHORT_DIGITS {
         return scalars::big_int(py, text);
@@ -34,8 +34,8 @@ pub(super) fn int<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyAn
     }
 }
 
-/// Converts digits to a number. Splits off a tail whose length is [`LEAF_DIGITS`] times a power of
-/// two, and converts the tail and the digits before it separately.
+/// Converts decimal digits to a number. Splits the digits into two sections, converts each section,
+/// and combines the results. The second section has [`LEAF_DIGITS`] times a power of two digits.
 fn magnitude(digits: &[u8]) -> BigUint {
     // Powers of ten. The last one has as many zeros as the tail has digits; the earlier ones are
     // for the tails of the halves.

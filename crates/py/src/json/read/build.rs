@@ -122,7 +122,7 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
         kept.map_err(|e| self.fail(e))
     }
 
-    /// Creates a `str` from UTF-8 of any length and script.
+    /// Creates a `str` from UTF-8. Used for all texts that the faster methods do not support.
     #[inline(never)]
     fn other_utf8(&mut self, bytes: &[u8]) -> Result<Bound<'py, PyAny>, Rejection> {
         let units = Units::Utf8(bytes);
@@ -130,8 +130,8 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
         made.or_else(|e| self.malformed_text(units, e))
     }
 
-    /// Handles malformed text: keeps or replaces the lone surrogates of a string if the option
-    /// `errors` permits this, otherwise returns an error.
+    /// Converts a malformed string of the JSON text, if the option `errors` permits lone surrogates
+    /// or replaces them. Otherwise returns an error.
     #[cold]
     #[inline(never)]
     fn malformed_text(

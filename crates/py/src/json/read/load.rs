@@ -184,7 +184,7 @@ pub(super) enum LoadFailure {
     Python(PyErr),
 }
 
-/// The arguments of one call to the parser. The struct implements [`Work`], whose method `run` is
+/// A call of the parser. The fields are its arguments. [`Work::run`] executes the call, and is
 /// compiled once for each instruction set.
 pub(super) struct ValueInput<'a, 'py, F: SourceForm> {
     pub(super) py: Python<'py>,

@@ -78,8 +78,7 @@ pub(crate) struct JSONChunks {
 struct ChunksState {
     /// The iterator of items; `None` after the last item, and after an error.
     items: Option<Py<PyIterator>>,
-    /// `true` if the opening bracket of the array has been written. If the chunk size is one byte,
-    /// the first chunk contains only this bracket.
+    /// `true` after the opening bracket of the array has been written to a chunk.
     is_open: bool,
     n_items: u64,
 }

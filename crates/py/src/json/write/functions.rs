@@ -20,9 +20,9 @@ use crate::raw::text::MakeError;
 use crate::recent::{LEAST_BYTES, MOST_BYTES};
 use crate::stream_output::FlushTo;
 
-/// The expected length, in characters, of the next result of a function that returns `str`,
-/// estimated from recent results like [`RECENT_BYTES`]. `RECENT_KIND` is the character width of the
-/// last result.
+/// An estimate of the number of characters in the next result of a function that returns `str`. It
+/// is computed from the lengths of recent results, in the same way as [`RECENT_BYTES`].
+/// `RECENT_KIND` is the character width of the last result.
 static RECENT_CHARS: AtomicUsize = AtomicUsize::new(0);
 static RECENT_KIND: AtomicU8 = AtomicU8::new(0);
 

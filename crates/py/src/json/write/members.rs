@@ -28,8 +28,9 @@ impl JsonWriteOptions {
         Ok(ObjectForm::Pairs(self.members(&items)?))
     }
 
-    /// Returns a list in which keys (converted to `str`) and values alternate. `items` is an
-    /// iterable of key-value pairs. The pairs are sorted by key if the option `sort_keys` is set.
+    /// Converts an iterable of key-value pairs to a list in which keys and values alternate. Keys
+    /// that are not a `str` are converted to a `str`. If the option `sort_keys` is set, the pairs
+    /// are sorted by key.
     pub(super) fn members<'py>(
         &self,
         items: &Bound<'py, PyAny>,
@@ -110,8 +111,8 @@ impl JsonWriteOptions {
         Ok(Some(ObjectForm::Pairs(pairs(py, members)?)))
     }
 
-    /// Returns all attributes in an instance's `__dict__`, which orjson writes for most
-    /// dataclasses.
+    /// Returns all attributes in the `__dict__` of a dataclass instance, because orjson writes
+    /// these attributes instead of the declared fields for most dataclasses.
     fn instance_dict<'py>(
         &self,
         attributes: &Bound<'py, PyDict>,

@@ -15,8 +15,8 @@ use crate::raw::function::Args;
 use crate::raw::ndarray::Choice;
 use crate::raw::text;
 
-/// The parameter names of a function that writes JSON: the `$first` names, and then the options in
-/// the order in which [`JsonWriteOptions::take`] parses them.
+/// Expands to the names of the parameters of a function that writes JSON: the names `$first`, and
+/// then the options in the order in which [`JsonWriteOptions::take`] parses them.
 macro_rules! with_options {
     ($($first:literal),*) => {
         &[
@@ -28,8 +28,8 @@ macro_rules! with_options {
 }
 pub(super) use with_options;
 
-/// The parameters of a function that writes JSON, as a Python signature. `$first` contains the
-/// parameters before the options.
+/// Expands to the Python signature of a function that writes JSON: the parameters in `$first`, and
+/// then the options.
 macro_rules! options_signature {
     ($first:literal) => {
         concat!(
@@ -56,16 +56,16 @@ pub(crate) enum BigIntPolicy {
     Error53,
 }
 
-/// The library that the option `compat` names. The call recognizes the classes and uses the key
-/// rules and defaults of this library.
+/// The library that the option `compat` names. The encoder then recognizes the same classes as this
+/// library, and has the same rules for keys and the same defaults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Compat {
     Orjson,
     Ujson,
 }
 
-/// The options of one call. They also determine how objects are written whose types are not built
-/// into CPython.
+/// The options of one call of the JSON encoder. Some of the options determine how objects of types
+/// that are not built into CPython are written.
 #[derive(Debug)]
 pub(crate) struct JsonWriteOptions {
     pub(crate) style: Style,
@@ -122,7 +122,7 @@ const PASSED: &[(&str, Passed)] = &[
 const MAX_DEPTH: usize = 1000;
 
 impl JsonWriteOptions {
-    /// Returns the options of a call without keyword arguments.
+    /// Returns the default options, which apply if a call has no keyword arguments.
     #[inline]
     pub(super) fn new() -> JsonWriteOptions {
         JsonWriteOptions {
@@ -146,12 +146,12 @@ impl JsonWriteOptions {
         }
     }
 
-    /// Parses the keyword arguments of a call. They are the function's parameters from index `from`
-    /// on.
+    /// Parses the keyword arguments of a call: the arguments for the parameters of the called
+    /// function from index `from` on.
     ///
-    /// The method changes the options in place. Returning new options would take 7 ns longer: they
-    /// would be copied immediately after they were stored, and each load of the copy would have to
-    /// wait for the preceding store.
+    /// The method changes the options in place. It would take 7 ns longer to return new options,
+    /// because the caller would copy them immediately after they were stored, and each load of the
+    /// copy would have to wait for the preceding store.
     #[inline]
     pub(super) fn take(&mut self, args: &Args<'_, '_>, from: usize) -> PyResult<()> {
         match args.any_from(from) {
@@ -161,7 +161,8 @@ impl JsonWriteOptions {
     }
 
     /// Parses the keyword arguments as [`JsonWriteOptions::take`] does, for a function that writes
-    /// the items of an iterable. It refuses `indent`, which would break lines inside of the items.
+    /// each item of an iterable on one line. The option `indent` is an error, because it would
+    /// break the lines.
     pub(super) fn take_for_items(&mut self, args: &Args<'_, '_>, from: usize) -> PyResult<()> {
         self.take(args, from)?;
         match self.style.indent {
@@ -254,7 +255,8 @@ impl JsonWriteOptions {
         Ok(())
     }
 
-    /// Sets orjson's defaults. Other keyword arguments of the call override them.
+    /// Sets the options to the defaults of orjson. Other keyword arguments of the call override
+    /// them.
     fn begin_as_orjson(&mut self) {
         self.style.nan = NonFinite::Null;
         self.style.natives.private_fields = false;
@@ -264,7 +266,7 @@ impl JsonWriteOptions {
         self.pass(&[Passed::Decimal, Passed::Float, Passed::Tuple]);
     }
 
-    /// Sets ujson's defaults, except for the treatment of NaN.
+    /// Sets the options to the defaults of ujson, except the option for NaN.
     fn begin_as_ujson(&mut self) {
         self.style.surrogates = Policy::BackslashReplace;
         self.non_str_keys = true;

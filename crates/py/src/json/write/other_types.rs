@@ -1,5 +1,5 @@
-//! Writes objects of types other than CPython's built-in ones, or returns another object that is
-//! written instead.
+//! Encodes objects whose types are not built into CPython. An object is either written as JSON, or
+//! replaced by another object, which the encoder then writes.
 
 use num_bigint::BigUint;
 use onecopy_text::ByteSink;
@@ -85,8 +85,8 @@ impl From<WriteError> for JsonStop {
     }
 }
 
-/// Calls `write`, which writes the JSON of one scalar value, and returns the written bytes: at most
-/// [`json::SCALAR_BYTES`].
+/// Returns the bytes that the function `write` writes: the JSON of one scalar value, which has at
+/// most [`json::SCALAR_BYTES`] bytes.
 pub(super) fn written<E: Into<JsonStop>>(
     write: impl FnOnce(&mut onecopy_text::Window<'_, Vec<u8>>) -> Result<(), E>,
 ) -> Result<Vec<u8>, JsonStop> {
@@ -100,7 +100,7 @@ pub(super) fn written<E: Into<JsonStop>>(
 }
 
 impl JsonWriteOptions {
-    /// Returns how the encoder writes an instance of a class that is derived from a built-in type.
+    /// Determines how to write an object whose class is derived from a built-in type such as `str`.
     fn subclass<'py>(
         &self,
         object: &Bound<'py, PyAny>,
@@ -127,8 +127,8 @@ impl JsonWriteOptions {
         }))
     }
 
-    /// Returns how a NumPy scalar or array is written; `None` for any other object, and if JSON
-    /// cannot represent the items.
+    /// Determines how a NumPy scalar or array is written. Returns `None` if `object` is no NumPy
+    /// object, or if JSON cannot represent its value or items.
     fn numpy<'py>(&self, object: &Bound<'py, PyAny>) -> Result<Option<ObjectForm<'py>>, JsonStop> {
         let choice = self.style.natives.numpy;
         Ok(match ndarray::describe(object, choice)? {
@@ -148,8 +148,9 @@ impl JsonWriteOptions {
         })
     }
 
-    /// Returns `true` for a member of an enumeration. If the option `compat` is `orjson`, the
-    /// metaclass of the object's class must be exactly the metaclass of `Enum`.
+    /// Returns `true` if the object is a member of an enumeration. With the option
+    /// `compat="orjson"`, the object counts as a member only if the metaclass of its class is the
+    /// metaclass of `Enum` itself.
     fn is_enum(&self, object: &Bound<'_, PyAny>) -> PyResult<bool> {
         let base = encode::enumeration(object.py())?;
         Ok(match self.style.natives.orjson {
@@ -166,9 +167,9 @@ impl JsonWriteOptions {
         self.key_text_again(key, 0)
     }
 
-    /// Implements [`JsonWriteOptions::key_text`] for an object that replaces a key: the value of an
-    /// enumeration member, or the result of `default`. `times` is the number of times that this key
-    /// has been replaced so far.
+    /// Converts a key to a `str`. The key may be an object that has replaced the original key: the
+    /// value of an enumeration member, or the result of `default`. `times` is the number of times
+    /// that the original key has been replaced so far.
     fn key_text_again<'py>(
         &self,
         key: &Bound<'py, PyAny>,
@@ -248,9 +249,9 @@ fn unquoted(text: &[u8]) -> &[u8] {
         .unwrap_or(text)
 }
 
-/// Returns all digits of an `int`. The limit of `sys.set_int_max_str_digits` is not applied,
-/// because it protects against quadratic running time, and this conversion takes less than
-/// quadratic time.
+/// Returns all decimal digits of an `int`. The function ignores the limit of
+/// `sys.set_int_max_str_digits`. This limit protects against conversions that take quadratic time,
+/// but this function takes less than quadratic time.
 fn digits(value: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
     let py = value.py();
     let is_negative = value.lt(0)?;
@@ -268,8 +269,8 @@ fn digits(value: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
 }
 
 impl JsonWriteOptions {
-    /// Converts the object to a form that the encoder can write; returns `None` if JSON cannot
-    /// represent its type.
+    /// Converts the object to text or to another object that the encoder can write. Returns `None`
+    /// if JSON cannot represent the type of the object.
     fn form<'py>(&self, object: &Bound<'py, PyAny>) -> Result<Option<ObjectForm<'py>>, JsonStop> {
         let py = object.py();
         if !self.passes(Passed::Datetime)
@@ -362,9 +363,8 @@ impl<'py> ObjectForms<'py> for JsonWriteOptions {
     }
 }
 
-/// Returns the text of a `Decimal` in the form that `write_decimal` accepts. Every NaN becomes
-/// `NaN`, without its sign, payload and the `s` of a signaling NaN. The text of any other value is
-/// unchanged.
+/// Changes the text of a `Decimal` to a text that `write_decimal` accepts. The text of any NaN
+/// (such as `-NaN`, `sNaN` or `NaN123`) becomes `NaN`. Any other text is returned unchanged.
 fn named(digits: &[u8]) -> &[u8] {
     let unsigned = digits.strip_prefix(b"-").unwrap_or(digits);
     let quiet = unsigned.strip_prefix(b"s").unwrap_or(unsigned);

@@ -165,8 +165,9 @@ fn of_name(name: &Bound<'_, PyString>) -> PyResult<String> {
     })
 }
 
-/// Returns the columns in `object` as lists and tuples. A column of another type is copied to a
-/// list. Returns an error unless there are `n_names` columns.
+/// Returns a tuple of the columns that the iterable `object` contains. A column that is a list or
+/// tuple is not copied; a column of another type is copied to a list. Returns an error if the
+/// number of columns is not `n_names`.
 fn columns<'py>(
     py: Python<'py>,
     object: Borrowed<'_, 'py, PyAny>,

@@ -3,9 +3,9 @@
 //!
 //! No Python code runs, and no attribute lookup takes place: a slot has a fixed offset, and an
 //! instance's dictionary is searched for the interned `str` of the name. In CPython 3.11 to 3.13,
-//! instances of a class may also share the keys of their attributes and store only the values;
-//! these are read from memory too. At import, [`check`] compares values read in place with the
-//! results of `getattr`. With other interpreters, only slots and dictionaries are read.
+//! instances of a class may also share their keys and store only the values, which are then read
+//! directly from memory. At import, [`check`] compares values read in this way with the results of
+//! `getattr`. With other interpreters, only slots and dictionaries are read.
 
 use std::cell::Cell;
 use std::cmp::Ordering;
@@ -38,10 +38,10 @@ enum Position {
         expect(dead_code, reason = "before 3.11 each instance has a dictionary")
     )]
     Shared(Cell<Option<usize>>),
-    /// The attribute is in a dictionary; the pointer to it is at this byte offset in the object.
+    /// The attribute is in a dictionary. The object has the dictionary's address at this offset.
     Dict(usize),
-    /// The attribute is in a dictionary; the pointer to it is at this offset in bytes before the
-    /// end of the object, whose size is variable.
+    /// The attribute is in a dictionary. The object, whose size is variable, has the dictionary's
+    /// address at this number of bytes before its end.
     DictAtEnd(usize),
 }
 
@@ -149,8 +149,8 @@ impl Attribute {
         (!value.is_null()).then_some(value)
     }
 
-    /// Returns the index of the attribute among the shared keys of the object's class, and stores
-    /// it in `noted`. Returns `None` if these keys do not contain the attribute.
+    /// Returns the index of the attribute in the shared keys of the object's class, or `None` if
+    /// these keys do not contain the attribute. Stores the returned value in `noted`.
     ///
     /// # Safety
     /// The requirements of [`Attribute::read`].
@@ -218,7 +218,7 @@ fn are_in_order<'a>(
     order.len() == attributes.len() && order.zip(attributes).all(is_at)
 }
 
-/// Returns `true` if the descriptor has `__set__`: it then takes precedence over instance values.
+/// Returns `true` if the descriptor has `__set__`, so that it hides the instance's value.
 fn takes_precedence(descriptor: &Bound<'_, PyAny>) -> bool {
     let class = descriptor.get_type();
     // SAFETY: a class that we hold.
@@ -288,10 +288,10 @@ impl InstanceValues {
         unsafe { *self.first.add(index) }
     }
 
-    /// Returns the indexes of the values in the order in which the attributes were set.
+    /// Returns the indexes of the instance's values in the order in which they were set.
     ///
     /// # Safety
-    /// The instance must be alive, and must not have changed since the values were found.
+    /// The instance must be alive, and must not have changed since `self` was created.
     unsafe fn order<'a>(&self) -> impl ExactSizeIterator<Item = &'a u8> + use<'a> {
         #[cfg(all(Py_3_11, not(Py_3_13)))]
         // SAFETY: CPython 3.11 and 3.12 have the number of indexes two bytes before the values, and
@@ -382,7 +382,7 @@ unsafe fn values_before(
     }
 }
 
-/// Implements [`shared_values`] for other interpreters, in which every instance has a dictionary.
+/// Implements [`shared_values`] for other versions of CPython, where none are read.
 ///
 /// # Safety
 /// The requirements of [`shared_values`]; `dict` must be the third word before the instance.

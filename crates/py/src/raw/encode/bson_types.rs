@@ -11,7 +11,7 @@ use super::builtin_types;
 /// The maximum size in bytes of a value that this module reads.
 const MOST_BYTES: usize = 16;
 
-/// A BSON value of up to [`MOST_BYTES`] bytes, with its tag.
+/// A short BSON value and its tag. The value has at most [`MOST_BYTES`] bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ShortValue {
     pub(super) tag: Tag,
@@ -25,7 +25,8 @@ impl ShortValue {
     }
 }
 
-/// Where the instances of a BSON class store their value, and the type of this value.
+/// The type of the value that an instance of a BSON class represents, and the place in the instance
+/// at which this value is stored.
 #[derive(Debug)]
 pub(super) enum BsonClass {
     /// The class is `Int64`. Its instances are also `int` objects, and are read as such.
@@ -67,8 +68,9 @@ const IN_SLOTS: [(&str, &str, &str, Tag, usize); 3] = [
 const INTEGERS: [(&str, &str); 2] = [("onecopy.bson._types", "Int64"), ("bson.int64", "Int64")];
 
 impl BsonClass {
-    /// Returns the [`BsonClass`] of a class. Returns `None` for any other class, and for a class
-    /// derived from a BSON class, which may store its value elsewhere.
+    /// Returns the [`BsonClass`] of a BSON class. Returns `None` for a class that is not a BSON
+    /// class. Also returns `None` for a class derived from a BSON class, because its instances may
+    /// store the value in another place.
     pub(super) fn of(class: &Bound<'_, PyType>) -> PyResult<Option<BsonClass>> {
         let py = class.py();
         let (module, name) = (class.module()?, class.name()?);
@@ -94,16 +96,18 @@ impl BsonClass {
         Ok(None)
     }
 
-    /// Returns the two attributes in which a `Decimal128` of pymongo stores its value. The public
-    /// attribute `bid` is a property, which cannot be read without running Python code.
+    /// Returns the two private attributes in which a `Decimal128` of pymongo stores the halves of
+    /// its value. Its public attribute `bid` is a property, and a property cannot be read without
+    /// running Python code.
     fn words_of(class: &Bound<'_, PyType>) -> PyResult<Option<BsonClass>> {
         let find = |name| Attribute::find(class, &PyString::intern(class.py(), name));
         let words = find("_Decimal128__low")?.zip(find("_Decimal128__high")?);
         Ok(words.map(|(low, high)| BsonClass::Words([low, high])))
     }
 
-    /// Returns the value of an instance; `None` if Python code must run to determine the value or
-    /// to raise an exception.
+    /// Returns the value of `object`, an instance of this class. Returns `None` if the value cannot
+    /// be read without running Python code, or if it is invalid, so that Python code must raise an
+    /// exception.
     ///
     /// # Safety
     /// The same requirements as for [`Attribute::read`].

@@ -1,4 +1,4 @@
-//! Determines how the instances of a class are written, from the bases of the class.
+//! Determines from the base classes of a class how the encoders write its instances.
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -11,8 +11,8 @@ use super::decimal;
 use crate::raw::ndarray::{self, ScalarClass};
 use crate::raw::{number, uuid};
 
-/// Returns how the instances of a class are written. The checks are in the same order as those of
-/// the JSON and BSON writers.
+/// Determines how the instances of a class are written. The function checks the class for the known
+/// base classes in the same order as the JSON and BSON writers do.
 pub(super) fn form_of(class: &Bound<'_, PyType>) -> PyResult<ClassForm> {
     let py = class.py();
     // An object whose `__class__` is another class is written as an instance of that class.
@@ -85,9 +85,9 @@ pub(super) fn form_of(class: &Bound<'_, PyType>) -> PyResult<ClassForm> {
     })
 }
 
-/// Returns the built-in type under which the members of an enumeration can be written without
-/// reading their attribute `value`: `int` for an `IntEnum` and `str` for a `StrEnum`, if each
-/// member equals its value. Returns `None` for any other enumeration.
+/// Returns `int` for an `IntEnum` and `str` for a `StrEnum`, if each member of the enumeration
+/// equals its attribute `value`. The encoder then writes a member as an object of this built-in
+/// type, and need not read `value`. Returns `None` for any other enumeration.
 fn contents_of_members(class: &Bound<'_, PyType>) -> PyResult<Option<ObjectKind>> {
     let py = class.py();
     let (base, kind) = if class.is_subclass_of::<PyString>()? {
@@ -112,9 +112,9 @@ fn contents_of_members(class: &Bound<'_, PyType>) -> PyResult<Option<ObjectKind>
     Ok(Some(kind))
 }
 
-/// Returns `true` if orjson also writes the instances of `class` in the way that `form` describes.
-/// orjson recognizes an enumeration by its metaclass. It recognizes a dataclass only if the class
-/// itself has the decorator; a decorated base class is not sufficient.
+/// Returns `true` if orjson also writes the instances of `class` as `form` describes. orjson
+/// recognizes an enumeration by its metaclass. orjson recognizes a dataclass only if the class
+/// itself was decorated. It is not sufficient that a base class was decorated.
 pub(super) fn is_of_orjson(class: &Bound<'_, PyType>, form: &ClassForm) -> PyResult<bool> {
     match form {
         ClassForm::Enum(_) | ClassForm::EnumContents(_) => {
@@ -125,7 +125,8 @@ pub(super) fn is_of_orjson(class: &Bound<'_, PyType>, form: &ClassForm) -> PyRes
     }
 }
 
-/// Returns `true` if the class itself has the attribute; attributes of its bases do not count.
+/// Returns `true` if the class itself defines the attribute. The result is `false` if only a base
+/// class defines it.
 fn has_own(class: &Bound<'_, PyType>, name: &str) -> PyResult<bool> {
     class.getattr("__dict__")?.contains(name)
 }
@@ -136,8 +137,8 @@ pub(crate) fn enumeration(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
     CLASS.import(py, "enum", "Enum")
 }
 
-/// Returns the fields of a dataclass. Returns `None` if the class is not a dataclass, or if a field
-/// cannot be read without running Python code.
+/// Returns the fields that the instances of a dataclass have. Returns `None` if the class is not a
+/// dataclass, or if the value of a field cannot be read without running Python code.
 fn fields_of(class: &Bound<'_, PyType>) -> PyResult<Option<Fields>> {
     let py = class.py();
     let name = pyo3::intern!(py, "__dataclass_fields__");

@@ -63,15 +63,15 @@ pub(super) struct Class {
     pub(super) form: ClassForm,
     /// `true` if the class has the attribute `_type_marker` of a BSON class.
     pub(super) is_marked: bool,
-    /// `true` if orjson writes the instances of the class in the same way, which the field `form`
-    /// describes.
+    /// `true` if orjson writes the instances of the class too, and in the same way as the field
+    /// `form` describes.
     pub(super) is_orjson: bool,
-    /// If this is a BSON class, the position of the value in its instances; `None` for other
-    /// classes.
+    /// For a BSON class, such as `ObjectId`: where its instances store their value. `None` for
+    /// other classes.
     pub(super) marked: Option<BsonClass>,
     pub(super) hints: Hints,
-    /// A number that encodes the options with which no instance of the class can be written; 0 if
-    /// no such options are known.
+    /// The options (encoded as a number) of a call in which no instance of the class can be
+    /// written; 0 if no such options are known.
     no_form_by: Cell<u32>,
 }
 
@@ -106,9 +106,9 @@ impl Class {
 }
 
 impl Fields {
-    /// Returns the next field to write, starting at index `at`, and sets `at` to the index after
-    /// this field. Fields whose name begins with an underscore are skipped unless `private` is
-    /// `true`.
+    /// Returns the next field that must be written. The search begins at index `at`, and `at`
+    /// becomes the index after the returned field. If `private` is `false`, fields whose names
+    /// begin with an underscore are skipped.
     #[inline(always)]
     fn step(&self, private: bool, at: &mut isize) -> Option<&Attribute> {
         loop {
@@ -125,8 +125,8 @@ impl Fields {
         self.step(private, at).map(Attribute::name)
     }
 
-    /// Returns the name of the next field to write, as [`Fields::step`] finds it, and the field's
-    /// value in an instance. The value is null if the instance does not have the attribute.
+    /// Returns the name of the next field to write (see [`Fields::step`]) and the value of this
+    /// field in `object`. The value is null if `object` does not have the attribute.
     ///
     /// # Safety
     /// The same requirements as for [`Attribute::read`].
@@ -143,7 +143,7 @@ impl Fields {
         Some((attribute.name(), value.unwrap_or(std::ptr::null_mut())))
     }
 
-    /// Returns the value of the field at index `at - 1`, which is the field that was written last.
+    /// Returns the value of the field that was written last. Its index is `at - 1`.
     ///
     /// # Safety
     /// The same requirements as for [`Attribute::read`].
@@ -157,7 +157,7 @@ impl Fields {
         unsafe { field.0.read(object) }
     }
 
-    /// Returns the name of the field at index `at - 1`, which is the field that was written last.
+    /// Returns the name of the field that was written last. Its index is `at - 1`.
     pub(super) fn name_before(&self, at: isize) -> Option<*mut ffi::PyObject> {
         let field = self.fields.get(at.unsigned_abs().checked_sub(1)?)?;
         Some(field.0.name())
@@ -229,8 +229,9 @@ impl RecentClasses {
     pub(super) const NONE: RecentClasses =
         RecentClasses([(std::ptr::null_mut(), std::ptr::null()); 4]);
 
-    /// Returns the properties of an object's class; null if they are not cached. The pointer is
-    /// valid until Python code runs, because such code may remove entries of the thread's table.
+    /// Returns the properties of an object's class; null if they are not cached. The caller must
+    /// not use the pointer after Python code has run, because such code may remove entries of the
+    /// thread's table.
     ///
     /// # Safety
     /// `object` must be alive. Python code must not have been executed since `self` was set to
@@ -293,8 +294,8 @@ pub(super) unsafe fn of(object: *mut ffi::PyObject) -> Option<Rc<Class>> {
     })
 }
 
-/// Examines the class of an object and caches its properties, unless they are already cached. Any
-/// Python code may run.
+/// Examines the class of an object and caches its properties, unless they are already cached. This
+/// may run any Python code, for example of the metaclass.
 pub(super) fn learn(object: &Bound<'_, PyAny>) {
     // SAFETY: alive.
     if unsafe { of(object.as_ptr()) }.is_some() || cfg!(Py_GIL_DISABLED) {
@@ -343,8 +344,9 @@ pub(super) fn learn(object: &Bound<'_, PyAny>) {
     drop(replaced);
 }
 
-/// Returns `true` if [`note_no_form`] has recorded that the instances of the object's class cannot
-/// be written with `options`, a number that encodes the options of a call and is not 0.
+/// Returns `true` if [`note_no_form`] has recorded that instances of the object's class cannot be
+/// written in a call with these `options`. `options` is the call's options encoded as a number
+/// above 0.
 pub(crate) fn has_no_form(object: &Bound<'_, PyAny>, options: u32) -> bool {
     // SAFETY: alive.
     let (known, flags) = unsafe {
@@ -357,7 +359,8 @@ pub(crate) fn has_no_form(object: &Bound<'_, PyAny>, options: u32) -> bool {
         && flags & ffi::Py_TPFLAGS_MAPPING == 0
 }
 
-/// Records that the object's class cannot be written with `options`, if this applies to all
+/// Records that instances of the object's class cannot be written in a call with these `options`
+/// (the call's options encoded as a number). Does nothing if the reason may not apply to all
 /// instances of the class.
 pub(crate) fn note_no_form(object: &Bound<'_, PyAny>, options: u32) {
     // SAFETY: alive.

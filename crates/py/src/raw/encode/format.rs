@@ -39,13 +39,14 @@ pub(super) trait MemberEncoder<'py>: Sized {
 
     fn shared(&mut self) -> &mut EncoderState<'py>;
 
-    /// Returns `true` if there is space for a key, a short value, and `key_bytes` more bytes.
+    /// Returns `true` if the output has space for a key, a short value, and `key_bytes` more bytes.
     /// `levels` is the number of nested containers that can still be entered by recursion, below
     /// the container that has this key.
     fn has_space(&self, levels: usize, key_bytes: usize, pen: &Pen<'_>) -> bool;
 
-    /// Returns `true` if there is space for the end of a container. `levels` is the number of
-    /// nested containers that can still be entered by recursion.
+    /// Returns `true` if the output has space for the end of a container, such as a closing bracket
+    /// and the line break before it. `levels` is the number of nested containers that can still be
+    /// entered by recursion.
     fn has_space_to_end(&self, levels: usize, pen: &Pen<'_>) -> bool;
 
     /// Reserves the space that [`MemberEncoder::has_space`] requires for a member of the container
@@ -86,8 +87,8 @@ pub(super) trait MemberEncoder<'py>: Sized {
         pen: &mut Pen<'_>,
     ) -> bool;
 
-    /// Writes a value with the fast path. If the value could not be written, the returned [`Step`]
-    /// is the reason.
+    /// Writes a value with the fast path. The returned [`Step`] reports that the value was written,
+    /// or the reason why it was not.
     ///
     /// # Safety
     /// The same requirements as for [`MemberEncoder::short_key`].
@@ -106,8 +107,9 @@ pub(super) trait MemberEncoder<'py>: Sized {
     /// The items must be alive.
     unsafe fn constants(&mut self, items: &[*mut ffi::PyObject], pen: &mut Pen<'_>) -> isize;
 
-    /// Returns `true` if the loop may enter a container of this kind without preparing it. Returns
-    /// `false` if preparation is required, for example if the keys of dicts have to be sorted.
+    /// Returns `true` if the loop over members may begin a container of this kind without
+    /// preparation. Returns `false` if preparation is required, for example if the keys of dicts
+    /// have to be sorted.
     fn enters(&self, kind: ObjectKind) -> bool;
 
     fn writes_private_fields(&self) -> bool;
@@ -168,7 +170,7 @@ pub(super) trait MemberEncoder<'py>: Sized {
         pen: Pen<'s>,
     ) -> Result<Pen<'s>, Self::Stop>;
 
-    /// Writes a value of any type. If the value is a container and the loop over its members is
+    /// Writes a value of any type. The value may be a container. If writing its members is
     /// interrupted, pushes a frame for each container that has members left to write.
     ///
     /// # Errors
@@ -186,8 +188,8 @@ pub(super) trait MemberEncoder<'py>: Sized {
         pen: Pen<'s>,
     ) -> Result<Pen<'s>, Self::Stop>;
 
-    /// Returns `true` if all members of a frame of the form `Rows`, `Row` or `Columns` have been
-    /// written.
+    /// Returns `true` if all members of the container in `frame` have been written. The form of
+    /// `frame` must be `Rows`, `Row` or `Columns`.
     ///
     /// # Errors
     /// Returns an error if Python code has changed the number of values in a row.
@@ -196,7 +198,8 @@ pub(super) trait MemberEncoder<'py>: Sized {
     /// `frame` must be the innermost frame.
     unsafe fn are_rows_written(&self, frame: *const ContainerFrame) -> Result<bool, Self::Stop>;
 
-    /// Writes the remaining members of a frame of the form `Rows`, `Row` or `Columns`.
+    /// Writes the remaining members of the container in `frame`. The form of `frame` must be
+    /// `Rows`, `Row` or `Columns`.
     ///
     /// # Errors
     /// The same errors as [`MemberEncoder::any_key`].

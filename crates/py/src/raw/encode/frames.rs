@@ -64,7 +64,7 @@ thread_local! {
     static ROOM: Cell<Vec<ContainerFrame>> = const { Cell::new(Vec::new()) };
 }
 
-/// The largest capacity, in frames, of the memory that is stored in [`ROOM`] for reuse.
+/// The largest capacity, in frames, of a stack that is kept in [`ROOM`] for the next encoder.
 const KEPT: usize = 64;
 
 /// The stack of the open containers of an encoder, the outermost first. Each frame contains a
@@ -160,8 +160,8 @@ impl<'py> Frames<'py> {
         });
     }
 
-    /// Sets the position of frame `n - 1` to `at`, and reverses the order of the frames after it,
-    /// which were pushed from the innermost container to the outermost.
+    /// Sets the position of frame `n - 1` to `at`. Then reverses the order of the frames from index
+    /// `n` on, because these frames were pushed in the wrong order: the innermost container first.
     #[cold]
     #[inline(never)]
     pub(super) fn settle(&mut self, n: usize, at: isize) {
@@ -258,8 +258,8 @@ pub(super) fn index_of_class(classes: &mut Vec<Rc<Class>>, class: Rc<Class>) -> 
     index as isize
 }
 
-/// Appends the step from a container to its most recently written member, such as `[3]` or
-/// `.price`, to a path.
+/// Appends one step to a path, such as `[3]` or `.price`. The step identifies the most recently
+/// written member of the frame's container.
 ///
 /// # Safety
 /// The GIL must be held, and the frame's object must be alive.
@@ -300,8 +300,8 @@ pub(super) unsafe fn append_step(
     }
 }
 
-/// Returns the most recently written key of a `dict`, which is the key before the position in the
-/// frame.
+/// Returns the last key before the position `frame.at` in the frame's `dict`. This key is the most
+/// recently written one.
 ///
 /// # Safety
 /// The frame's object must be a live `dict`.

@@ -5,8 +5,8 @@ use pyo3::types::PyType;
 
 use super::classes;
 
-/// Attributes of a Python class. They are cached because each lookup calls the class's metaclass,
-/// which may run Python code.
+/// The attributes of a Python class that determine how its instances are encoded. They are cached
+/// because each lookup calls the class's metaclass, which may run Python code.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hints {
     /// The attribute `_type_marker`, with which pymongo marks its BSON classes. `None` if the class

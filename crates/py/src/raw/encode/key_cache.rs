@@ -13,7 +13,6 @@ const MOST_BYTES: usize = 40;
 /// The number of slots. The slot of a key is determined by the key's address.
 const PLACES: usize = 128;
 
-/// A cached key.
 #[derive(Clone, Copy)]
 struct KeyCacheSlot {
     key: *mut ffi::PyObject,
@@ -25,9 +24,8 @@ struct KeyCacheSlot {
 }
 
 thread_local! {
-    /// The slots of the encoder that this thread used last. The next encoder reuses their memory.
-    /// It ignores the cached keys in them, because these are marked with the number of the earlier
-    /// encoder.
+    /// The slots of the encoder that this thread used last. The next encoder reuses the memory of
+    /// these slots, but not their keys: each slot contains the number of the encoder that wrote it.
     static PLACES_LEFT: Cell<Option<Box<[KeyCacheSlot; PLACES]>>> = const { Cell::new(None) };
 }
 
@@ -58,8 +56,8 @@ impl KeyCache {
         (place.key == key && place.encoder == self.encoder).then_some((&place.text, place.len))
     }
 
-    /// Caches the encoded bytes of a key, unless there are more than [`MOST_BYTES`]. The first call
-    /// only allocates the slots.
+    /// Caches `text`, the encoded bytes of `key`. Does not cache more than [`MOST_BYTES`] bytes.
+    /// The first call only allocates the slots, and caches nothing.
     #[inline(always)]
     pub(super) fn keep(&mut self, key: *mut ffi::PyObject, text: &[u8]) {
         if text.len() > MOST_BYTES {

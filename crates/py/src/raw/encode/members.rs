@@ -19,8 +19,8 @@ use super::format::Step;
 use super::frames::ContainerForm;
 use super::python_members::{DictMembers, FieldMembers, Pairs, SequenceItems};
 
-/// The maximum number of nested containers that are entered by recursion, without pushing frames.
-/// It limits the use of the C stack.
+/// The maximum number of nested containers that the loop enters by recursion; deeper ones get
+/// frames. The maximum limits the use of the C stack.
 pub(super) const LEVELS: usize = 16;
 
 /// The reason why the loop that writes the members of a container has returned.
@@ -30,8 +30,9 @@ pub(super) enum ExitReason {
     Done,
     /// The output may have too little space for the next member.
     Space,
-    /// The fast path does not support the next key, because it is long or not a `str`, or cannot
-    /// read the next attribute of a dataclass instance. Nothing was written for this member.
+    /// The loop has stopped before the next member, of which nothing was written yet. Either the
+    /// fast path does not support the member's key (it is long or not a `str`), or the fast path
+    /// cannot read the next attribute of a dataclass instance.
     Key,
     /// The value is of a built-in type that the fast path does not write.
     Slow(ObjectKind),
@@ -40,16 +41,18 @@ pub(super) enum ExitReason {
     Large(ObjectKind),
 }
 
-/// Why and where the loop over the members was interrupted.
+/// The reason for the interruption of the loop over the members, and the position at which the loop
+/// must continue.
 pub(super) struct Interruption {
     pub(super) reason: ExitReason,
     /// The value that must be written next; unused if `reason` is `Space` or `Key`.
     pub(super) value: *mut ffi::PyObject,
-    /// The position of the next member in the innermost container that already had a frame before
-    /// the interruption. The frames that were pushed for containers inside it have their own
-    /// positions.
+    /// The position of the next member of one container: the innermost container that already had a
+    /// frame before the interruption. The containers inside it got their frames at the
+    /// interruption; these frames contain their own positions.
     pub(super) at: isize,
-    /// The output address of the member whose value is `value`; in BSON, the address of its tag.
+    /// The address in the output at which the member begins whose value is `value`. In BSON, a
+    /// member begins with its tag.
     pub(super) start: *mut u8,
 }
 
@@ -81,8 +84,8 @@ impl Interruption {
 
 /// The members of a container: the items of a list, the entries of a `dict` or the fields of a
 /// dataclass instance. No Python code runs while this value is used, so the container does not
-/// change. A member may have a key. The value of a member is null if it must be looked up by the
-/// key.
+/// change. The members of a `dict` or a dataclass instance have keys. If the loop must look up a
+/// member's value by the key, the value in this container is null.
 pub(super) trait Members: Copy {
     /// Returns the key and value of the next member, starting at position `at`, and sets `at` to
     /// the position after this member. The key is null if the members have no keys.
@@ -92,8 +95,8 @@ pub(super) trait Members: Copy {
     unsafe fn next(&self, at: &mut isize) -> Option<(*mut ffi::PyObject, *mut ffi::PyObject)>;
 
     /// Writes the key of the member at position `at` with the fast path. Returns `false` if the
-    /// fast path does not support this key. The caller must then discard the bytes that were
-    /// written.
+    /// fast path does not support this key. In this case, part of the key may have been written,
+    /// and the caller must discard it.
     ///
     /// # Safety
     /// The same requirements as for [`Members::next`], which must have returned the key. There must
@@ -108,14 +111,15 @@ pub(super) trait Members: Copy {
         pen: &mut Pen<'_>,
     ) -> bool;
 
-    /// Returns the space in bytes that the longest key of these members needs in addition to the
-    /// space that is reserved before each member.
+    /// Returns the space in bytes that the longest key of this container needs in addition to the
+    /// space that is always reserved before a member.
     #[inline(always)]
     fn key_bytes(&self) -> usize {
         0
     }
 
-    /// Prefetches the value of the member a fixed number of positions after `at`.
+    /// Prefetches the value of a later member: the one that follows position `at` by a fixed number
+    /// of members.
     #[inline(always)]
     fn prefetch(&self, _at: isize) {}
 
@@ -243,7 +247,7 @@ impl<'py, 's, F: MemberEncoder<'py>, const FORM: u8> Work for WriteMembers<'_, '
     }
 }
 
-/// Writes the members of a container of the form `FORM`, from position `at` on.
+/// Writes the members of a container of the form `FORM`. Begins with the member at position `at`.
 ///
 /// # Safety
 /// The same requirements as for [`write()`]; `container` must be of that form.
@@ -265,7 +269,8 @@ unsafe fn write_form<'py, 's, K: Kernels, F: MemberEncoder<'py>, const FORM: u8>
     })
 }
 
-/// Writes the members of a list, tuple, `dict` or list of pairs, from position `at` on.
+/// Writes the members of a list, tuple, `dict` or list of pairs. Begins with the member at position
+/// `at`.
 ///
 /// # Safety
 /// The same requirements as for [`write_form`].
@@ -353,8 +358,8 @@ pub(super) unsafe fn container<'py, 's, K: Kernels, F: MemberEncoder<'py>>(
     pen
 }
 
-/// Implements [`container`] for an object that is not a list, tuple or `dict`, and for a container
-/// that needs a frame because the recursion limit is reached.
+/// Does the work of [`container`] in two cases: the object is not a list, tuple or `dict`, or the
+/// container needs a frame because the recursion limit is reached.
 ///
 /// # Safety
 /// The same requirements as for [`container`].
@@ -391,7 +396,7 @@ unsafe fn other_container<'py, 's, K: Kernels, F: MemberEncoder<'py>>(
     pen
 }
 
-/// Implements [`container`] for `object`, which is an instance of a dataclass.
+/// Does the work of [`container`] if the member, `object`, is an instance of a dataclass.
 ///
 /// # Safety
 /// The same requirements as for [`container`]; `object` must be an instance of `class`, whose
@@ -463,7 +468,7 @@ impl<'py, 's, F: MemberEncoder<'py>> Work for WriteFields<'_, '_, 's, F> {
     }
 }
 
-/// Writes the fields of an instance of a dataclass, from position `at` on.
+/// Writes the fields of an instance of a dataclass. Begins with the field at position `at`.
 ///
 /// # Safety
 /// The same requirements as for [`write()`]; `object` must be of the class with these fields.

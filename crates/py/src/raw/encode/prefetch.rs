@@ -22,8 +22,8 @@ const VALUES: usize = 2;
 /// The number of cache lines that are prefetched at the start of a `dict`'s table of entries. They
 /// contain about ten entries.
 const TABLE_LINES: usize = 4;
-/// The number of values at the start of a row that are prefetched by instructions. The processor
-/// itself prefetches the later values.
+/// The number of values at the start of a row that the encoder prefetches with instructions. The
+/// later values of the row are prefetched by the processor itself.
 const ROW_VALUES: usize = 12;
 /// The size of a cache line in bytes.
 const LINE: usize = 64;
@@ -36,10 +36,10 @@ pub(super) fn fetch_object(items: &[*mut ffi::PyObject], at: usize) {
     }
 }
 
-/// Prefetches data of two later rows. Of row `at + ENTRIES`, if it is a `dict` or a list, the
-/// memory that contains the pointers to its values is prefetched; of row `at + VALUES`, the values
-/// themselves. Objects other than dicts, lists and tuples are skipped. An instance of a derived
-/// class is treated like one of its base class.
+/// Prefetches data of two later rows. For row `at + ENTRIES`, if it is a `dict` or a list,
+/// prefetches the table of pointers to its values. For row `at + VALUES`, if it is a `dict`, list
+/// or tuple, prefetches the values. Instances of classes derived from these three types are treated
+/// alike.
 ///
 /// # Safety
 /// The items must be alive.

@@ -11,7 +11,7 @@ use super::format::MemberEncoder;
 use super::members::Members;
 use super::prefetch;
 
-/// The items of a list or tuple, as members of a container.
+/// The items of a list or tuple, which the encoder writes as the elements of an array.
 #[derive(Clone, Copy)]
 pub(super) struct SequenceItems<'i>(pub(super) &'i [*mut ffi::PyObject]);
 
@@ -107,7 +107,8 @@ impl Members for Pairs<'_> {
     put_key_object!();
 }
 
-/// The fields of an instance of a dataclass, as members of a container.
+/// The fields of a dataclass instance, which the encoder writes as the members of an object or
+/// document.
 #[derive(Clone, Copy)]
 pub(super) struct FieldMembers<'f> {
     pub(super) object: *mut ffi::PyObject,

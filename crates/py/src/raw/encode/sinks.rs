@@ -18,8 +18,8 @@ pub(crate) struct Flushing<F: FnMut(&[u8]) -> bool> {
 }
 
 impl<F: FnMut(&[u8]) -> bool> Flushing<F> {
-    /// Creates a sink that passes its chunk to `flush` when the chunk contains at least
-    /// `full_bytes`. `flush` returns `false` if it failed.
+    /// Creates a sink that collects bytes in a chunk. When the chunk contains at least `full_bytes`
+    /// bytes, the sink passes it to the function `flush`, which returns `false` if it failed.
     pub(crate) fn new(full_bytes: usize, flush: F) -> Flushing<F> {
         Flushing {
             chunk: Vec::new(),
@@ -81,9 +81,9 @@ unsafe impl<F: FnMut(&[u8]) -> bool> ByteSink for Flushing<F> {
     }
 }
 
-/// A sink that writes to a buffer of fixed size. The encoder may request more space than it uses.
-/// If the buffer has less space than requested, the encoder writes to the separate buffer `tail`.
-/// The bytes of `tail` are copied to the fixed buffer at the next request and at the end.
+/// A sink that writes to a buffer of fixed size. The encoder requests space before it writes, often
+/// more than it then uses. If the fixed buffer has less space than requested, the encoder writes to
+/// the buffer `tail`. The sink copies `tail` to the fixed buffer at the next request or at the end.
 pub(crate) struct Fixed<'a> {
     place: WritableBuffer<'a>,
     len: usize,
@@ -111,13 +111,13 @@ impl<'a> Fixed<'a> {
         self.settle().then_some((self.len, self.copied_bytes))
     }
 
-    /// Returns the number of bytes in the fixed buffer if the encoder is writing to the separate
-    /// buffer `tail`; otherwise 0.
+    /// Returns 0 while the encoder writes to the fixed buffer. While the encoder writes to the
+    /// separate buffer `tail`, returns the number of bytes that were written to the fixed buffer.
     pub(super) fn settled(&self) -> usize {
         if self.in_tail { self.len } else { 0 }
     }
 
-    /// Overwrites bytes in the fixed buffer.
+    /// Overwrites bytes of the fixed buffer, from position `at` on, with `bytes`.
     ///
     /// # Panics
     /// If one of these bytes has not been written to the fixed buffer yet.
@@ -130,8 +130,8 @@ impl<'a> Fixed<'a> {
         }
     }
 
-    /// Appends the bytes of the separate buffer `tail` to the fixed buffer. Returns `false` if they
-    /// do not fit.
+    /// Copies the bytes of the separate buffer `tail`, if it is in use, to the end of the fixed
+    /// buffer. Returns `false` if the fixed buffer has too little space.
     fn settle(&mut self) -> bool {
         if self.in_tail {
             if self.tail.len() > self.place.len - self.len {

@@ -14,32 +14,33 @@ use super::decimal::{self, ShortDecimal};
 use crate::raw::ndarray::{Choice, Scalar};
 use crate::raw::temporal;
 
-/// Determines which types of objects are written without running Python code, and how.
+/// Options that determine which types of objects the encoder writes without running Python code,
+/// and how it writes them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Natives {
     pub(crate) temporal: bool,
     pub(crate) uuid: bool,
     pub(crate) enums: bool,
     pub(crate) dataclasses: bool,
-    /// `true` if an instance of a class derived from a built-in type is written like an instance of
-    /// the built-in type. For classes derived from `float` or `tuple`, the field `floats` or
-    /// `tuples` applies instead.
+    /// `true` if an instance of a class that is derived from a built-in type is written like an
+    /// instance of the built-in type. This field does not concern classes derived from `float` or
+    /// `tuple`; for these, the fields `floats` and `tuples` have the same meaning.
     pub(crate) subclasses: bool,
     pub(crate) floats: bool,
     pub(crate) tuples: bool,
     pub(crate) numpy: Choice,
-    /// `true` if the format has no special representation for instances of BSON classes, so that
-    /// they are written like instances of any other class. `false` if they are written as
-    /// [`Native::Short`], or by the `ObjectForms` of the format.
+    /// Determines how instances of BSON classes (such as `ObjectId`) are written. `true`: like
+    /// instances of any other class, because the format has no special representation for them.
+    /// `false`: as [`Native::Short`], or by the `ObjectForms` of the format.
     pub(crate) marked: bool,
     /// `true` if dataclass fields whose names begin with an underscore are written.
     pub(crate) private_fields: bool,
-    /// `true` if a naive `datetime` is written as if it were in UTC.
+    /// `true` if a `datetime` without a time zone is written as a time in UTC.
     pub(crate) naive_utc: bool,
     pub(crate) utc_z: bool,
     pub(crate) omit_microseconds: bool,
     pub(crate) decimals: bool,
-    /// `true` if an `int` of any size is written as a number.
+    /// `true` if integers of any size may be written as JSON numbers.
     pub(crate) exact_ints: bool,
     /// `true` to write only objects of classes that orjson supports, and to write them as orjson
     /// does.
@@ -67,7 +68,8 @@ impl Natives {
     };
 }
 
-/// A value that was read from an object's memory, or how the encoder must write the object.
+/// The result of reading an object's memory: either the value of the object, or the way in which
+/// the encoder must write the object.
 pub(super) enum Native {
     Uuid([u8; 16]),
     Decimal(ShortDecimal),
@@ -75,7 +77,8 @@ pub(super) enum Native {
     Short(ShortValue),
     /// The attribute `value` of an enumeration member. It is written instead of the member.
     Instead(*mut ffi::PyObject),
-    /// The object is written like an object of this built-in type, from which its class derives.
+    /// The object's class is derived from this built-in type. The object is written like an object
+    /// of the built-in type.
     Contents(ObjectKind),
     /// A dataclass instance, whose fields are written. The pointer is valid until Python code runs.
     Fields(*const Class),
@@ -87,8 +90,8 @@ pub(super) enum Native {
     Other,
 }
 
-/// A cache of the time zone and the classes of the objects that were written last. It is valid
-/// until Python code runs.
+/// A cache of facts about the most recently written objects: their time zone and their classes. The
+/// cache is valid until Python code runs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RecentObjects {
     pub(super) zone: Zone,
@@ -102,9 +105,9 @@ impl RecentObjects {
     };
 }
 
-/// The UTC offset of the most recently used time zone with a constant offset. The zone is
-/// identified by its address. The entry is cleared when Python code runs, because such code might
-/// free the zone.
+/// A cache of the UTC offset of one time zone: the most recently used zone whose offset is
+/// constant. The address of the zone object identifies the zone. The cache is cleared when Python
+/// code runs, because such code might free the zone object.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Zone {
     zone: *mut ffi::PyObject,
@@ -138,9 +141,9 @@ impl Zone {
     }
 
     /// Returns the UTC offset of a `datetime` in minutes. The outer `Option` is `None` if the
-    /// offset cannot be determined without running Python code, or includes seconds, which
-    /// [`ObjectForms`](super::ObjectForms) rounds. The inner `Option` is `None` if the zone has no
-    /// offset.
+    /// offset cannot be determined without running Python code, or if it includes seconds. (In
+    /// both cases, [`ObjectForms`](super::ObjectForms) determines it.) The inner `Option` is `None`
+    /// if the zone has no offset.
     ///
     /// # Safety
     /// The same requirements as for [`Zone::offset`].
@@ -158,8 +161,9 @@ impl Zone {
         }
     }
 
-    /// Returns a [`Zone`] with the UTC offset that the `tzinfo` object `zone` has at the `datetime`
-    /// `at`. Returns `None` if the offset cannot be determined without running Python code.
+    /// Determines the UTC offset that the `tzinfo` object `zone` has at the time `at` (a
+    /// `datetime`), and returns it as a [`Zone`]. Returns `None` if this requires running Python
+    /// code.
     ///
     /// # Safety
     /// The same requirements as for [`Zone::offset`].
@@ -182,8 +186,8 @@ impl Zone {
     }
 }
 
-/// Reads the value of an object from its memory. The object must be neither of a built-in type nor
-/// a `date`, `time` or `datetime`.
+/// Reads the value of an object from its memory. The caller has already handled objects of built-in
+/// types and objects of the classes `date`, `time` and `datetime`.
 ///
 /// # Safety
 /// `object` must be alive, and the GIL must be held. The borrowed parts of the result are valid

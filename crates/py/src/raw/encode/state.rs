@@ -15,8 +15,7 @@ use super::standard_types::RecentObjects;
 use super::{builtin_types, dict};
 use crate::raw::gil;
 
-/// The error for containers, or calls to `default`, that are nested more deeply than the limit
-/// allows.
+/// The error that containers, or calls to `default`, are nested more deeply than the limit allows.
 pub(super) struct TooDeep {
     pub(super) is_circular: bool,
 }
@@ -26,14 +25,14 @@ pub(super) struct TooDeep {
 pub(super) struct EncoderState<'py> {
     pub(super) frames: Frames<'py>,
     pub(super) keys: KeyCache,
-    /// The reason and the position of the last interruption of the loop over a container's members.
+    /// Why, and at which member, the loop over a container's members was last interrupted.
     pub(super) interruption: Interruption,
-    /// The classes and time zones that have been looked up since Python code last ran.
+    /// A cache of the classes and time zones that were looked up since Python code last ran.
     pub(super) recent: RecentObjects,
     /// The cached properties of the class of the dataclass instance that is written next. The
     /// pointer is valid until Python code runs.
     pub(super) found: *const Class,
-    /// The result of the fast path for the last object that it did not write.
+    /// The reason why the fast path did not write an object; set each time when it writes nothing.
     pub(super) unwritten: Step,
     /// The classes of all dataclass instances on the stack of open containers.
     pub(super) classes: Vec<Rc<Class>>,
@@ -79,8 +78,8 @@ impl<'py> EncoderState<'py> {
         }
     }
 
-    /// Returns the index of a class in the field `classes`. Adds the class if it is not in this
-    /// list.
+    /// Returns the index of `class` in the list `classes`. Adds the class to the list if it is
+    /// missing.
     pub(super) fn index_of_class(&mut self, class: Rc<Class>) -> isize {
         frames::index_of_class(&mut self.classes, class)
     }

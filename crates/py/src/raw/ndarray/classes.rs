@@ -33,7 +33,8 @@ struct NumpyClasses {
     derived: [Py<PyType>; 2],
 }
 
-/// `true` if NumPy's `ndarray` objects have the memory layout that this module expects.
+/// `true` if a test has shown that NumPy's `ndarray` objects have the memory layout that this
+/// module expects.
 static READS_ARRAYS: AtomicBool = AtomicBool::new(false);
 
 /// Returns `true` if NumPy's `ndarray` objects have the expected memory layout. This is determined
@@ -122,7 +123,7 @@ pub(crate) fn is_generic(object: &Bound<'_, PyAny>) -> PyResult<bool> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ScalarClass(ItemType);
 
-/// The units of `datetime64`, indexed by their numbers in NumPy's C API.
+/// The time units of `datetime64`. The index of a unit is its number in NumPy's C API.
 const UNITS: [Option<Unit>; 14] = [
     Some(Unit::Year),
     Some(Unit::Month),
@@ -180,8 +181,8 @@ impl ScalarClass {
         Ok(Some(found))
     }
 
-    /// Creates some instances of the class. The caller compares the values that it reads from their
-    /// memory with those that NumPy's array interface reports.
+    /// Creates some instances of the class as test data. The caller reads the values from the
+    /// memory of these instances, and compares them with the values that NumPy itself reports.
     fn samples<'py>(
         self,
         class: &Bound<'py, PyType>,
@@ -211,7 +212,8 @@ impl ScalarClass {
         self.0 == ItemType::Float64
     }
 
-    /// Returns the minimum size in bytes of an instance whose value can be read.
+    /// Returns the size in bytes that an instance must at least have, so that its value can be read
+    /// from its memory.
     fn least_bytes(self) -> isize {
         let value = match self.0 {
             // The number of units, and the unit itself.
@@ -269,8 +271,8 @@ impl ScalarClass {
     }
 }
 
-/// Reads the fields of some sample arrays directly from memory, and returns `true` if they are
-/// equal to the fields that NumPy's array interface protocol returns.
+/// Tests whether this module can read NumPy's array objects. Reads the shape and the other fields
+/// of some sample arrays from memory. Returns `true` if NumPy itself reports the same fields.
 fn arrays_are_as_read(numpy: &Bound<'_, PyAny>) -> PyResult<bool> {
     let globals = PyDict::new(numpy.py());
     globals.set_item("numpy", numpy)?;

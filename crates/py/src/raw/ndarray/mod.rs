@@ -6,11 +6,11 @@
 //! | `object` | views of the memory of arrays, and values of scalars |
 //! | `view` | the items in the memory of an array |
 //!
-//! The memory belongs to the array. C code may write to it at any time without the GIL, as ufuncs
-//! do. Therefore each item is read only once, and so are the shape and strides, when a [`View`] is
+//! C code may write to the memory of an array at any time without the GIL (ufuncs do so). Therefore
+//! each item is read only once. The shape and strides are read once too, when a [`View`] is
 //! created. Python code may replace the memory of the array (`resize(refcheck=False)`,
-//! `__setstate__`). Therefore, after any code has run, [`is_current`] compares a view with its
-//! array.
+//! `__setstate__`). Therefore, after Python code may have run, [`is_current`] checks that a view
+//! still describes its array.
 
 mod classes;
 mod object;
@@ -39,10 +39,10 @@ pub(crate) enum ItemType {
     Float64,
     /// `datetime64`, with its time unit; `None` for a `datetime64` without a unit.
     Moment(Option<Step>),
-    /// Strings of at most this number of characters, each of which has 32 bits. Shorter strings are
-    /// padded with NULs.
+    /// Strings, which all occupy this number of characters of 32 bits. Shorter strings are padded
+    /// with NULs.
     Text(usize),
-    /// Binary values of at most this number of bytes. Shorter values are padded with NULs.
+    /// Binary values, which all occupy this number of bytes. Shorter values are padded with NULs.
     Binary(usize),
 }
 
@@ -63,12 +63,12 @@ impl ItemType {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct DType {
     pub(crate) of: ItemType,
-    /// `true` if the byte order differs from that of the processor.
+    /// `true` if the byte order of the array's items differs from that of the processor.
     pub(crate) is_swapped: bool,
 }
 
 impl DType {
-    /// Returns `true` if the items are strings or binary values.
+    /// Returns `true` if the items of the array are strings or binary values.
     pub(crate) fn is_text(self) -> bool {
         matches!(self.of, ItemType::Text(_) | ItemType::Binary(_))
     }
@@ -107,7 +107,7 @@ pub(crate) enum Scalar {
     /// A signed integer of 64 bits, or an unsigned integer of 32 bits.
     Int64(i64),
     Uint64(u64),
-    /// A 16-bit float. The field contains its bits.
+    /// A 16-bit float, as the bits of its IEEE 754 format.
     Half(u16),
     Float(f32),
     Double(f64),
@@ -119,7 +119,7 @@ pub(crate) enum Scalar {
 /// The value of a `datetime64` that represents `NaT` (not a time).
 pub(crate) const NOT_A_TIME: i64 = i64::MIN;
 
-/// The user's option that determines which NumPy objects the encoder writes itself.
+/// Determines which NumPy objects the encoder writes itself. The user selects this by an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Choice {
     /// NumPy objects are passed to the user's function `default` instead of being written by the

@@ -54,7 +54,8 @@ thread_local! {
     static DTYPES: RefCell<Vec<(Py<PyAny>, DType)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Returns the item type of a `dtype` object; `None` if it is not cached.
+/// Returns the item type of a NumPy `dtype` object from this thread's cache; `None` if the cache
+/// does not contain it.
 #[inline]
 fn known_dtype(object: *mut ffi::PyObject) -> Option<DType> {
     DTYPES.with_borrow(|known| {
@@ -86,8 +87,9 @@ fn remember_dtype<'py>(object: Bound<'py, PyAny>, dtype: DType) -> Option<Bound<
     replaced.map(|(object, _)| object.into_bound(py))
 }
 
-/// Returns the view of an array, without running Python code. Returns `None` if the item type of
-/// the array is not cached, or if `choice` excludes the array.
+/// Returns the [`View`] of an array (its memory, shape and item type), without running Python code.
+/// Returns `None` if this thread has not cached the item type of the array, or if the option
+/// `choice` does not permit writing the array.
 ///
 /// # Safety
 /// `object` must be alive and exactly of a NumPy array class, and the GIL must be held.
@@ -135,8 +137,8 @@ fn is_written(view: &View, choice: Choice) -> bool {
 
 /// How a NumPy object is written.
 pub(crate) enum Described<'py> {
-    /// The object is written from the memory of an array. A scalar is treated as an array without
-    /// dimensions.
+    /// The object is an array or a scalar, and its items are read from its memory. A scalar is
+    /// treated as an array without dimensions.
     Memory(Memory<'py>),
     /// The array is written as a list of its items, which are objects or strings of variable
     /// length.
@@ -258,8 +260,8 @@ pub(crate) fn describe<'py>(
     Ok(is_written.then_some(Described::Memory(memory)))
 }
 
-/// Returns `true` if `view` still describes the memory of `array`, which Python code may have
-/// replaced. Any Python code may run.
+/// Returns `true` if the memory of `array` is still the memory that `view` describes. Python code
+/// may have replaced the memory since `view` was created. This function may run Python code.
 pub(crate) fn is_current(array: &Bound<'_, PyAny>, view: &View) -> PyResult<bool> {
     let now = Memory::of(array)?;
     Ok(now.is_ok_and(|now| now.view.is_same(view)))

@@ -28,7 +28,7 @@ struct Dim {
 const INLINE_DIMS: usize = 3;
 
 impl View {
-    /// Creates the view of an array; `None` if a length is invalid.
+    /// Creates the view of an array. Returns `None` if the length of a dimension is invalid.
     ///
     /// # Safety
     /// The arguments must describe an array as NumPy stores it: there are `n_dims` lengths and
@@ -103,8 +103,8 @@ impl View {
         is_it || self.dims().iter().any(|dim| dim.len == 0)
     }
 
-    /// Returns the total number of items and subarrays, which determines the size of the output.
-    /// The result saturates at `usize::MAX`.
+    /// Returns the total number of items and subarrays, which determines the size of the output;
+    /// `usize::MAX` if the number is larger.
     #[inline]
     pub(crate) fn n_written(&self) -> usize {
         let mut n_items = 1_usize;
@@ -374,7 +374,7 @@ impl ItemOrder {
     }
 }
 
-/// An unsigned integer type that receives the bits of an item of the same size.
+/// An unsigned integer type, used to read the bits of an array item of the same size.
 pub(crate) trait Bits: Copy {
     /// Reads the item at `at`. Each of its bytes is read only once, because other code may write to
     /// the memory at the same time.

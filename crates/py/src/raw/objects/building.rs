@@ -18,8 +18,9 @@ use super::recent_keys::{Keys, NONE};
 use super::shapes::Shapes;
 use crate::raw::collector::HeldOff;
 
-/// The number of pending values and keys (those not yet added to their list or dict) for which
-/// memory is reserved. If a call needed more memory, the excess is freed at its end.
+/// The number of pending values and keys for which memory is kept between calls. A value or key is
+/// pending until it is added to its list or dict. If a call needed more memory, the excess is freed
+/// when the call ends.
 const MOST_WAITING: usize = 2048;
 
 /// The largest number of open lists and dicts for which memory is kept for the next call.
@@ -27,7 +28,8 @@ const KEPT_LEVELS: usize = 1024;
 
 /// A list or dict whose begin event has been received, but not its end event.
 struct OpenContainer {
-    /// The index of the container's first pending value among all pending values.
+    /// The index of the first pending value of this container in the vector of the pending values
+    /// of all containers.
     start: usize,
     /// The list or dict to which earlier pending values have already been moved; null if there is
     /// none.
@@ -38,7 +40,8 @@ struct OpenContainer {
     is_dict: bool,
     /// `true` if one of the container's values may contain other objects.
     has_container: bool,
-    /// The number of keys that have been moved into `container`. A duplicate key counts each time.
+    /// The number of keys that have been moved into `container`. A key that occurs twice is counted
+    /// twice.
     n_put: usize,
 }
 
@@ -48,13 +51,13 @@ struct OpenContainer {
 struct Guess {
     /// The slot in [`Keys`] of the object's previous key; [`NONE`] before the first key.
     last: u16,
-    /// The slot in [`Keys`] of the key whose value is the innermost open container, or is a list
-    /// that contains this container.
+    /// The slot in [`Keys`] of the key that leads to the innermost open container: the value of the
+    /// key is this container, or a list that contains it.
     owner: u16,
 }
 
-/// The state that is reused by later calls: the memory for pending values, and the caches of recent
-/// keys and dicts.
+/// The state of a builder that the builders of later calls use again: the memory for pending
+/// values, and the caches of recent keys and dicts.
 struct BuilderCache {
     waiting: Vec<*mut ffi::PyObject>,
     frames: Vec<OpenContainer>,
@@ -62,16 +65,16 @@ struct BuilderCache {
     shapes: Shapes,
 }
 
-/// The state of the previous call, while no call is running. A call takes the state out of this
-/// variable and stores it again at its end. A nested call, or a call in another thread, creates a
-/// state of its own. The objects in the state belong to the only interpreter of the process; this
-/// also holds after a fork.
+/// The state that the previous call has left for the next call; null while a call uses it. A call
+/// takes the state out of this variable, and stores it here again at its end. A nested call, or a
+/// simultaneous call in another thread, creates a new state. The objects in the state belong to the
+/// only interpreter of the process, also after a fork.
 static KEPT: AtomicPtr<BuilderCache> = AtomicPtr::new(null_mut());
 
 /// Builds a Python object from the parse events of a JSON or BSON reader.
 pub(crate) struct Building<'py> {
     py: Python<'py>,
-    /// The state that is reused by later calls. It is moved out only during `drop`.
+    /// The state that later calls reuse. It is moved out of this field only by `drop`.
     state: ManuallyDrop<Box<BuilderCache>>,
     guess: Guess,
     /// The slot in [`Keys`] of the predicted next key; [`NONE`] if there is no prediction.
@@ -80,9 +83,9 @@ pub(crate) struct Building<'py> {
 }
 
 impl<'py> Building<'py> {
-    /// Creates an empty builder. `is_alone` must be `true` only if no Python code that the user has
-    /// passed (such as a hook) runs until the object is complete. The garbage collector is then
-    /// disabled until the object is complete.
+    /// Creates an empty builder. If `is_alone` is `true`, the garbage collector is disabled until
+    /// the object is complete. `is_alone` must be `false` if Python code that the user has passed
+    /// (such as a hook) may run before the object is complete.
     #[inline]
     pub(crate) fn new(py: Python<'py>, is_alone: bool) -> Building<'py> {
         let kept = KEPT.swap(null_mut(), Ordering::Acquire);
@@ -128,7 +131,7 @@ impl<'py> Building<'py> {
         (is_utf8 || self.state.keys.is_ascii(self.likely)).then_some(guess)
     }
 
-    /// Adds the key that [`Building::guess`] has returned to the innermost dict.
+    /// Adds a key to the innermost dict. The key is the one that [`Building::guess`] has predicted.
     #[inline(always)]
     pub(crate) fn push_likely_key(&mut self) -> PyResult<()> {
         let at = self.likely;
@@ -167,7 +170,7 @@ impl<'py> Building<'py> {
         self.push(key)
     }
 
-    /// Adds a key that is not in the key cache to the innermost dict.
+    /// Adds a key to the innermost dict. The key is one that the key cache does not contain.
     #[inline]
     pub(crate) fn push_key(&mut self, key: Bound<'py, PyAny>) -> PyResult<()> {
         self.guess.last = NONE;
@@ -206,8 +209,8 @@ impl<'py> Building<'py> {
         unsafe { Bound::from_owned_ptr_or_err(self.py, ffi::PyList_New(0)) }
     }
 
-    /// Returns a new empty dict. The caller adds it as a value, without calling
-    /// [`Building::begin`].
+    /// Returns a new empty dict. The caller adds this dict to a container as a finished value, and
+    /// therefore does not call [`Building::begin`] for it.
     #[inline(always)]
     pub(crate) fn empty_dict(&mut self) -> PyResult<Bound<'py, PyAny>> {
         self.has_container();
@@ -231,7 +234,8 @@ impl<'py> Building<'py> {
         self.state.frames.len()
     }
 
-    /// Records that the innermost open list or dict has a value that may itself contain objects.
+    /// Records that a value of the innermost open list or dict can contain other objects, as a list
+    /// or dict can.
     #[inline(always)]
     pub(crate) fn has_container(&mut self) {
         if let Some(frame) = self.state.frames.last_mut() {
@@ -298,7 +302,7 @@ impl<'py> Building<'py> {
     /// Returns the complete object. Must be called after the last event.
     ///
     /// # Panics
-    /// If a container is open, or if there is not exactly one value, which is a bug of the caller.
+    /// If a container is open, or if the number of values is not one. Both are bugs of the caller.
     #[inline]
     pub(crate) fn finish(mut self) -> Bound<'py, PyAny> {
         assert!(self.state.frames.is_empty() && self.state.waiting.len() == 1);
@@ -307,8 +311,8 @@ impl<'py> Building<'py> {
         unsafe { Bound::from_owned_ptr(self.py, value) }
     }
 
-    /// Makes space for more pending values: moves all pending values into their containers, which
-    /// are created if necessary.
+    /// Makes space for more pending values: moves all pending values into the lists and dicts to
+    /// which they belong. A list or dict that does not exist yet is created.
     #[cold]
     #[inline(never)]
     fn spill(&mut self) -> PyResult<()> {

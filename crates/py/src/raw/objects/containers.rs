@@ -26,7 +26,7 @@ impl<'a> Pending<'a> {
         self.0
     }
 
-    /// Releases the references to all values. It is called after an exception.
+    /// Releases the references to all values. The caller calls this method after an exception.
     #[cold]
     fn give_up(self) {
         for &mut value in self.0 {
@@ -92,7 +92,7 @@ unsafe fn grown_list<'py>(
 }
 
 /// Appends `values` to the list `container`, or to a new list if `container` is null, and returns
-/// the list. Each entry of `values` is set to null, because the list now owns the reference.
+/// the list. Each entry of `values` is set to null, because the list now owns its reference.
 ///
 /// # Safety
 /// The same requirements as for [`list`].

@@ -30,7 +30,7 @@ struct Float {
 #[derive(Clone, Copy)]
 struct Int {
     head: [usize; 2],
-    /// The number of internal digits and the sign of the `int`.
+    /// CPython's `lv_tag`: the number of digits in `digits`, and the sign of the `int`.
     tag: usize,
     digits: [u32; MOST_DIGITS],
 }
@@ -44,8 +44,8 @@ struct Heads {
 
 static HEADS: OnceLock<Heads> = OnceLock::new();
 
-/// Creates `int` and `float` objects by copying prebuilt object headers. Contains the address of
-/// these headers, so that it is loaded only once.
+/// Creates `int` and `float` objects by copying prebuilt object headers. The struct contains the
+/// address of the headers, which is thus loaded only once for many objects.
 #[derive(Clone, Copy)]
 pub(crate) struct Numbers<'py>(Python<'py>, Option<&'static Heads>);
 
@@ -185,8 +185,9 @@ fn composed(head: [usize; 2], value: i64) -> Int {
     Int { head, tag, digits }
 }
 
-/// Reads the headers of numbers that CPython has created. Stores them only if objects with copies
-/// of these headers are equal to numbers of CPython. It is called when the module is imported.
+/// Reads the headers of numbers that CPython has created. Creates numbers with copies of these
+/// headers, and stores the headers only if these numbers are equal to CPython's. The function is
+/// called when the module is imported.
 pub(crate) fn take(py: Python<'_>) -> PyResult<()> {
     if cfg!(any(Py_3_14, Py_GIL_DISABLED)) || cfg!(not(target_pointer_width = "64")) {
         return Ok(());

@@ -1,12 +1,11 @@
-//! `Keys`: a cache of the keys of JSON and BSON objects. To predict the next key, it also records
-//! for each key which key last followed it.
+//! `Keys`: a cache of the keys of JSON and BSON objects. For each key, the cache also records the
+//! key that followed it most recently, and predicts that this key will follow it again.
 
 use std::ptr::{null, null_mut};
 
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-/// The number of slots for keys.
 const SLOTS: usize = 512;
 
 /// The index for "no slot".
@@ -43,8 +42,8 @@ pub(super) struct Keys {
 }
 
 impl Keys {
-    /// The number that replaces the slot of a key for an object that is not inside the value of a
-    /// key, such as the outermost object. It is the index after the last slot.
+    /// The number that is used instead of a slot for an object that is not in the value of a key,
+    /// such as the outermost object. It is one more than the last index of a slot.
     pub(super) const ROOT: u16 = SLOTS as u16;
 
     pub(super) fn new() -> Keys {
@@ -108,8 +107,8 @@ impl Keys {
         unsafe { Bound::from_borrowed_ptr(py, key) }
     }
 
-    /// Stores a key, given by its `str` and its UTF-8, in a slot. Releases the previous key of the
-    /// slot.
+    /// Stores a key in the slot `at`, and releases the previous key of this slot. `key` is the
+    /// `str`, and `text` is its UTF-8.
     #[cold]
     #[inline(never)]
     pub(super) fn set(
@@ -144,8 +143,8 @@ impl Keys {
         Ok(())
     }
 
-    /// Returns the slot of the key that most recently followed the key in slot `at`; [`NONE`] if no
-    /// key has followed it.
+    /// Returns the slot of the key that will probably follow the key in slot `at`, because it
+    /// followed that key most recently. Returns [`NONE`] if no key has followed it yet.
     #[inline(always)]
     pub(super) fn likely_next(&self, at: u16) -> u16 {
         self.slots[usize::from(at)].likely_next
@@ -159,9 +158,9 @@ impl Keys {
         self.slots[usize::from(owner)].first
     }
 
-    /// Records the order of two keys, to predict the next key of later objects: the key in slot
-    /// `at` followed the key in slot `last`. If `last` is [`NONE`], the key in slot `at` was the
-    /// first key of an object, which was in the value of the key in slot `owner`.
+    /// Records that the key in slot `at` followed the key in slot `last`, to predict the keys of
+    /// later objects. If `last` is [`NONE`], the key in slot `at` was the first key of an object,
+    /// and this object was in the value of the key in slot `owner`.
     #[inline(always)]
     pub(super) fn learn(&mut self, last: u16, owner: u16, at: u16) {
         match self.slots.get_mut(usize::from(last)) {

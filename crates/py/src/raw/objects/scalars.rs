@@ -46,8 +46,8 @@ pub(crate) fn ascii<'py, K: Kernels>(
     ascii_of_other_length(blanks.py(), text)
 }
 
-/// Implements [`ascii`] for a string of at most one character, or one that is too long for the fast
-/// path for short strings.
+/// Implements [`ascii`] for texts that its fast path does not handle: texts of at most one
+/// character, and long texts.
 #[inline(never)]
 fn ascii_of_other_length<'py>(py: Python<'py>, text: Ascii<'_>) -> PyResult<Bound<'py, PyAny>> {
     let text = text.bytes();
@@ -79,8 +79,8 @@ fn shared<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyAny>> {
     }
 }
 
-/// Creates a `str` from short UTF-8 that contains a non-ASCII character. Returns `None` for any
-/// other string.
+/// Creates a `str` from UTF-8 text that is short and contains a non-ASCII character. Returns `None`
+/// for any other text.
 #[inline(always)]
 pub(crate) fn short_utf8<'py, K: Kernels>(
     blanks: Blanks<'py>,
@@ -114,8 +114,8 @@ pub(crate) fn text<'py, K: Kernels>(
     other_text(blanks.py(), text, tally)
 }
 
-/// Creates a `str` from a short string of 16-bit code units without surrogates. Returns `None` for
-/// any other string.
+/// Creates a `str` from UTF-16 text that is short and has no surrogates. Returns `None` for any
+/// other text.
 #[inline(always)]
 fn short_ucs2<'py, K: Kernels>(
     blanks: Blanks<'py>,
@@ -131,7 +131,8 @@ fn short_ucs2<'py, K: Kernels>(
     (!is_paired).then_some(made)
 }
 
-/// Creates a `str` from a string of any length, with the function for long strings.
+/// Creates a `str` from text of any length. The callers use it for text for which they have no
+/// faster way.
 #[inline(never)]
 pub(crate) fn other_text<'py>(
     py: Python<'py>,
@@ -146,9 +147,9 @@ pub(crate) fn other_text<'py>(
 
 /// The reason why [`characters`] could not create a `str`.
 pub(crate) enum StrFailure<E> {
-    /// One of the characters is invalid.
+    /// The error that the iterator `chars` returned instead of a code point.
     Chars(E),
-    /// The allocation failed.
+    /// CPython could not allocate the `str`.
     Python(PyErr),
 }
 
@@ -207,7 +208,7 @@ pub(crate) fn characters<'py, E, I: Iterator<Item = Result<u32, E>>>(
     Ok(made)
 }
 
-/// A new `str` whose characters are written in several steps.
+/// A `str` of known length that is created first and then filled with characters in several steps.
 pub(crate) struct InParts<'py> {
     made: Bound<'py, PyAny>,
     shape: Shape,
@@ -215,8 +216,8 @@ pub(crate) struct InParts<'py> {
 }
 
 impl<'py> InParts<'py> {
-    /// Creates a `str` with the kind and length of `shape`. The length must be at least two
-    /// characters.
+    /// Creates a `str` with the kind and length of `shape`, whose characters are not yet set. The
+    /// length must be at least two characters.
     pub(crate) fn new(py: Python<'py>, shape: Shape) -> PyResult<InParts<'py>> {
         assert!(shape.n_chars > 1);
         Ok(InParts {
@@ -229,8 +230,8 @@ impl<'py> InParts<'py> {
     /// Writes the characters of `part` after those that have already been written.
     ///
     /// # Panics
-    /// If the part has more characters than fit into the rest of the `str`, or wider characters
-    /// than the `str` can contain, which is a bug of the caller.
+    /// If the part has more characters than the rest of the `str` has space for, or if its
+    /// characters are wider than those of the `str`. Both are bugs of the caller.
     pub(crate) fn put(&mut self, part: &Measured<'_>) {
         let Shape { kind, n_chars } = part.shape();
         let rest = self.shape.n_chars - self.n_chars;

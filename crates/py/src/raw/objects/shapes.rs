@@ -14,7 +14,7 @@ use std::ptr::null_mut;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-/// The number of slots for shapes.
+/// The number of slots for cached shapes. A shape is a list of keys.
 const SHAPES: usize = 64;
 /// The number of consecutive slots in which a shape (a list of keys) may be stored. The hash of the
 /// shape determines the first of these slots.
@@ -37,7 +37,7 @@ struct ShapeSlot {
     /// An owned reference to a dict with the keys of the shape and the value None for each key;
     /// null if the shape has occurred only once.
     template: *mut ffi::PyObject,
-    /// The offset of the entries in the dict's table of keys, in bytes.
+    /// The offset in bytes of the entries in the key table of the dict `template`.
     entries_at: usize,
 }
 
@@ -142,8 +142,8 @@ impl Shapes {
         }
     }
 
-    /// Records that a dict with the keys of `pairs` was created. If such a dict was already created
-    /// before, caches a dict with these keys.
+    /// Records the creation of a dict with the keys of `pairs`. At the second creation of a dict
+    /// with these keys, caches such a dict.
     ///
     /// # Safety
     /// The same requirements as for [`Shapes::copy`].
@@ -191,7 +191,6 @@ impl Shapes {
         }
     }
 
-    /// Releases the cached dicts of all shapes.
     pub(super) fn clear(&mut self, _attached: Python<'_>) {
         for shape in &mut self.shapes {
             let template = std::mem::replace(&mut shape.template, null_mut());
@@ -201,8 +200,8 @@ impl Shapes {
     }
 }
 
-/// Returns the address of the first entry in a dict's table. `entries_at` is the offset of this
-/// entry in bytes.
+/// Returns the address of the first entry in a dict's table of keys. `entries_at` is the offset of
+/// the first entry from the start of the table, in bytes.
 ///
 /// # Safety
 /// `dict` must have a table whose entries are at this offset.
@@ -215,8 +214,9 @@ unsafe fn entries_of(dict: *mut ffi::PyObject, entries_at: usize) -> *mut ShapeE
     }
 }
 
-/// Returns the offset of the entries in a dict's table. Returns `None` if the table does not have
-/// the expected layout, with the keys of `pairs` and the value None for each key.
+/// Returns the offset of the entries in a dict's table, in bytes. Returns `None` if the entries at
+/// this offset are not the keys of `pairs`, each with the value None; the table then has an unknown
+/// layout.
 ///
 /// # Safety
 /// `dict` must have as many keys as there are pairs, and all keys must be `str`.

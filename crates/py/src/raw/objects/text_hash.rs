@@ -1,7 +1,7 @@
 //! The hash function for short texts. The cache of keys and the cache of cell texts use it.
 
-/// Returns a hash of a short text. It is computed from the length and from at most eight bytes each
-/// of the start, the middle and the end.
+/// Returns a hash of a short text. The hash is computed from the length of the text and from three
+/// groups of at most eight bytes: at the start, in the middle, and at the end of the text.
 #[inline(always)]
 pub(crate) fn hash(text: &[u8]) -> u32 {
     let n = text.len();

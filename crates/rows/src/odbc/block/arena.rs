@@ -1,5 +1,5 @@
-//! `Arena`: the memory for values that do not fit in their slot in a block. It is one buffer that
-//! grows, and is cleared before each fetch.
+//! `Arena`: the memory for the values of a block of rows that are longer than their slots in the
+//! block. It is one buffer that grows, and that is cleared before each fetch.
 
 use std::ops::Range;
 
@@ -27,9 +27,9 @@ pub(crate) struct Arena {
 /// The largest capacity of `words` in bytes. An arena that needs more memory uses `pages`.
 const FIRST_BYTES: usize = 64 << 10;
 
-/// The initial capacity of `pages` in bytes: it suffices for a block of the largest size
-/// ([`crate::source::Budget`]) and one more part of a value. Unwritten pages use only address
-/// space.
+/// The initial capacity of `pages` in bytes. It suffices for the values of one block of the largest
+/// size ([`crate::source::Budget`]), plus one part of a further value. Pages that were not written
+/// use only address space.
 const BLOCK_BYTES: usize = 1 << 20;
 
 /// If the capacity of an arena exceeds this number of bytes, the arena frees the excess when it is
@@ -46,7 +46,8 @@ impl Arena {
         }
     }
 
-    /// Removes all values. If the capacity exceeds `KEEP_BYTES`, it is reduced to `BLOCK_BYTES`.
+    /// Removes all values. If the capacity exceeds [`KEEP_BYTES`], frees memory, so that the
+    /// capacity is [`BLOCK_BYTES`].
     pub(crate) fn clear(&mut self) {
         self.len = 0;
         self.cells.clear();
@@ -58,7 +59,8 @@ impl Arena {
         }
     }
 
-    /// Returns the number of bytes in use, including the bytes of a value that is still being read.
+    /// Returns the number of bytes that the arena contains. This includes the bytes of a value that
+    /// is still being read.
     pub(crate) fn len(&self) -> usize {
         self.len
     }
@@ -76,8 +78,8 @@ impl Arena {
         self.len
     }
 
-    /// Returns a window, a buffer for one call to `SQLGetData`: the `n` writable bytes that follow
-    /// the bytes in use.
+    /// Returns a window, that is, the buffer for one call to `SQLGetData`. It consists of the `n`
+    /// writable bytes that follow the values in the arena.
     ///
     /// # Errors
     /// The allocation failed. `n` may be wrong, because it can be a length that a driver reports.
@@ -109,15 +111,15 @@ impl Arena {
         Some(())
     }
 
-    /// Marks the first `n` bytes of the most recent window (the buffer of one `SQLGetData` call) as
-    /// in use.
+    /// Adds the first `n` bytes of the most recent window (the buffer of one `SQLGetData` call) to
+    /// the contents of the arena.
     pub(crate) fn commit(&mut self, n: usize) {
         self.len += n;
         debug_assert!(self.len <= self.bytes().len());
     }
 
-    /// Ends the value of `slot` that began at `start`; returns the number with which
-    /// [`Arena::cell`] finds the value.
+    /// Ends the value that belongs to `slot` and began at offset `start`. Returns the value's
+    /// number, with which [`Arena::cell`] returns its bytes.
     pub(crate) fn end_cell(&mut self, slot: usize, start: usize) -> usize {
         self.cells.push((slot, start..self.len));
         self.cells.len() - 1
@@ -130,8 +132,8 @@ impl Arena {
         self.bytes().get(range.clone())
     }
 
-    /// Calls `tidy`, which rewrites a driver-specific text as a plain decimal, for the value that
-    /// extends from offset `start` to the end of the bytes in use. The value may become one byte
+    /// Rewrites the last value of the arena, a driver-specific text of a decimal, as a plain
+    /// decimal, by calling `tidy`. The value begins at offset `start`, and may become one byte
     /// longer.
     ///
     /// # Errors

@@ -10,9 +10,9 @@ use crate::error::Error;
 /// The alignment of every buffer in bytes: the largest alignment of a C type of ODBC.
 const ALIGN: usize = 8;
 
-/// The size in bytes of the allocation that [`keep_freed_pages`] frees. After that, the C library
-/// keeps up to twice this number of freed bytes. Allocations of 1 MiB and more still use `mmap`, so
-/// they grow by remapping of pages instead of copying of bytes.
+/// The size in bytes of the allocation that [`keep_freed_pages`] makes and frees. From then on, the
+/// C library keeps freed memory of up to twice this size. Allocations of 1 MiB and more still use
+/// `mmap`, so they grow by remapping pages, without copying bytes.
 const LARGEST_FREED: usize = 512 << 10;
 
 /// Makes the C library keep about 1 MiB of freed memory instead of returning it to the system after
@@ -46,10 +46,10 @@ unsafe impl Send for Buffer {}
 unsafe impl Sync for Buffer {}
 
 impl Buffer {
-    /// Allocates `len` zeroed bytes; pages that are never written use no memory.
+    /// Allocates `len` zeroed bytes. Pages of the buffer that are never written use no memory.
     ///
     /// # Errors
-    /// The allocation failed; the length may come from a driver's description of a column.
+    /// The allocation failed, for example because a driver reports a huge length for a column.
     pub(crate) fn zeroed(len: usize) -> Result<Buffer, Error> {
         let layout = Buffer::layout(len).ok_or_else(|| Error::no_memory(len))?;
         // SAFETY: the layout's size is at least `ALIGN`, so it is not zero.

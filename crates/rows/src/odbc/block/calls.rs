@@ -11,8 +11,8 @@ pub(crate) trait FetchCalls {
     /// `into`.
     fn fetch_rows(&mut self, rowset: &Rowset, into: usize) -> RowsFetched;
 
-    /// Selects the row from which later calls to `get_data` read; `row` is its index in the rowset.
-    /// Used only if each column is bound as one array for many rows.
+    /// Selects the row with the index `row` in the rowset, from which later calls to `get_data`
+    /// read. The call is necessary only if each column is bound as one array for many rows.
     fn position(&mut self, row: usize) -> Result<(), Error>;
 
     /// Calls `SQLGetData` for `column` with the buffer `window`; returns the return code

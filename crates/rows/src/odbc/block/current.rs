@@ -1,5 +1,5 @@
-//! `CurrentBlock`: the rows that a fetch of an ODBC statement returned. The rows are emitted from
-//! the slots of the `Rowset` and from the `Arena`.
+//! `CurrentBlock`: the rows that one fetch of an ODBC statement returned. Short values are in the
+//! slots of the `Rowset`. Values that are longer than their slot are in the `Arena`.
 
 use onecopy_text::Units;
 
@@ -19,7 +19,7 @@ pub struct CurrentBlock {
 }
 
 impl std::fmt::Debug for CurrentBlock {
-    /// Prints only the size: a log must not contain values.
+    /// Prints only the number of rows, because values must not be written to a log.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("CurrentBlock")
             .field("n_rows", &self.view.n_rows)
@@ -28,8 +28,8 @@ impl std::fmt::Debug for CurrentBlock {
 }
 
 impl CurrentBlock {
-    /// Creates an empty block for another fetch of the same statement, which may be made while this
-    /// block is emitted.
+    /// Creates an empty block for the next fetch of the same statement. That fetch may fill the new
+    /// block while the rows of this block are emitted.
     pub(crate) fn another(&self) -> CurrentBlock {
         CurrentBlock {
             arena: self.arena.another(),
@@ -145,9 +145,9 @@ impl Block for CurrentBlock {
     }
 }
 
-/// Converts text in the rowset, or in the arena (the memory for values that do not fit into their
-/// slot), to `Units`. The method is in this module because this module guarantees the alignment of
-/// slots and arena values.
+/// Converts a text to `Units`. The text is in the rowset, or in the arena (the memory for values
+/// that are longer than their slot). These methods are in this module, because it guarantees the
+/// alignment of the slots and of the arena.
 impl<'b> Raw<'b> {
     /// Returns the bytes as UTF-16 text, in native byte order.
     pub(crate) fn utf16(self) -> Units<'b> {

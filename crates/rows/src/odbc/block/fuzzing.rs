@@ -15,8 +15,8 @@ use crate::odbc::quirks::{UNKNOWN, Width};
 use crate::schema::Schema;
 use crate::source::{Budget, Fetched, LongValues, Source};
 
-/// The SQL types and sizes of the columns of the fake driver. The size determines whether all
-/// values or only short values fit in the column's slot.
+/// The SQL types and sizes of the columns of the fake driver. The size determines the buffer of a
+/// column: either every value fits into the buffer, or only short values fit.
 const TYPES: [(i16, usize); 18] = [
     (sql::VARCHAR, 5),
     (sql::LONGVARCHAR, 0),
@@ -57,8 +57,8 @@ const INDICATORS: [isize; 14] = [
     -100,
 ];
 
-/// The input bytes of the fuzz target, which the fake driver consumes in order to choose the result
-/// of each call.
+/// The input bytes of a fuzz target. The fake driver reads the next bytes at each of its calls, and
+/// they determine the result of the call.
 struct Answers {
     bytes: Vec<u8>,
     at: usize,
@@ -78,9 +78,9 @@ impl Answers {
         &self.bytes[from..to]
     }
 
-    /// Returns an indicator of [`INDICATORS`], or an arbitrary number. For a binary value the
-    /// number is never large, because the reader treats a whole binary window as written, which
-    /// would only make the fuzz target slow.
+    /// Returns an ODBC length indicator: one of [`INDICATORS`] or an arbitrary number. The number
+    /// for a binary value is small, because the reader copies as many bytes as the indicator
+    /// specifies, and a large number would make the fuzz target slow.
     fn indicator(&mut self, is_binary: bool) -> isize {
         let chosen = self.byte().unwrap_or_default();
         let indicator = match INDICATORS.get(chosen) {
@@ -163,7 +163,7 @@ impl FetchCalls for Answers {
     }
 }
 
-/// The rows that the block reader reads from the fake driver.
+/// The rows of a fake driver, which the block reader reads. The fuzz target iterates over them.
 pub struct AnsweredRows {
     schema: Schema,
     walk: RowsetReader,
@@ -173,8 +173,8 @@ pub struct AnsweredRows {
 }
 
 impl AnsweredRows {
-    /// Creates the fake driver and the block reader. The input `bytes` determine the columns and
-    /// the results of the driver's calls.
+    /// Creates a fake ODBC driver for a fuzz target, and a block reader that reads its rows. The
+    /// input `bytes` determine the columns and the results of the driver's calls.
     ///
     /// # Panics
     /// If the allocation of a few small rows fails.

@@ -35,15 +35,16 @@ pub(crate) struct ArenaPart {
     pub(crate) last: bool,
 }
 
-/// The rows that may be emitted after one call to [`RowsetReader::advance`], as a range of slots.
+/// A range of slots with fetched rows. One call to [`RowsetReader::advance`] returns such a range,
+/// and its rows can then be emitted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RowsetSlice {
     /// The number of the slot that contains the first row of the range.
     pub(crate) first_slot: usize,
     /// The number of rows, including rows of which only a part was read.
     pub(crate) n_rows: usize,
-    /// If an earlier slice contains the beginning of the first row: the part of a long value that
-    /// continues this row.
+    /// The part of a long value with which this slice begins. `None` if the first row of the slice
+    /// is not the rest of a row whose beginning was in an earlier slice.
     pub(crate) resume: Option<ArenaPart>,
     /// The part of a long value with which the last row of this slice ends, if the next slice will
     /// contain the rest of the row.
@@ -58,8 +59,8 @@ pub(crate) struct RowsetReader {
     /// [`RowsetSlice`].
     next: usize,
     end: usize,
-    /// If a value of row `next` was read only in part: its column, and how much of the value was
-    /// read; otherwise `None`.
+    /// `None` unless a part of a long value of row `next` was already read. Then: the column of
+    /// this value, and how much of the value was read.
     under_way: Option<(usize, ValueProgress)>,
     /// `true` if the reader must check each row for values that did not fit in their slot.
     check: bool,
@@ -68,8 +69,8 @@ pub(crate) struct RowsetReader {
     /// The number of rows of the result that precede this rowset: in the layout by column, the rows
     /// before the first slot; in the layout by row, the rows that were already returned as a whole.
     before: u64,
-    /// The slot of the row from which `get_data` reads, set by `position`. `None` if `position` was
-    /// not called since the last fetch.
+    /// The slot of the row from which `get_data` reads a long value. The function `position` sets
+    /// it. `None` after a fetch, until `position` is called.
     positioned: Option<usize>,
     /// The date on which the statement was executed. Some drivers return this date instead of a
     /// date that they cannot parse.
@@ -96,8 +97,8 @@ impl RowsetReader {
         self.next == self.end && self.under_way.is_none() && self.failure.is_none()
     }
 
-    /// Returns the next rows as a slice, which is a range of row indices in `rowset`. The slice is
-    /// empty after the last row.
+    /// Returns the rows to emit next, as a range of slots of `rowset`. If all fetched rows were
+    /// returned, fetches more rows. The range is empty after the last row of the result.
     pub(crate) fn advance<C: FetchCalls>(
         &mut self,
         rowset: &mut Rowset,
@@ -247,9 +248,10 @@ impl RowsetReader {
         Ok(view)
     }
 
-    /// Reads a row from the first column on with [`RowsetReader::row`]. Then rewrites its
-    /// driver-specific texts, and checks its dates. (In the layout by column, this is done for all
-    /// rows after the fetch.) Returns `true` if the row is complete.
+    /// Reads all columns of the row `next` with [`RowsetReader::row`], rewrites texts that this
+    /// driver writes differently, and checks dates. (If the buffer has the layout by column, the
+    /// texts and dates of all rows are processed after the fetch instead.) Returns `true` if the
+    /// row is complete.
     fn whole_row<C: FetchCalls>(
         &mut self,
         view: &mut RowsetSlice,
@@ -268,8 +270,8 @@ impl RowsetReader {
         Ok(true)
     }
 
-    /// Returns the stored error, if any, as `Err`. It must be called only after the rows that
-    /// precede the error were returned.
+    /// Returns the error of the call that failed during this fetch as `Err`; `Ok` if no call
+    /// failed. It must be called only after the rows before the error were returned.
     fn fail_now(&mut self) -> Result<(), Error> {
         self.failure.take().map_or(Ok(()), |failure| Err(*failure))
     }
@@ -309,7 +311,8 @@ impl RowsetReader {
         Err(Error::new(ErrorKind::Data, format!("{what}\n{remedy}")).at_column(column, ""))
     }
 
-    /// Selects `row` as the row that `get_data` reads, if the block has several rows.
+    /// Makes `row` the row from which `get_data` reads. This is needed only if the block has
+    /// several rows.
     fn position<C: FetchCalls>(
         &mut self,
         row: usize,
@@ -323,9 +326,9 @@ impl RowsetReader {
         Ok(())
     }
 
-    /// Continues a long value of which earlier calls have read only a part, if there is one: reads
-    /// its next part. Returns `true` if no part of a value is left. The caller can then read the
-    /// remaining columns of the row, and `column` is the index of the first of them.
+    /// If earlier calls have read only a part of a long value, reads the next part of this value.
+    /// Returns `true` if the value is now complete, or if there was no such value. The caller must
+    /// then read the remaining columns of the row, the first of which is `column`.
     fn resume<C: FetchCalls>(
         &mut self,
         view: &mut RowsetSlice,

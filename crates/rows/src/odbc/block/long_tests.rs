@@ -34,13 +34,14 @@ struct Manner {
 /// The call for which the fake driver returns an error.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fault {
-    /// The fetch that reaches this row (from 0) fails; the rows before it are returned.
+    /// The fetch of the row with this index, counted from 0, fails. The rows before it are
+    /// returned.
     Fetch(usize),
-    /// `SQLGetData` fails in this row (from 0).
+    /// `SQLGetData` fails in the row with this index, counted from 0.
     GetData(usize),
 }
 
-/// A fake driver with two text columns and a column of numbers between them.
+/// A fake driver whose result has three columns: text, numbers and text.
 struct Fake {
     rows: Vec<Row>,
     manner: Manner,

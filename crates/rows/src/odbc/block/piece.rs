@@ -1,5 +1,6 @@
-//! Reads a value by `SQLGetData` into the arena: in one window, in windows that grow, or in parts.
-//! A window is the buffer of one call.
+//! Reads a value into the arena by calls to `SQLGetData`. The buffer of one call is named a window.
+//! A value is read in one window, in several windows of growing size, or in parts that are emitted
+//! separately.
 
 use super::arena::Arena;
 use super::calls::FetchCalls;
@@ -15,16 +16,16 @@ const FIRST_WINDOW: usize = 16 << 10;
 /// unknown length. Up to this size, each window is twice as large as the previous window.
 const LARGEST_WINDOW: usize = 4 << 20;
 
-/// The largest size in bytes of a window (the buffer of one `SQLGetData` call) while less than this
-/// number of bytes of the value was read. The limit does not depend on the length that the driver
-/// reports, so a wrong length cannot cause a larger allocation.
+/// The largest size in bytes of a window (the buffer of one `SQLGetData` call) at the beginning of
+/// a value, that is, until as many bytes of the value were read. The limit does not depend on the
+/// length that the driver reports, so a wrong length cannot cause a larger allocation.
 const LARGEST_UNSEEN: usize = 64 << 20;
 /// The largest length of a value in bytes. No server sends a value of this length. The limit ends
 /// the reading if a driver returns data endlessly.
 pub(crate) const LARGEST_VALUE: usize = 1 << 31;
 
-/// The largest number of consecutive calls that may return no bytes although the end of the value
-/// was not reached.
+/// The largest number of consecutive `SQLGetData` calls that may return no bytes before the end of
+/// a value is reached.
 const MOST_EMPTY: usize = 3;
 
 /// The number of marked bytes at the end of a window (the buffer of an `SQLGetData` call). They are
@@ -107,11 +108,11 @@ impl ValueProgress {
         }
     }
 
-    /// Adds the bytes that one call has read to the progress.
+    /// Records the result of one `SQLGetData` call in the progress.
     ///
     /// # Errors
-    /// The driver returns data endlessly, or the data ends long before the length that the
-    /// driver reported.
+    /// The driver returns data endlessly, or the value has ended although the driver reported a
+    /// much greater length.
     pub(crate) fn add(&mut self, piece: &Piece) -> Result<(), Error> {
         self.n_bytes = self.n_bytes.saturating_add(piece.len);
         self.n_empty = if piece.len > 0 { 0 } else { self.n_empty + 1 };
@@ -178,7 +179,7 @@ pub(super) fn piece<C: FetchCalls>(
     Ok(piece)
 }
 
-/// Calls `SQLGetData` once, with `buffer` as the window. The size of `buffer` includes the
+/// Calls `SQLGetData` once. The driver writes to `buffer`, whose size includes the space for a
 /// terminator.
 pub(crate) fn piece_into<C: FetchCalls>(
     calls: &mut C,
@@ -262,8 +263,8 @@ fn no_length() -> Error {
     Error::new(ErrorKind::Data, message)
 }
 
-/// Returns the number of bytes of text before the first terminator. If the window contains no
-/// terminator, returns the size of the window without the space for a terminator.
+/// Returns the number of bytes of text in `window` before the first terminator. `terminator` is the
+/// size of a terminator in bytes. If there is none, the last `terminator` bytes are not counted.
 fn until_terminator(window: &[u8], terminator: usize) -> usize {
     let mut units = window.chunks_exact(terminator);
     let n_units = units.position(|unit| unit.iter().all(|b| *b == 0));

@@ -28,8 +28,8 @@ pub(crate) enum Access {
     Bound,
     /// The column is not bound: after the fetch, `SQLGetData` reads each value, in column order.
     GetData,
-    /// The column is not bound, and rows contain NULL for it: the caller reads the value in parts,
-    /// on request.
+    /// The column is not bound, and the rows contain NULL instead of its values. The caller can
+    /// request the value of the current row, and reads it in parts.
     Deferred,
 }
 
@@ -142,8 +142,8 @@ impl Rowset {
         }
     }
 
-    /// Returns the memory, so that the next statement can reuse it. No driver may write to it
-    /// afterwards.
+    /// Returns the memory of the block, so that the next statement can reuse it. After this call,
+    /// no driver may write to the memory.
     pub(crate) fn into_buffer(self) -> Buffer {
         self.data
     }
@@ -184,8 +184,8 @@ impl Rowset {
         }
     }
 
-    /// Returns a number that identifies the slot of `row` in `column`: the offset of the slot's
-    /// indicator in the block's memory.
+    /// Returns the offset of the indicator of `row` and `column` in the block's memory. The offset
+    /// serves as a number that identifies the slot.
     pub(crate) fn slot(column: &ColumnBuffer, row: usize) -> usize {
         column.indicators + row * column.indicator_stride
     }
@@ -200,13 +200,13 @@ impl Rowset {
         isize::from_ne_bytes(bytes)
     }
 
-    /// Stores in the indicator of `row` that its value is the arena value with the index `number`.
+    /// Sets the indicator of `row` to a number that refers to the arena value with the index
+    /// `number`.
     pub(crate) fn set_arena_cell(&mut self, column: usize, row: usize, number: usize) {
         let number = isize::try_from(number).expect("a block has fewer cells than isize::MAX");
         self.set_indicator(column, row, ARENA_BASE - number);
     }
 
-    /// Sets the indicator of `row` in `column` to `value`.
     pub(crate) fn set_indicator(&mut self, column: usize, row: usize, value: isize) {
         let c = &self.columns[column];
         let at = c.indicators + row * c.indicator_stride;
@@ -237,8 +237,8 @@ impl Rowset {
         column.spec.variable && (0..n_rows).any(|row| self.fit(column, row) != Fit::Whole)
     }
 
-    /// Rewrites driver-specific texts in the slots of `rows` as plain decimals: a decimal without
-    /// its leading zero, or money with its currency sign.
+    /// Rewrites values in the slots of `rows` as plain decimals, if the driver returns decimals
+    /// without a leading zero, or money with a currency sign.
     pub(crate) fn tidy(&mut self, column: usize, rows: std::ops::Range<usize>) {
         let Some(tidy) = self.columns[column].kind.tidy() else {
             return;
@@ -287,8 +287,8 @@ impl Rowset {
             .max()
     }
 
-    /// Returns `true` if the driver may have returned the current date because it could not parse
-    /// the date of `row`.
+    /// Returns `true` if the date of `row` may be wrong: the driver may have returned the current
+    /// date because it could not parse the server's date.
     pub(crate) fn may_be_driver_default(
         &self,
         column: &ColumnBuffer,

@@ -67,7 +67,8 @@ pub(super) fn field(raw: Raw<'_>, at: usize) -> u8 {
     u8::try_from(raw.u16(at)).unwrap_or(u8::MAX)
 }
 
-/// Returns the date at the start of an ODBC struct; `None` if its year, month and day are zero.
+/// Returns the date in an ODBC struct that begins with a date. Returns `None` for the date
+/// 0000-00-00.
 #[inline]
 pub(super) fn date(raw: Raw<'_>) -> Option<Date> {
     let date = Date {

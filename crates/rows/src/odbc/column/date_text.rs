@@ -12,7 +12,7 @@ use super::time;
 use crate::cell::{Cell, Date, Timestamp};
 use crate::database::ZeroDates;
 
-/// A date, bound as text of the form `yyyy-mm-dd`.
+/// The column kind for dates that are bound as text of the form `yyyy-mm-dd`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct DateText {
     as_text: bool,
@@ -26,8 +26,8 @@ pub(crate) struct TimestampText {
 }
 
 impl DateText {
-    /// Returns the column kind and its binding; `None` if the option for zero dates does not
-    /// require a binding as text.
+    /// Returns the column kind and its binding. Returns `None` if the option for zero dates is
+    /// `Null`, because no binding as text is needed then.
     pub(super) fn plan(zero_dates: ZeroDates) -> Option<(Self, Spec)> {
         let as_text = zero_dates == ZeroDates::Text;
         (zero_dates != ZeroDates::Null).then(|| (DateText { as_text }, Spec::digits(16)))
@@ -43,8 +43,9 @@ impl DateText {
 }
 
 impl TimestampText {
-    /// Returns the column kind and its binding, for timestamps with `digits` digits of fraction;
-    /// `None` if the option for zero dates does not require a binding as text.
+    /// Returns the column kind and its binding, for timestamps with `digits` digits of fraction.
+    /// Returns `None` if the option for zero dates is `Null`, because no binding as text is needed
+    /// then.
     pub(super) fn plan(zero_dates: ZeroDates, digits: u8) -> Option<(Self, Spec)> {
         let as_text = zero_dates == ZeroDates::Text;
         let kind = TimestampText { as_text, digits };
@@ -60,7 +61,7 @@ impl TimestampText {
     }
 }
 
-/// Returns `true` if neither month nor day is zero. Sinks refuse a date with a zero month or day.
+/// Returns `true` if neither the month nor the day is zero. Sinks reject any other date.
 fn is_whole(date: Date) -> bool {
     date.month != 0 && date.day != 0
 }

@@ -1,6 +1,6 @@
-//! `AsciiDecimal`: the column kind (the bound buffer, and its conversion to a [`Cell`]) for exact
-//! decimals, bound as text. Text has every digit, whereas `SQL_C_NUMERIC` would require additional
-//! calls to set precision and scale.
+//! `AsciiDecimal`: the column kind for exact decimals. It determines the ODBC buffer of such a
+//! column, and the conversion of the buffer to a [`Cell`]. Decimals are bound as text, which has
+//! every digit. `SQL_C_NUMERIC` would require additional calls to set precision and scale.
 
 use super::spec::{ColumnBinding, Raw, Spec};
 use crate::cell::Cell;
@@ -11,10 +11,10 @@ use crate::schema::ColumnType;
 pub(crate) struct AsciiDecimal;
 
 impl AsciiDecimal {
-    /// Returns the plan of the column. The buffer of a value has space for the declared digits, a
-    /// sign, a point, a leading zero and the terminator. A `numeric` of PostgreSQL without
-    /// precision can have thousands of digits. If a value does not fit, `SQLGetData` reads it again
-    /// completely.
+    /// Returns the plan of the buffer of a column. For each value, the buffer has space for the
+    /// declared digits, a sign, a decimal point, a leading zero and the terminator. If a value does
+    /// not fit (a `numeric` of PostgreSQL without precision can have thousands of digits),
+    /// `SQLGetData` reads the whole value again.
     pub(crate) fn plan(precision: usize, scale: i16) -> ColumnBinding<Self> {
         let digits = precision.clamp(38, 255) + usize::try_from(scale.max(0)).unwrap_or(0).min(255);
         let column_type = ColumnType::Decimal {
@@ -34,8 +34,9 @@ impl AsciiDecimal {
     }
 }
 
-/// Inserts the leading zero that SQL Server's drivers omit: `.5` and `-.5` become `0.5` and `-0.5`.
-/// `slot` is the buffer of the value, and `len` its length in bytes; returns the new length.
+/// Inserts the zero that SQL Server's drivers omit before a decimal point: `.5` becomes `0.5`, and
+/// `-.5` becomes `-0.5`. The text of the number is the first `len` bytes of `slot`. Returns the
+/// new length of the text.
 pub(crate) fn tidy(slot: &mut [u8], len: usize) -> usize {
     let sign = usize::from(matches!(slot.first(), Some(b'-' | b'+')));
     let has_digit = slot.get(sign + 1).is_some_and(u8::is_ascii_digit) && sign + 1 < len;

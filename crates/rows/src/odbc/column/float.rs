@@ -59,8 +59,8 @@ impl Double {
 }
 
 impl DoubleText {
-    /// Returns how the column is bound. The buffer of a value has space for 17 digits, sign, point
-    /// and exponent.
+    /// Returns the binding of the column. The buffer for one value has space for 17 digits, sign,
+    /// decimal point and exponent.
     pub(crate) fn plan() -> ColumnBinding<Self> {
         (DoubleText, Spec::digits(32), ColumnType::Double)
     }

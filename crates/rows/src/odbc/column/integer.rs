@@ -1,6 +1,6 @@
-//! `Integer` and `Unsigned`: the column kinds of integers up to 64 bits. All are bound as 64-bit
-//! integers, so that PostgreSQL's unsigned `oid`, which the driver describes as a signed 32-bit
-//! integer, keeps its value.
+//! `Integer` and `Unsigned`: the column kinds of integers up to 64 bits. The driver writes all of
+//! them as 64-bit integers to the bound buffers. Therefore PostgreSQL's unsigned `oid` keeps its
+//! value, although the driver describes it as a signed 32-bit integer.
 
 use super::spec::{ColumnBinding, Raw, Spec};
 use crate::cell::Cell;

@@ -6,8 +6,9 @@ use crate::cell::Cell;
 use crate::interval;
 use crate::schema::ColumnType;
 
-/// A duration, bound as ASCII text of the form `[-]h:mm:ss[.ffffff]`, with days before it if it has
-/// any (`-1 days +02:03:04`).
+/// The kind of a column of durations. A value is bound as ASCII text of the form
+/// `[-]h:mm:ss[.ffffff]`. If the duration has days, the text begins with them
+/// (`-1 days +02:03:04`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Interval;
 

@@ -39,7 +39,8 @@ pub(crate) struct Planned {
     pub(crate) column: Column,
 }
 
-/// Declares the enum of column kinds, and the conversion of each kind to the enum.
+/// Declares the enum [`Kind`] with a variant for each column kind, and the conversions from the
+/// type of each kind to [`Kind`].
 macro_rules! kinds {
     ($($variant:ident($type:ty)),* $(,)?) => {
         /// The kind of a result's column: how a buffer is bound for it, and how a [`Cell`] is read
@@ -79,8 +80,8 @@ kinds! {
     Uuid(uuid::Uuid),
 }
 
-/// Evaluates `$body` with `$kind` bound to the value in the variant; the body is compiled
-/// separately for each kind.
+/// Matches on the variant of a [`Kind`], and evaluates `$body`, in which `$kind` is the value in
+/// the variant. The body is compiled separately for each variant.
 macro_rules! each_kind {
     ($value:expr, $kind:ident => $body:expr) => {
         match $value {
@@ -117,7 +118,7 @@ impl Kind {
         each_kind!(self, kind => kind.cell(raw))
     }
 
-    /// Returns `true` if values of this kind may be emitted in parts.
+    /// Returns `true` if long values of this column kind may be returned in several parts.
     pub(crate) fn streams(&self) -> bool {
         matches!(self, Kind::Narrow(_) | Kind::Wide(_) | Kind::Binary(_))
     }
@@ -143,9 +144,10 @@ impl Kind {
         filled || (matches!(self, Kind::Timestamp(_)) && timestamp::stands_for_infinity(raw))
     }
 
-    /// Returns the function that rewrites a driver-specific text of a value (`.5`, `$1,234.50`) as
-    /// a plain decimal; `None` if no driver returns such text for the kind. The function receives
-    /// the buffer of the value and its length in bytes, and returns the new length.
+    /// Returns the function that rewrites the text of a value from the form of some drivers (`.5`,
+    /// `$1,234.50`) to a plain decimal. Returns `None` if no driver returns such a form for columns
+    /// of this kind. The function receives the buffer of the value and the length of the text in
+    /// bytes, and returns the new length.
     pub(crate) fn tidy(&self) -> Option<fn(&mut [u8], usize) -> usize> {
         match self {
             Kind::Decimal(_) => Some(decimal::tidy),
@@ -235,7 +237,8 @@ fn is_interval(type_name: &str, size: usize) -> bool {
 }
 
 impl Planned {
-    /// Binds a date or timestamp as text if the connection's option for zero dates requires it.
+    /// Changes the plan of a date or timestamp column so that the column is bound as text, if the
+    /// connection's option `zero_dates` requires it.
     pub(crate) fn with_zero_dates(mut self, zero_dates: ZeroDates) -> Planned {
         let found = match (self.kind, self.column.column_type) {
             (Kind::Date(_), _) => {

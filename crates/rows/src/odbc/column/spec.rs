@@ -75,8 +75,8 @@ impl Spec {
         }
     }
 
-    /// Creates the binding of a column that is bound as short ASCII text, which this crate parses:
-    /// digits or times.
+    /// Creates the binding of a column whose values the driver returns as short ASCII text, such as
+    /// digits or times. This crate parses the text.
     pub(crate) const fn digits(bytes: usize) -> Spec {
         Spec {
             c_type: c::CHAR,

@@ -18,8 +18,9 @@ pub(crate) struct NarrowText;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct WideText;
 
-/// Returns the binding for values of at most `bytes` bytes, each followed by a terminator of
-/// `terminator` bytes. If `bytes` is 0 (unknown) or large, a slot has [`OPEN_BYTES`].
+/// Returns how a text column is bound whose values have at most `bytes` bytes. Each value is
+/// followed by a terminator of `terminator` bytes. If the maximum is unknown (`bytes` is 0) or
+/// large, the buffer has room for [`OPEN_BYTES`] bytes per value.
 fn spec(c_type: i16, bytes: usize, terminator: usize) -> Spec {
     let open = bytes == 0 || bytes > DECLARED_BYTES;
     Spec {

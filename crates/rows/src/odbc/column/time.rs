@@ -1,6 +1,7 @@
-//! `TimeText` and `SsTime`: the column kinds (the bound buffer, and its conversion to a `Cell`) for
-//! times of day. `TimeText` binds times as text, because `SQL_TIME_STRUCT` has no fraction of a
-//! second. `SsTime` is for SQL Server's `time(n)`, which has a struct of its own.
+//! `TimeText` and `SsTime`: the column kinds for times of day. A column kind determines the ODBC
+//! buffer of a column, and the conversion of the buffer to a `Cell`. `TimeText` binds times as
+//! text, because `SQL_TIME_STRUCT` has no fraction of a second. `SsTime` is for the type `time(n)`
+//! of SQL Server, which has its own C struct.
 
 use onecopy_text::Units;
 
@@ -17,7 +18,7 @@ use crate::sql::dialect::Dialect;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TimeText {
     digits: u8,
-    /// `true` for MariaDB, whose `time` is a signed duration of up to 838 hours.
+    /// `true` if a value of the type `time` can be a signed duration of up to 838 hours (MariaDB).
     spans: bool,
 }
 

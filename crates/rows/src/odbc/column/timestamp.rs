@@ -1,5 +1,5 @@
-//! `TimestampStruct` and `WithOffset`: the column kinds (the bound buffer, and its conversion to a
-//! [`Cell`]) for timestamps without and with an offset from UTC.
+//! The column kinds for timestamps: `TimestampStruct` has no offset from UTC, and `WithOffset` has
+//! one. A column kind describes the bound buffer, and converts its contents to a [`Cell`].
 
 use super::date::date;
 use super::spec::{ColumnBinding, Raw, Spec};
@@ -9,20 +9,21 @@ use crate::odbc::ffi::c;
 use crate::odbc::quirks::Quirks;
 use crate::schema::ColumnType;
 
-/// A timestamp, bound as `SQL_TIMESTAMP_STRUCT`: year, month, day, hour, minute, second (16 bits
-/// each), nanoseconds (32 bits).
+/// The column kind for timestamps without an offset from UTC. A cell is bound as a
+/// `SQL_TIMESTAMP_STRUCT`: year, month, day, hour, minute and second (16 bits each), nanoseconds
+/// (32 bits).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TimestampStruct {
     digits: u8,
     /// `true` if the values are in UTC, because the session's time zone was set to UTC.
     utc: bool,
-    /// `true` if the driver returns the current date when it cannot parse a timestamp.
+    /// `true` if the driver returns the current date for a timestamp that it cannot parse.
     pub(super) filled: bool,
 }
 
-/// A timestamp with an offset, bound as `SQL_SS_TIMESTAMPOFFSET_STRUCT`: the fields of a timestamp,
-/// then the hours and the minutes of the offset (16 bits each). The hours and the minutes have the
-/// same sign.
+/// The column kind for timestamps with an offset from UTC. A cell is bound as a
+/// `SQL_SS_TIMESTAMPOFFSET_STRUCT`: the fields of a timestamp, then the hours and the minutes of
+/// the offset (16 bits each). The hours and the minutes have the same sign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct WithOffset {
     digits: u8,
@@ -59,9 +60,9 @@ impl TimestampStruct {
     }
 }
 
-/// Returns `true` for the values that psqlodbc writes for `infinity` (9999-12-31 23:59:59) and
-/// `-infinity` (-9999-01-01 00:00:00). A timestamp that really has such a value cannot be
-/// distinguished.
+/// Returns `true` for the two timestamps by which psqlodbc represents `infinity` (9999-12-31
+/// 23:59:59) and `-infinity` (-9999-01-01 00:00:00). If a cell really contains one of these
+/// timestamps, the result is `true` as well.
 #[inline]
 pub(super) fn stands_for_infinity(raw: Raw<'_>) -> bool {
     match i16::from_ne_bytes(raw.array(0)) {
@@ -71,8 +72,8 @@ pub(super) fn stands_for_infinity(raw: Raw<'_>) -> bool {
     }
 }
 
-/// Encodes the bytes that follow the year in `SQL_TIMESTAMP_STRUCT`: the five fields of `of` (month
-/// to second), and a fraction of zero.
+/// Returns the bytes of a `SQL_TIMESTAMP_STRUCT` after its year. `of` contains the month, day,
+/// hour, minute and second. The fraction of the second is zero.
 fn fields(of: [u16; 5]) -> [u8; 14] {
     let mut bytes = [0; 14];
     for (to, field) in bytes.chunks_exact_mut(2).zip(of) {

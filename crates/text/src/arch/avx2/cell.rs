@@ -1,4 +1,5 @@
-//! AVX2 kernels that convert UTF-8 texts of at most 128 bytes, such as those in JSON, to a `str`.
+//! AVX2 kernels that create a `str` from UTF-8 of at most 128 bytes, for example from a string in
+//! JSON.
 #![allow(unused_unsafe)] // Newer compilers treat these intrinsics as safe.
 
 use std::arch::x86_64::*;
@@ -13,8 +14,8 @@ use crate::Kind;
 use crate::arch::new_cell::{MOST_CELL_BYTES, four, one, two};
 use crate::new_object::{MadeStr, NewStr};
 
-/// Returns a mask of the bytes of `text` (at most 64) at which a character starts, and the `str`
-/// kind that holds these characters. The mask is 0 if the text is malformed.
+/// Returns a mask of the positions in `text` (at most 64 bytes) at which a character starts, and
+/// the `str` kind that can store these characters. The mask is 0 if the text is malformed.
 ///
 /// (A tuple is returned in two registers; a struct would be returned through memory.)
 #[inline]

@@ -1,5 +1,5 @@
-//! Copies short texts with a few loads and stores of fixed sizes, which overlap if the length of
-//! the text is between these sizes.
+//! Copies short texts with a few loads and stores of fixed sizes. For example, a text of 20 bytes
+//! is copied as its first 16 and its last 16 bytes, which overlap.
 
 use std::arch::x86_64::*;
 

@@ -114,8 +114,8 @@ unsafe fn load_within(p: *const u8, len: usize, at: usize, n: usize) -> __m128i 
     }
 }
 
-/// The arguments of a byte shuffle that shifts a vector down and fills its end with zeros. The
-/// argument that shifts by `n` bytes is the 16 bytes from index `n` on.
+/// The indices for byte shuffles that shift a vector towards its first byte, and fill its end with
+/// zeros. To shift by `n` bytes, a shuffle uses the 16 indices from `DOWN[n]` on.
 static DOWN: [u8; 32] = {
     let mut all = [0x80; 32];
     let mut i = 0;
@@ -198,8 +198,8 @@ pub(in crate::arch) unsafe fn wide(src: &[u16], out: &mut [MaybeUninit<u8>]) -> 
     }
 }
 
-/// The 16 units that were written last, and the errors found so far. The units are kept because a
-/// surrogate pair may be divided between them and the next units.
+/// The 16 units that the previous step wrote, and the errors found so far. The units are kept
+/// because a surrogate pair may begin in these units and end in the units of the next step.
 struct Before {
     units: __m256i,
     /// 1 if the last unit of `units` is the first half of a surrogate pair, whose second half is in
@@ -252,9 +252,9 @@ unsafe fn put_units(to: *mut u8, v: __m256i, before: &mut Before) -> usize {
     }
 }
 
-/// Returns 16-bit lanes with the last two bytes of each unit's UTF-8 form. The last byte is in the
-/// high byte of the lane; an ASCII unit has only this byte. `two` marks the units that have two or
-/// three bytes in UTF-8, and `three` the units that have three.
+/// Returns a 16-bit lane for each unit, with the last two bytes of the unit in UTF-8. The last byte
+/// is the high byte of the lane. For an ASCII unit, which has no other byte, the low byte is 0.
+/// `two` marks the units that have two or three bytes in UTF-8, and `three` those that have three.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn last_two(v: __m256i, two: __m256i, three: __m256i) -> __m256i {
@@ -375,10 +375,10 @@ fn packed(a: __m256i, b: __m256i) -> __m256i {
 }
 
 /// Writes the first `n` of 16 characters as UTF-8. `lead` has the first two bytes of each
-/// character, and `last` the last two. Only the bytes that a character has are written. `more`
-/// encodes the number of bytes of each character in four sign bits: two in each of its two vectors,
-/// at the character's position. For a character of k bytes, k - 1 of the four bits are set. The
-/// sign bits of the first vector are also the index of the byte shuffle in [`SOME`].
+/// character, and `last` has its last two bytes. `more` has four sign bits for each character: two
+/// in each of its two vectors, at the position of the character. For a character of k bytes, k - 1
+/// of the four bits are set, and k bytes are written. The sign bits of the first vector are also
+/// the index of the byte shuffle in [`SOME`].
 ///
 /// # Safety
 /// `to` must have space for [`STEP`] bytes, and `more` must be zero for the characters from `n` on.

@@ -16,8 +16,8 @@ struct FloatForm {
     /// vector of 16 digits. Bytes without a digit (the decimal point and zeros) have an index of
     /// 0x80 or more, for which the shuffle writes 0.
     from: [u8; 32],
-    /// For each byte of the text, the character that is added after the shuffle: `.` for the
-    /// decimal point, and `0` for a digit or a zero.
+    /// For each byte of the text, the number that is added to the result of the shuffle: the code
+    /// of `.` for the decimal point, and the code of `0` for a digit or a zero.
     more: [u8; 32],
 }
 
@@ -46,8 +46,8 @@ static FORMS: [FloatForm; N_FORMS] = {
     all
 };
 
-/// For each layout, the position in the text of the 17th and last digit, which is written after the
-/// first 16 digits.
+/// For each layout of a float's text, the position of the last of its 17 digits. This digit is
+/// written after the other 16 digits.
 static LASTS: [u8; N_FORMS] = {
     let mut all = [0; N_FORMS];
     let mut i = 0;

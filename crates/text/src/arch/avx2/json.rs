@@ -238,9 +238,9 @@ pub(in crate::arch) unsafe fn latin1<const ESCAPES: bool>(
     out
 }
 
-/// The length in bytes of the longest text that [`escaped`] writes as a whole. For a longer text,
-/// another loop first copies the vectors before the first escape. A short text does not use that
-/// loop, because the end of the loop would often be mispredicted.
+/// The length in bytes of the longest text that only the loop of [`escaped`] processes. In a longer
+/// text, another loop first copies the vectors before the first escape. For a short text, the end
+/// of this other loop would often be mispredicted.
 const MOST_ESCAPED: usize = 320;
 
 /// Writes ASCII or UTF-8 as the body of a JSON string, 32 bytes per iteration. An iteration without

@@ -12,11 +12,11 @@ use super::short_loads::{bytes, load_half, load_start};
 use crate::arch::family::{Look, UnescapedLength, escaped};
 use crate::arch::scalar;
 
-/// The number of bytes that one scan classifies.
+/// The number of bytes of JSON text that are classified at the same time.
 const BYTES: usize = 64;
 
-/// Returns the highest bit of each byte of the two vectors, as a mask. The bits of `a` are the low
-/// 32 bits, and those of `b` the high ones.
+/// Returns the highest bit of each byte of `a` and `b` as a mask. The low 32 bits of the mask
+/// belong to `a`, and the high 32 bits to `b`.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn bits(a: __m256i, b: __m256i) -> u64 {
@@ -124,7 +124,7 @@ pub(in crate::arch) fn plain_u32(rest: &[u32]) -> (usize, bool) {
     }
 }
 
-/// Returns a vector in which each byte that is JSON white space is all ones.
+/// Returns a vector whose bytes are 0xFF where a byte of `v` is JSON white space, and 0 elsewhere.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn blanks(v: __m256i) -> __m256i {
@@ -165,8 +165,8 @@ pub(in crate::arch) fn blank_u8(rest: &[u8]) -> usize {
     }
 }
 
-/// Classifies the first 64 bytes of `rest`. Positions after the end of `rest` are classified as
-/// special, like a closing quote.
+/// Classifies the first 64 bytes of `rest`; see [`Look`]. If `rest` is shorter, the positions after
+/// its end are classified as special, like a closing quote.
 #[inline]
 #[target_feature(enable = "avx2,bmi2")]
 pub(in crate::arch) fn look(rest: &[u8]) -> Look {
@@ -290,8 +290,8 @@ pub(in crate::arch) fn closing_quote_u8(rest: &[u8]) -> Option<usize> {
     None
 }
 
-/// Returns the character that each escape letter denotes (such as a line feed for `n`); 0 for bytes
-/// that are not escape letters.
+/// Converts escape letters to the characters that they denote (such as `n` to a line feed). A byte
+/// of `v` that is not an escape letter becomes 0.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn letters(v: __m256i) -> __m256i {

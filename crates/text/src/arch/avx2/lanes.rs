@@ -5,8 +5,9 @@
 
 use std::arch::x86_64::*;
 
-/// Byte shuffles that pack the bytes of a vector of eight 16-bit lanes, indexed by a mask of lanes.
-/// The low byte of each lane is kept; the high byte is kept too if the lane is in the mask.
+/// Byte shuffles for a vector of eight 16-bit lanes. The index is a mask of lanes. Each shuffle
+/// keeps both bytes of the lanes in the mask, and only the low byte of the other lanes. The kept
+/// bytes are moved together.
 pub(super) static TWO: [[u8; 16]; 256] = {
     let mut all = [[0x80; 16]; 256];
     let mut mask = 0;
@@ -36,9 +37,9 @@ pub(super) static ANY: [[u8; 16]; 256] = last_bytes(false);
 pub(super) static SOME: [[u8; 16]; 256] = last_bytes(true);
 
 /// Returns a table of byte shuffles that keep the last 1 to 4 bytes of each of four 32-bit lanes.
-/// The index of the table has two bits for each lane, which determine the number of bytes. If
-/// `adjacent` is `true`, the two bits of a lane are adjacent and the table is [`SOME`]; otherwise
-/// it is [`ANY`].
+/// The index of a shuffle in the table has two bits for each lane. These bits determine how many
+/// bytes of the lane are kept. The table [`SOME`] has the two bits of a lane next to each other
+/// (`adjacent` is `true`); the table [`ANY`] does not.
 const fn last_bytes(adjacent: bool) -> [[u8; 16]; 256] {
     let mut all = [[0x80; 16]; 256];
     let mut index = 0;
@@ -63,9 +64,10 @@ const fn last_bytes(adjacent: bool) -> [[u8; 16]; 256] {
     all
 }
 
-/// Returns the UTF-8 bytes of 8 code points in 32-bit lanes; the last byte of a character is the
-/// highest byte of its lane. Also returns three masks: of the lanes with two or more bytes, with
-/// three or more, and with four. None of the code points may be malformed.
+/// Encodes 8 code points, one in each 32-bit lane, as UTF-8 in the same lanes. The last byte of a
+/// character is the highest byte of its lane. Also returns three masks. They select the lanes whose
+/// character has at least two bytes, at least three bytes, and four bytes. None of the code points
+/// may be malformed.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn any(chars: __m256i) -> (__m256i, __m256i, __m256i, __m256i) {
@@ -97,9 +99,10 @@ pub(super) fn any(chars: __m256i) -> (__m256i, __m256i, __m256i, __m256i) {
     (bytes, two, three, four)
 }
 
-/// Returns the UTF-8 bytes of 16 units from U+0800 on, none of which may be a surrogate. Each
-/// 128-bit half of the two vectors has the 24 bytes of 8 units: 16 in the first vector, and 8 in
-/// the second.
+/// Encodes 16 units as UTF-8. All units must be U+0800 or above, and none may be a surrogate, so
+/// each unit becomes three bytes. The 24 bytes of the first 8 units are in the first 128-bit half
+/// of the two results: 16 in the first result, and 8 in the second. The second half has the other 8
+/// units.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn three(units: __m256i) -> (__m256i, __m256i) {

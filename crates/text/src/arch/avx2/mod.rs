@@ -1,6 +1,6 @@
 //! The kernels for AVX2, with vectors of 32 bytes. The kernels in this file require a text of more
-//! than 128 bytes, which `dispatch` ensures. Those in the modules below accept a text of any
-//! length.
+//! than 128 bytes; `dispatch` calls them only for such texts. The kernels in the modules of the
+//! table accept a text of any length.
 //!
 //! | module | contents |
 //! |---|---|

@@ -1,13 +1,13 @@
-//! The destinations that the AVX2 kernels write to. Their methods write nothing past the end of the
-//! destination.
+//! The types through which the AVX2 kernels write their output: a write position in a buffer, with
+//! methods that never write past the end of the buffer.
 
 use std::arch::x86_64::*;
 use std::mem::MaybeUninit;
 
 use super::copy::copy;
 
-/// Byte shuffles of a vector of 8 16-bit lanes, indexed by a mask of lanes: the lanes in the mask
-/// are moved to the start of the vector.
+/// For each mask of eight lanes, the indexes of a byte shuffle for a vector of eight 16-bit lanes.
+/// The shuffle moves the lanes whose bits are set in the mask to the start of the vector.
 pub(super) static SQUEEZE_U16: [[u8; 16]; 256] = {
     let mut all = [[0x80; 16]; 256];
     let mut mask = 0;
@@ -26,8 +26,8 @@ pub(super) static SQUEEZE_U16: [[u8; 16]; 256] = {
     all
 };
 
-/// The same permutations as in [`SQUEEZE_U16`], but given as lane numbers instead of byte numbers,
-/// so that they apply to lanes of any size.
+/// For each mask of eight lanes, the numbers of the lanes whose bits are set, in ascending order.
+/// [`SQUEEZE_U16`] contains the same as byte numbers. Lane numbers can be used for any lane size.
 pub(super) static SQUEEZE: [[u8; 8]; 256] = {
     let mut all = [[0; 8]; 256];
     let mut mask = 0;
@@ -45,8 +45,9 @@ pub(super) static SQUEEZE: [[u8; 8]; 256] = {
     all
 };
 
-/// The arguments of a byte shuffle that shifts a vector up and fills its start with zeros. The
-/// argument that shifts by `n` bytes is the 16 bytes from index `16 - n` on.
+/// Indexes for a byte shuffle that shifts a vector by `n` bytes to higher positions and fills its
+/// first `n` bytes with zeros. For a shift by `n`, the indexes are the 16 bytes of this array that
+/// begin at index `16 - n`.
 static SLIDE: [u8; 32] = {
     let mut all = [0x80; 32];
     let mut i = 0;
@@ -62,7 +63,7 @@ static SLIDE: [u8; 32] = {
 pub(super) struct Out<U> {
     pub(super) at: *mut U,
     end: *mut U,
-    /// `true` if the destination has space for at least 8 units in total.
+    /// `true` if the destination has space for at least 8 units, including those already written.
     has_eight: bool,
     /// `true` if a unit did not fit into the destination.
     is_over: bool,
@@ -105,12 +106,13 @@ impl<U> Out<U> {
     }
 }
 
-/// A type of code units of a `str`. Eight units at a time are converted from 16-bit lanes and
-/// stored.
+/// A type of the code units of a `str` or of UTF-16 text. The kernels compute units in 16-bit
+/// lanes; the methods of this trait convert the lanes to units of this type and store them.
 pub(super) trait StrUnit: Copy {
     /// `true` if the unit can hold characters above U+07FF.
     const WIDE: bool;
-    /// Returns the 16-bit lanes, narrowed to units of this type, in the low bytes of the vector.
+    /// Converts eight 16-bit lanes to eight units of this type. Returns a vector with the units in
+    /// its low bytes.
     /// # Safety
     /// The processor must support SSE2.
     unsafe fn pack(v: __m128i) -> __m128i;
@@ -164,8 +166,8 @@ impl StrUnit for u16 {
 }
 
 impl<U: StrUnit> Out<U> {
-    /// Writes the 16-bit lanes of `v` whose bits are set in `mask` as units, packed without gaps.
-    /// If `ROOMY` is `true`, the function does not check that the units fit.
+    /// Writes the 16-bit lanes of `v` that `mask` selects to the destination, without gaps. Bit `i`
+    /// of `mask` selects lane `i`. If `ROOMY` is `true`, does not check that the units fit.
     ///
     /// # Safety
     /// The processor must support AVX2. If `ROOMY` is `true`, the destination must have space for 8
@@ -202,7 +204,7 @@ impl<U: StrUnit> Out<U> {
     }
 }
 
-/// Stores 8 units of 1 or 2 bytes, which are in the low bytes of `v`.
+/// Stores the 8 units of type `U` (1 or 2 bytes each) in the low bytes of `v`.
 ///
 /// # Safety
 /// `to` must be writable for 8 units.
@@ -218,7 +220,7 @@ unsafe fn store_eight<U>(v: __m128i, to: *mut U) {
     }
 }
 
-/// Loads 8 units of 1 or 2 bytes, which need not be initialised.
+/// Loads 8 units of 1 or 2 bytes. The memory of the units may be uninitialised.
 ///
 /// # Safety
 /// `from` must be readable for 8 units.
@@ -267,7 +269,8 @@ unsafe fn store_first(v: __m128i, to: *mut u8, n_bytes: usize) {
 }
 
 impl Out<u32> {
-    /// Writes the 32-bit lanes of `v` whose bits are set in `mask` as units, packed without gaps.
+    /// Writes the 32-bit lanes of `v` that `mask` selects, without gaps. Bit `i` of `mask` selects
+    /// lane `i`.
     ///
     /// # Safety
     /// The processor must support AVX2.
@@ -342,9 +345,9 @@ impl Bounded {
         self.at = unsafe { self.at.add(n) };
     }
 
-    /// Calls `step` as [`Bounded::put`] does, but is safe near the end of the destination: `step`
-    /// writes to a buffer of [`STEP`] bytes. The bytes of the result are then copied to the
-    /// destination, if they fit.
+    /// Does the same as [`Bounded::put`], but can be called if the destination has little space:
+    /// `step` writes to a separate buffer of [`STEP`] bytes. Then its result is copied to the
+    /// destination, if the result fits.
     ///
     /// # Safety
     /// The processor must support AVX2. `step` must write at most [`STEP`] bytes.

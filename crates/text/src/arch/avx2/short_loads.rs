@@ -21,8 +21,8 @@ fn is_readable(text: &[u8], n: usize) -> bool {
     (text.len() >= n) | (is_in_page & !text.is_empty())
 }
 
-/// Returns `true` if the 64 bytes after `text` may be loaded, because they are in the same memory
-/// page as its end.
+/// Returns `true` if the 64 bytes that follow `text` may be loaded. They may be loaded if they are
+/// in the same memory page as the last byte of `text`.
 #[inline(always)]
 pub(super) fn is_readable_behind(text: &[u8]) -> bool {
     let last = (text.as_ptr() as usize)
@@ -113,8 +113,8 @@ pub(super) fn load_most(text: &[u8]) -> (__m256i, __m128i) {
 /// closure: 64 bytes of the text, and 16 for loads that start one or two bytes later.
 const MOST: usize = 80;
 
-/// Calls `work` with an address from which 80 bytes may be loaded by [`load_quarter`]: the address
-/// of the text, or of a copy of it.
+/// Calls `work` with an address from which [`load_quarter`] may load 80 bytes. This is the address
+/// of `text`, or of a copy of `text`.
 ///
 /// `work` should call a separate function that is compiled with the target features.
 #[inline(always)]

@@ -15,8 +15,8 @@ fn code_points(units: Units<'_>) -> Option<Vec<u32>> {
     naive::decode(units, Policy::Strict).ok()
 }
 
-/// Decodes bytes that may be malformed, with each kernel that validates its input and whose units
-/// can hold the widest character of the text.
+/// Tests the kernels that validate their input, with bytes that may be malformed. A kernel is
+/// called only if its units can represent the widest character of the text.
 fn check_checked(src: &[u8]) {
     let text = code_points(Units::Utf8(src));
     let n = starts(src);
@@ -33,8 +33,9 @@ fn check_checked(src: &[u8]) {
     check_utf8_to_utf16(src, max);
 }
 
-/// Converts UTF-8 to UTF-16, with and without surrogate pairs, into a buffer of exactly the needed
-/// size, a larger one, and one with a unit for each byte.
+/// Tests the conversion from UTF-8 to UTF-16, with and without surrogate pairs. The destinations
+/// are a buffer of exactly the needed size, a larger buffer, and a buffer with one unit for each
+/// byte.
 fn check_utf8_to_utf16(src: &[u8], max: u8) {
     let expected = naive::to_utf16(Units::Utf8(src), Policy::Strict);
     // SAFETY: AVX2 is available.
@@ -66,8 +67,8 @@ fn check_utf8_to_utf16(src: &[u8], max: u8) {
     }
 }
 
-/// Decodes a well-formed text to units of each width that can hold it, into a buffer of exactly the
-/// needed size and into a larger one.
+/// Tests the decoders of UTF-8. A well-formed `src` is decoded to each unit width that can
+/// represent it: first into a buffer of exactly the needed size, and then into a larger buffer.
 fn check_utf8(src: &[u8]) {
     check_checked(src);
     let Some(text) = code_points(Units::Utf8(src)) else {
@@ -174,8 +175,8 @@ fn a_run_of_three_bytes_ends_at_a_character_of_another_length_at_each_position()
     }
 }
 
-/// Encodes the text into a buffer of exactly the needed size, a larger one, and one that is too
-/// small. If the text is malformed, encodes it into buffers of several sizes.
+/// Tests an encoder with a buffer of exactly the needed size, with a larger one, and with one that
+/// is too small. If the text is malformed, tests buffers of several sizes.
 fn check_encoder(
     expected: Option<Vec<u8>>,
     most: usize,
@@ -200,7 +201,7 @@ fn check_encoder(
     }
 }
 
-/// Runs all comparisons for one text of UTF-16.
+/// Compares the AVX2 functions for UTF-16 with the reference implementation, for the text `src`.
 fn check_utf16(src: &[u16]) {
     let text = code_points(Units::Utf16(src));
     // SAFETY: AVX2 is available. The buffers have space for the results.

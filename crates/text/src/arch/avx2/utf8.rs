@@ -1,7 +1,7 @@
 //! Converts UTF-8 to the units of a `str`, and to UTF-16.
 //!
-//! Every byte of a vector is treated as the start of a character: the character is assembled from
-//! this byte and the bytes after it. Then a table removes the lanes at which no character starts.
+//! For every byte of a vector, a lane receives the character that would start at this byte. Lanes
+//! of bytes at which no character starts are then removed, by a shuffle from a table.
 //! An iteration depends on the previous one only for the position of its output, and no branch
 //! depends on a single character. Sequences of ASCII characters, and of three-byte characters, are
 //! decoded without the table.
@@ -24,8 +24,8 @@ mod ucs4;
 pub(in crate::arch) use ucs4::to_ucs4;
 pub(super) use ucs4::{chars_of_lanes, fetched};
 
-/// Returns a mask with one bit for each of 16 bytes. The bit is set if a character starts at this
-/// byte.
+/// Returns a mask with one bit for each of the 16 bytes in `v`, which are UTF-8. A bit is set if a
+/// character starts at its byte.
 ///
 /// # Safety
 /// The processor must support SSE2.
@@ -35,8 +35,8 @@ unsafe fn starts(v: __m128i) -> u32 {
     unsafe { _mm_movemask_epi8(_mm_cmpgt_epi8(v, _mm_set1_epi8(0xBF_u8 as i8))) as u32 }
 }
 
-/// Returns, for each of 16 positions, the character below U+0800 that starts there. `v` has the
-/// byte at each position, and `second` the byte after it.
+/// Decodes UTF-8 characters below U+0800. Lane `i` of the result is the character that starts at
+/// byte `i` of `v`. Byte `i` of `second` is the byte that follows it in the text.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn narrow_chars(v: __m128i, second: __m128i) -> __m256i {
@@ -49,17 +49,17 @@ fn narrow_chars(v: __m128i, second: __m128i) -> __m256i {
     _mm256_blendv_epi8(first, two, is_two)
 }
 
-/// The difference between the lead byte `0xF0 + k` of a four-byte character and `0xD8 + k`, the
-/// high byte of the character's first surrogate half. `k` is the value of the lowest three bits.
+/// The number that is added to the lead byte of a four-byte character (`0xF0 + k`, for `k` from 0
+/// to 4). The sum is `0xD8 + k`, from which the high byte of the high surrogate is computed.
 const HIGH_HALF: u8 = 0xD8_u8.wrapping_sub(0xF0);
 
-/// Returns the UTF-16 units that start at each of 32 positions, eight in a vector. `v` has the byte
-/// at each position; `second` and `third` have the bytes one and two positions later. The low and
-/// high bytes of the units are assembled separately.
+/// Decodes UTF-8 to UTF-16. The four result vectors have 32 lanes in total. Lane `i` is the unit of
+/// the character that starts at byte `i` of `v`. Byte `i` of `second` is the byte after it, and
+/// byte `i` of `third` is the next byte.
 ///
-/// If `PAIRS` is `true`, a character of four bytes yields its first surrogate half at its first
-/// byte, and the second half at its third byte. Each half is assembled from the byte at its
-/// position and the two bytes after that.
+/// If `PAIRS` is `true`, a character of four bytes yields its high surrogate in the lane of its
+/// first byte, and its low surrogate in the lane of its third byte. Each surrogate is computed from
+/// three bytes.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn wide_units<const PAIRS: bool>(v: __m256i, second: __m256i, third: __m256i) -> [__m128i; 4] {
@@ -109,10 +109,10 @@ fn wide_units<const PAIRS: bool>(v: __m256i, second: __m256i, third: __m256i) ->
     ]
 }
 
-/// Decodes the character that starts at each of 16 positions, and returns the units in vectors of
-/// eight 16-bit lanes. `v` has the byte at each position; `second` and `third` have the bytes one
-/// and two positions later. If `WIDE` is `false`, all characters must be below U+0800. If `PAIRS`
-/// is `true`, a character of four bytes yields two units, as in [`wide_units`].
+/// Decodes UTF-8. The two result vectors have 16 lanes in total. Lane `i` is the unit of the
+/// character that starts at byte `i` of `v`. Byte `i` of `second` is the byte after it, and byte
+/// `i` of `third` is the next byte. If `WIDE` is `false`, all characters must be below U+0800. If
+/// `PAIRS` is `true`, a character of four bytes yields two units, as in [`wide_units`].
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn units<const WIDE: bool, const PAIRS: bool>(
@@ -129,9 +129,10 @@ pub(super) fn units<const WIDE: bool, const PAIRS: bool>(
     [lower, upper]
 }
 
-/// Reads 32 bytes at `p`, and decodes the characters whose first bytes have their bits set in
-/// `mask`. Each character must fit into one unit. If `PAIRS` is `true`, a character of four bytes
-/// yields two units, and the bit of its third byte must be set too.
+/// Decodes the characters that start in the 32 bytes at `p` and that `mask` selects. Bit `i` of
+/// `mask` selects the character whose first byte is at `p + i`. If `PAIRS` is `false`, each
+/// character must fit into one unit. If `PAIRS` is `true`, a character of four bytes yields two
+/// units, and the bit of its third byte must be set too.
 ///
 /// # Safety
 /// The processor must support AVX2. `p` must be readable for 34 bytes, and `out` must have space
@@ -156,9 +157,9 @@ unsafe fn step<U: StrUnit, const PAIRS: bool>(p: *const u8, mask: u32, out: &mut
     }
 }
 
-/// Decodes the units that start at those of the 16 bytes of `v` whose bits are set in `mask`, as
-/// [`step`] does. The bytes of each unit must be inside `v`. Units that do not fit into `out` are
-/// dropped.
+/// Decodes UTF-8 as [`step`] does, but only the characters that `mask` selects: bit `i` of `mask`
+/// selects the character that starts at byte `i` of `v`. All bytes of the selected characters must
+/// be inside `v`. Units that do not fit into `out` are dropped.
 ///
 /// # Safety
 /// The processor must support AVX2.
@@ -177,7 +178,7 @@ unsafe fn step_within<U: StrUnit, const PAIRS: bool>(v: __m128i, mask: u32, out:
     }
 }
 
-/// Returns a mask of the bytes at which a four-byte character starts.
+/// Returns a mask of the bytes in `v` that are lead bytes of four-byte UTF-8 characters.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn fours(v: __m256i) -> u32 {
@@ -294,9 +295,8 @@ unsafe fn decode<U: StrUnit, const CHECKED: bool, const PAIRS: bool>(
     out.written(capacity)
 }
 
-/// For a vector of 32 bytes inside a sequence of three-byte characters, a mask of the continuation
-/// bytes. The index is the number of bytes at the start of the vector that belong to the previous
-/// character.
+/// Masks of the continuation bytes in 32 bytes of text that has only three-byte characters.
+/// `TAILS[n]` is the mask if the first `n` bytes belong to a character that began earlier.
 static TAILS: [u32; 3] = {
     let mut all = [0; 3];
     let mut i = 0;
@@ -368,8 +368,8 @@ unsafe fn run_of_three<U: StrUnit, const CHECKED: bool>(
     at
 }
 
-/// Decodes valid UTF-8 whose characters are all below U+0100 to Latin-1. Returns the number of
-/// characters; `None` if they do not fit into `out`.
+/// Converts UTF-8 to Latin-1. The UTF-8 must be valid, and all its characters must be below U+0100.
+/// Returns the number of characters; `None` if they do not fit into `out`.
 ///
 /// # Safety
 /// The processor must support AVX2.
@@ -380,8 +380,8 @@ pub(in crate::arch) unsafe fn to_latin1(src: &[u8], out: &mut [MaybeUninit<u8>])
     unsafe { decode::<u8, false, false>(src, out, capacity) }
 }
 
-/// Decodes UTF-8 to Latin-1 as [`to_latin1`] does, but also validates the bytes, and returns `None`
-/// if they are malformed. No byte may be above 0xC3.
+/// Decodes UTF-8 to Latin-1 as [`to_latin1`] does, but the bytes need not be valid. Returns `None`
+/// if the bytes are malformed. The caller must have checked that no byte is above 0xC3.
 ///
 /// # Safety
 /// The processor must support AVX2.
@@ -395,8 +395,8 @@ pub(in crate::arch) unsafe fn to_latin1_checked(
     unsafe { decode::<u8, true, false>(src, out, capacity) }
 }
 
-/// Returns the number of UTF-16 units that [`to_utf16`] writes for well-formed text. For malformed
-/// text the result is not smaller than the number written.
+/// Returns the number of UTF-16 units that [`to_utf16`] writes for `src`. If `src` is malformed,
+/// the returned number may be larger than the number of units written, but is never smaller.
 #[target_feature(enable = "avx2,popcnt")]
 pub(in crate::arch) fn units_of(src: &[u8]) -> usize {
     let mut vectors = src.chunks_exact(32);
@@ -443,9 +443,9 @@ pub(in crate::arch) unsafe fn to_utf16<const CHECKED: bool, const PAIRS: bool>(
     }
 }
 
-/// Copies the leading ASCII bytes of `src` (at least 32 bytes) to `out` as UTF-16 units, in whole
-/// vectors, at most `capacity` units. Returns the number of bytes copied, which is `src.len()` if
-/// all of `src` is ASCII.
+/// Converts the ASCII characters at the start of `src` to UTF-16, at most `capacity` units. `src`
+/// must have at least 32 bytes. Only whole vectors are converted. Returns the number of bytes
+/// converted. This number is `src.len()` if all of `src` is ASCII.
 ///
 /// # Safety
 /// The processor must support AVX2. `out` must have space for `capacity` units.

@@ -1,4 +1,4 @@
-//! Validates UTF-8 in the same pass in which it is decoded.
+//! [`Utf8Check`]: validates UTF-8 while a kernel decodes it, so that the text is read only once.
 #![allow(unused_unsafe)] // Newer compilers treat these intrinsics as safe.
 
 use std::arch::x86_64::*;
@@ -6,15 +6,16 @@ use std::arch::x86_64::*;
 use super::out::StrUnit;
 use crate::arch::by_simdutf::is_utf8;
 
-/// The state of the validation of UTF-8 while it is decoded. Bit masks show if continuation bytes
-/// occur exactly where lead bytes require them. Comparisons of every two adjacent bytes show if a
-/// character is overlong or a surrogate.
+/// The state of a validation of UTF-8, between two vectors of the text. Bit masks show if
+/// continuation bytes occur exactly where lead bytes require them. Comparisons of every two
+/// adjacent bytes show if a character is overlong or a surrogate.
 pub(super) struct Utf8Check {
     /// A mask of the bytes of the next vector that must be continuation bytes, because they belong
     /// to a character that begins in the vector before it.
     due: u32,
     bad: u32,
-    /// A vector that collects errors: it has a bit set if any byte or unit was found invalid.
+    /// A vector that records errors. All its bits are 0 as long as no invalid byte or unit was
+    /// found.
     wrong: __m256i,
 }
 
@@ -29,29 +30,31 @@ impl Utf8Check {
         }
     }
 
-    /// Records that a character starts at the current position. Records an error if the previous
-    /// character still requires continuation bytes.
+    /// Must be called where a character starts. If the previous character is incomplete (it
+    /// requires more continuation bytes), this call records an error.
     #[inline(always)]
     pub(super) fn begin(&mut self) {
         self.bad |= self.due;
         self.due = 0;
     }
 
-    /// Records that all continuation bytes of the incomplete character were found.
+    /// Must be called after the continuation bytes of the incomplete character were checked. The
+    /// character is then complete.
     #[inline(always)]
     pub(super) fn settle(&mut self) {
         self.due = 0;
     }
 
-    /// Returns `true` if the incomplete character requires exactly `n` more continuation bytes.
+    /// Returns `true` if the current character is incomplete and requires exactly `n` more
+    /// continuation bytes.
     #[inline(always)]
     pub(super) fn owes(&self, n: usize) -> bool {
         self.due == (1 << n) - 1
     }
 
-    /// Checks the 32 bytes of the vector `v`. In `second`, the byte at each index is the byte of
-    /// the text that follows the byte of `v` at that index. `high` is a mask of the non-ASCII bytes
-    /// in `v`, `tails` of the continuation bytes, and `four` of the bytes from 0xF0 on.
+    /// Checks the vector `v`, which contains 32 bytes of the text. The vector `second` contains the
+    /// 32 bytes that start one byte later. The masks mark bytes of `v`: `high` the non-ASCII bytes,
+    /// `tails` the continuation bytes, and `four` the bytes from 0xF0 to 0xFF.
     #[inline]
     #[target_feature(enable = "avx2")]
     pub(super) fn look<U: StrUnit>(
@@ -92,8 +95,8 @@ impl Utf8Check {
         self.wrong = _mm256_or_si256(self.wrong, wrong);
     }
 
-    /// Checks 16 units, each decoded from three bytes: none may be overlong (below U+0800) or a
-    /// surrogate.
+    /// Checks 16 units, each of which was decoded from three bytes. Records an error if a unit is
+    /// overlong (below U+0800) or a surrogate.
     #[inline]
     #[target_feature(enable = "avx2")]
     pub(super) fn look_at_units(&mut self, units: __m256i) {
@@ -106,8 +109,8 @@ impl Utf8Check {
         self.wrong = _mm256_or_si256(self.wrong, wrong);
     }
 
-    /// Returns `true` if all bytes of `src` are valid: those before `at`, which were checked while
-    /// they were decoded, and those from `at` on, which this function validates.
+    /// Returns `true` if `src` is valid UTF-8. The bytes before position `at` were already checked
+    /// while they were decoded. This function validates the bytes from `at` on.
     #[inline]
     #[target_feature(enable = "avx2")]
     pub(super) fn is_good_with(&self, src: &[u8], at: usize) -> bool {

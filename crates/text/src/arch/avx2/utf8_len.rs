@@ -1,5 +1,5 @@
-//! Computes the length of a text in UTF-8. Units that may be malformed are validated at the same
-//! time. The code is that of the scalar implementation, compiled for AVX2.
+//! Computes how many bytes a text has after conversion to UTF-8. In the same pass, units that may
+//! be malformed are validated. The code is that of the scalar implementation, compiled for AVX2.
 
 use crate::arch::scalar;
 

@@ -12,8 +12,8 @@ use crate::arch::new_cell::{MOST_CELL_BYTES, four, one, two};
 use crate::new_object::{MadeStr, NewStr};
 use crate::{Kind, Shape};
 
-/// Returns two masks, one for each vector, of the bytes that a text of `len` bytes (at most 128)
-/// occupies.
+/// Returns the byte masks of two vectors of 64 bytes that together contain a text of `len` bytes
+/// (at most 128). The bits of the bytes of the text are set.
 #[inline]
 #[target_feature(enable = "bmi2")]
 fn lanes(len: usize) -> (u64, u64) {
@@ -64,8 +64,8 @@ pub(super) unsafe fn store_two(p: *mut u8, (lo, hi): (__m512i, __m512i), n_bytes
     }
 }
 
-/// Returns a mask of the 16-bit lanes of both vectors. The mask bit of a lane is set if the lane
-/// and `top` are equal in all bits that are set in `bits`.
+/// Compares each 16-bit lane of the two vectors with `top`. Returns a mask in which the bit of a
+/// lane is set if `lane & bits == top`.
 #[inline]
 #[target_feature(enable = "avx512bw")]
 pub(super) fn tops((lo, hi): (__m512i, __m512i), bits: u16, top: u16) -> u64 {
@@ -73,8 +73,8 @@ pub(super) fn tops((lo, hi): (__m512i, __m512i), bits: u16, top: u16) -> u64 {
     u64::from(of(lo)) | u64::from(of(hi)) << 32
 }
 
-/// Makes a `str` from UTF-16 of at most 128 bytes. Returns `None` for malformed text. This function
-/// and [`make_utf8`] are inlined into callers that were compiled for AVX-512.
+/// Creates a `str` from UTF-16 text of at most 128 bytes. Returns `None` if the text is malformed.
+/// Like [`make_utf8`], this function must be inlined into a caller that is compiled for AVX-512.
 ///
 /// # Safety
 /// The processor must support AVX-512.
@@ -117,7 +117,8 @@ pub(in crate::arch) unsafe fn make_utf16<const SWAPPED: bool, N: NewStr>(
     }
 }
 
-/// Returns `true` if, in any 16-bit lane of either vector, one of the bits of `bits` is set.
+/// Returns `true` if at least one 16-bit lane of the two vectors has at least one bit in common
+/// with `bits`.
 #[inline]
 #[target_feature(enable = "avx512bw")]
 fn any((lo, hi): (__m512i, __m512i), bits: u16) -> bool {
@@ -169,8 +170,9 @@ fn lanes_u16() -> __m512i {
     ))
 }
 
-/// Writes the characters that start at the lanes in the mask `starts` as 32-bit units. `following`
-/// has, for each unit, the unit after it.
+/// Decodes UTF-16 units to characters and writes them as 32-bit units. `starts` is a mask of the
+/// lanes of `units` in which a character starts. Lane `i` of `following` is the unit after lane `i`
+/// of `units`.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vl,avx512vbmi2,bmi2,popcnt")]
 fn put_starts(out: &mut Out, units: __m512i, following: __m512i, starts: u32) {
@@ -185,7 +187,8 @@ fn put_starts(out: &mut Out, units: __m512i, following: __m512i, starts: u32) {
     }
 }
 
-/// Makes a `str` from UTF-8 that is not all ASCII; returns `None` for malformed text.
+/// Creates a `str` from UTF-8 text with at least one character that is not ASCII. Returns `None` if
+/// the text is malformed.
 ///
 /// # Safety
 /// The processor must support AVX-512.

@@ -120,8 +120,8 @@ pub(in crate::arch) unsafe fn ucs4_to_utf16<const SWAPPED: bool, B: NewBytes>(
     }
 }
 
-/// Returns the number of characters (of at most 32) that are encoded as surrogate pairs in UTF-16;
-/// `None` if a character is a surrogate or past U+10FFFF.
+/// Returns how many of at most 32 characters are surrogate pairs in UTF-16; `None` if a character
+/// is a surrogate or is past U+10FFFF.
 #[inline]
 #[target_feature(enable = "avx512bw,bmi2,popcnt")]
 fn count_pairs(u: &[u32]) -> Option<usize> {
@@ -143,7 +143,7 @@ fn pairs_of(chars: __m512i) -> u16 {
     _mm512_cmpge_epu32_mask(chars, splat32(0x1_0000))
 }
 
-/// Stores at most 32 characters, which have already been validated, as UTF-16.
+/// Writes at most 32 characters as UTF-16. The caller has already validated the characters.
 ///
 /// # Safety
 /// `out` must be writable for `len` bytes.

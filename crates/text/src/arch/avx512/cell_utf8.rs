@@ -1,8 +1,8 @@
-//! Converts UTF-8 of at most one vector (64 bytes) to a `str`. The text is scanned once, and the
-//! masks found by the scan are also used for writing; there is no loop.
+//! Converts UTF-8 of at most 64 bytes (one vector) to a `str`, without a loop. The text is scanned
+//! once. The masks that the scan returns are also used to write the `str`.
 //!
-//! All functions are always inlined into the caller, even into a large one: otherwise the masks of
-//! the scan would be passed through memory.
+//! All functions are always inlined into their callers, even into a large caller. Otherwise the
+//! masks of the scan would be passed through memory.
 
 use std::arch::x86_64::*;
 
@@ -17,7 +17,7 @@ use crate::{Kind, Shape};
 /// The classes of the bytes of a vector: a mask for each class.
 #[derive(Clone, Copy)]
 struct Look {
-    /// A mask of the lead bytes of characters of two bytes or more.
+    /// A mask of the bytes that begin a character of two or more bytes.
     leads: u64,
     /// A mask of the lead bytes of three-byte characters.
     three: u64,
@@ -84,8 +84,8 @@ pub(in crate::arch) unsafe fn make_utf8<N: NewStr>(
     }
 }
 
-/// Returns a vector with the bytes of `text` from index `n` on, so that each lane has the byte `n`
-/// positions after its own.
+/// Returns a vector with the bytes of `text` from index `n` on: lane `i` has the byte at index
+/// `i + n`.
 #[inline]
 #[target_feature(enable = "avx512bw,bmi2")]
 fn following(text: &[u8], n: usize) -> __m512i {
@@ -143,9 +143,10 @@ unsafe fn store_latin1(out: *mut u8, text: &[u8], look: Look) {
     }
 }
 
-/// Computes the low byte of the UTF-16 unit of each character, and returns it at the position of
-/// the character's lead byte. It consists of six bits of the character's last byte (`last`) and two
-/// bits of the byte before that (`before`). Positions that are not in `leads` keep the byte of `v`.
+/// Computes the low byte of the UTF-16 unit of each character. The result contains this byte at the
+/// position of the character's lead byte (`leads`), and the bytes of `v` at all other positions.
+/// The low byte consists of six bits of the character's last byte (`last`) and two bits of the byte
+/// before the last (`before`).
 #[inline]
 #[target_feature(enable = "avx512bw")]
 fn low_bytes(leads: u64, v: __m512i, before: __m512i, last: __m512i) -> __m512i {

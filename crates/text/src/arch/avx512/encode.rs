@@ -1,7 +1,8 @@
 //! Converts units of any width to UTF-8.
 //!
-//! The UTF-8 bytes of each character are assembled in a vector lane that is as wide as the longest
-//! character. Then a byte compression keeps the bytes that a mask marks as used.
+//! Each character is encoded in its own vector lane. The lane has space for the longest possible
+//! character, and shorter characters leave bytes of their lane unused. Then a byte compression
+//! removes the unused bytes.
 //!
 //! No kernel writes past the capacity of its destination: a kernel returns `None` if the result
 //! does not fit.
@@ -55,8 +56,8 @@ pub(in crate::arch) unsafe fn latin1(src: &[u8], out: &mut [MaybeUninit<u8>]) ->
     }
 }
 
-/// Encodes 32 bytes of the vector `v` as UTF-8: its lower half if `twice` is [`LOWER`], its upper
-/// half if `twice` is [`UPPER`]. Writes those bytes of the result whose bits are set in `which`.
+/// Encodes half of the 64 Latin-1 characters in `v` as UTF-8, as [`latin1_pairs`] does, and writes
+/// them to `out`. `which` is a mask of the bytes of that function's result that may be written.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
 fn put_latin1<const BRIEF: bool>(
@@ -71,10 +72,10 @@ fn put_latin1<const BRIEF: bool>(
     out.put(_mm512_maskz_compress_epi8(needed, bytes), n);
 }
 
-/// Encodes 32 of the 64 Latin-1 characters in `v` as UTF-8: those in the lower half if `twice` is
-/// [`LOWER`], those in the upper half if it is [`UPPER`]. Returns a vector with one character in
-/// each 16-bit lane (the lead byte in the low byte, the last byte in the high byte), and a mask of
-/// the bytes that are used.
+/// Encodes half of the 64 Latin-1 characters in `v` as UTF-8: the first 32 characters if `twice` is
+/// [`LOWER`], the last 32 if `twice` is [`UPPER`]. The returned vector has one character in each
+/// 16-bit lane: the lead byte in the low byte, the last byte in the high byte. The returned mask
+/// selects the bytes that belong to the output (ASCII has no lead byte).
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vbmi")]
 pub(super) fn latin1_pairs(v: __m512i, twice: &'static [u8; 64]) -> (__m512i, u64) {
@@ -92,8 +93,8 @@ pub(super) fn latin1_pairs(v: __m512i, twice: &'static [u8; 64]) -> (__m512i, u6
     (bytes, _mm512_test_epi8_mask(needed, needed))
 }
 
-/// Byte indices that copy each of the bytes 0 to 31 of a vector twice, into the two bytes of a
-/// 16-bit lane. `UPPER` has the indices for the bytes 32 to 63.
+/// Byte indices of a permutation of a vector. With `LOWER`, both bytes of 16-bit lane `i` become
+/// copies of byte `i`. With `UPPER`, they become copies of byte `32 + i`.
 pub(super) static LOWER: [u8; 64] = each_twice(0);
 pub(super) static UPPER: [u8; 64] = each_twice(32);
 
@@ -107,9 +108,9 @@ const fn each_twice(from: u8) -> [u8; 64] {
     all
 }
 
-/// Encodes units below U+0800 as UTF-8. Each lane of the result has the lead byte in the low byte
-/// and the last byte in the high byte; an ASCII byte is in the low byte. Also returns a mask of the
-/// bytes that are used.
+/// Encodes 16-bit units below U+0800 as UTF-8. Each lane of the returned vector has the lead byte
+/// in the low byte and the last byte in the high byte. An ASCII character is in the low byte. The
+/// returned mask selects the bytes that belong to the output.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vbmi")]
 pub(super) fn two(units: __m512i) -> (__m512i, u64) {
@@ -226,8 +227,8 @@ pub(in crate::arch) unsafe fn wide(src: &[u16], out: &mut [MaybeUninit<u8>]) -> 
     }
 }
 
-/// Encodes UTF-16 of at most one vector (32 units) as UTF-8. The results are those of [`wide`], but
-/// this function needs neither the loop of [`wide`] nor the registers for it.
+/// Encodes UTF-16 text of at most 32 units (one vector) as UTF-8, with the same result as [`wide`].
+/// This function has no loop and uses fewer registers, so it is faster for such short texts.
 ///
 /// # Safety
 /// The processor must support AVX-512, and `dst` must be writable for `capacity` bytes.
@@ -263,8 +264,8 @@ unsafe fn brief(src: &[u16], dst: *mut u8, capacity: usize) -> Option<usize> {
     }
 }
 
-/// Writes the first `n` units of a vector, none of which is a surrogate, as UTF-8. `beyond` is a
-/// mask of the units that are U+0800 or more.
+/// Encodes the first `n` 16-bit units of a vector as UTF-8. No unit may be a surrogate. `beyond` is
+/// a mask of the units from U+0800 on.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vl,avx512cd,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
 fn put_without_pairs<const BRIEF: bool>(
@@ -293,10 +294,10 @@ fn put_without_pairs<const BRIEF: bool>(
     }
 }
 
-/// Writes the first `n` units of a vector as UTF-8. Each unit is below U+0800 or is half of a
-/// surrogate pair. `found` is a mask of all halves, and `highs` a mask of the first halves. Each
-/// half yields two of the four bytes of its pair. `before` has, for each unit, the unit that
-/// precedes it.
+/// Writes the first `n` units of `v` as UTF-8. Each unit is below U+0800 or is a surrogate of a
+/// pair. `found` is a mask of all surrogates, and `highs` is a mask of the high surrogates. Lane
+/// `i` of `before` is the unit before lane `i` of `v`. The high surrogate of a pair is written as
+/// the first two of its four bytes, and the low surrogate as the last two.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
 fn put_halves<const BRIEF: bool>(
@@ -331,8 +332,8 @@ fn put_halves<const BRIEF: bool>(
     out.put(_mm512_maskz_compress_epi8(needed, bytes), n);
 }
 
-/// The permutation that moves the value of each 16-bit lane to the next higher lane. The value that
-/// it puts into the first lane is not used.
+/// The indexes of a permutation that moves the value of each 16-bit lane to the next higher lane.
+/// The resulting value of lane 0 is not used.
 static BEFORE: [u16; UNITS] = {
     let mut all = [0; UNITS];
     let mut i = 1;
@@ -343,8 +344,8 @@ static BEFORE: [u16; UNITS] = {
     all
 };
 
-/// Writes the last two of the four UTF-8 bytes of a surrogate pair. They contain all bits of the
-/// low surrogate and two bits of the high one.
+/// Writes the last two bytes of a character of four UTF-8 bytes. These two bytes contain the ten
+/// value bits of the low surrogate and the lowest two bits of the high surrogate.
 #[cold]
 #[target_feature(enable = "avx512bw,avx512vl,bmi2")]
 fn put_second_half(out: &mut Bounded<false>, high: u16, low: u16) {
@@ -353,8 +354,8 @@ fn put_second_half(out: &mut Bounded<false>, high: u16, low: u16) {
     out.put(_mm512_castsi128_si512(_mm_cvtsi32_si128(both)), 2);
 }
 
-/// Writes the 64 units at `p`, which are also in the vectors `a` and `b`, as UTF-8. Returns `false`
-/// unless all units are ASCII, all are below U+0800, or all are from U+0800 on without a surrogate.
+/// Writes the 64 units at `p` as UTF-8 if all are ASCII, all are below U+0800, or all are from
+/// U+0800 on without surrogates. Otherwise returns `false`. `a` and `b` contain the same 64 units.
 ///
 /// # Safety
 /// `p` must be readable for 64 units.
@@ -386,8 +387,8 @@ unsafe fn put_alike(out: &mut Bounded<false>, p: *const u16, a: __m512i, b: __m5
     true
 }
 
-/// Writes the first `n` units of a vector that may contain surrogate pairs, but no lone surrogate.
-/// `following` has, for each unit, the unit after it.
+/// Encodes the first `n` 16-bit units of `v` as UTF-8. The units may include surrogate pairs, but
+/// no lone surrogates. Lane `i` of `following` is the unit after lane `i` of `v`.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vl,avx512cd,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
 fn put_pairs<const BRIEF: bool>(
@@ -406,9 +407,9 @@ fn put_pairs<const BRIEF: bool>(
     put_any(out, upper, (starts >> 16) as u16);
 }
 
-/// Encodes 16 valid code points as UTF-8. The result of each one is in its 32-bit lane, and the
-/// last byte of the character is the highest byte of the lane. Returns the lanes, and a mask of the
-/// bytes that are used in the lanes selected by `which`.
+/// Encodes 16 valid code points as UTF-8. Each 32-bit lane of the returned vector has the UTF-8
+/// bytes of one code point; the last UTF-8 byte is the highest byte of the lane. The returned mask
+/// has a bit for each UTF-8 byte in the lanes that `which` selects.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512cd,avx512vbmi")]
 pub(super) fn any(chars: __m512i, which: u16) -> (__m512i, u64) {
@@ -434,7 +435,7 @@ pub(super) fn any(chars: __m512i, which: u16) -> (__m512i, u64) {
     (bytes, _mm512_test_epi8_mask(bits, bits))
 }
 
-/// Writes the code points in those lanes of `chars` whose bits are set in `which`, as UTF-8.
+/// Writes the code points in the lanes of `chars` that the mask `which` selects to `out` as UTF-8.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vl,avx512cd,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
 fn put_any<const BRIEF: bool>(out: &mut Bounded<BRIEF>, chars: __m512i, which: u16) {

@@ -1,15 +1,14 @@
-//! Writes a float as text: a vector is filled with its digits, the decimal point and zeros, and is
-//! written with one store.
+//! Writes a float as text. All bytes of the text (the digits, the decimal point and zeros) are
+//! collected in one vector, which one instruction stores.
 
 use std::arch::x86_64::*;
 
 use super::load;
 use crate::decimal::{Byte, Decimal, N_FORMS, POINTS, decimal, decimal_of_float32, form, form_of};
 
-/// 2^52 divided by the powers of ten from 10^8 down to 10^1. A number below 10^8, multiplied by
-/// these factors, becomes eight fixed-point numbers with a fraction of 52 bits. The integer part of
-/// the first number has no decimal digit, and that of each following number has one digit more than
-/// the one before it.
+/// 2^52 divided by the powers of ten from 10^8 down to 10^1. A number `n` below 10^8 times these
+/// factors is `n / 10^8`, `n / 10^7`, …, `n / 10`, as fixed-point numbers with a fraction of 52
+/// bits. The first decimal digits after their points are the eight digits of `n`.
 static TENTHS: [u64; 8] = {
     let mut all = [0; 8];
     let mut i = 0;
@@ -20,21 +19,23 @@ static TENTHS: [u64; 8] = {
     all
 };
 
-/// This value is added to each lane of the vector with the first eight digits. It converts the
-/// digit in the lowest byte to ASCII, and sets the next two bytes to a decimal point and a `0`.
+/// The value that is added to each 64-bit lane of the vector with the first eight digits. It
+/// converts the digit in the lane's lowest byte to ASCII, and sets the two bytes above this digit
+/// to a decimal point and a `0`.
 const HIGH: i64 = i32::from_le_bytes([b'0', b'.', b'0', 0]) as i64;
-/// The index of the decimal point (`POINT`), of a zero (`ZERO`) and of the last digit (`LAST`) in
-/// the two vectors from which the bytes of the text are copied. `LAST` is in the second vector.
+/// The indices of certain bytes in the two vectors from which the text is copied: of the decimal
+/// point (`POINT`), of a zero (`ZERO`) and, in the second vector, of the last digit (`LAST`).
 const POINT: u8 = 1;
 const ZERO: u8 = 2;
 const LAST: u8 = 65;
 
-/// A layout of a float's text: the positions of its digits, of the decimal point and of the zeros.
+/// One way to arrange the text of a float: the positions of its digits, its decimal point and its
+/// zeros.
 #[derive(Clone, Copy)]
 #[repr(align(32))]
 struct FloatForm {
-    /// For each byte of the text, the index of the source byte. The source bytes are in two
-    /// vectors, which contain the digits, a decimal point and a zero.
+    /// For each byte of the text, the index of the byte that is copied to it. The index refers to
+    /// two vectors, which contain the digits, a decimal point and a zero.
     from: [u8; 32],
 }
 
@@ -60,9 +61,9 @@ static FORMS: [FloatForm; N_FORMS] = {
     all
 };
 
-/// Writes an `f64` as the shortest text that reads back as the same `f64`. The text is the same as
-/// that of the scalar implementation. Returns the address after the text. Returns null for zero and
-/// for floats outside of the range that `decimal` converts.
+/// Writes an `f64` as the shortest text that is parsed as the same `f64`, and returns the address
+/// after the text. The scalar implementation writes the same text. Returns null and writes nothing
+/// for zero and for floats that `decimal` does not convert.
 ///
 /// # Safety
 /// `out` must be writable for [`FLOAT_BYTES`](crate::arch::float::FLOAT_BYTES) bytes.
@@ -77,9 +78,9 @@ pub(in crate::arch) unsafe fn put(value: f64, out: *mut u8) -> *mut u8 {
     }
 }
 
-/// Writes an `f32` as the shortest text that reads back as the same `f32`. The text is the same as
-/// that of the scalar implementation. Returns the address after the text. Returns null for zero and
-/// for floats outside of the range that `decimal_of_float32` converts.
+/// Writes an `f32` as the shortest text that is parsed as the same `f32`, and returns the address
+/// after the text. The scalar implementation writes the same text. Returns null and writes nothing
+/// for zero and for floats that `decimal_of_float32` does not convert.
 ///
 /// # Safety
 /// `out` must be writable for [`FLOAT_BYTES`](crate::arch::float::FLOAT_BYTES) bytes.
@@ -94,8 +95,8 @@ pub(in crate::arch) unsafe fn put_float32(value: f32, out: *mut u8) -> *mut u8 {
     }
 }
 
-/// Writes the text of the float that `decimal` represents, with a minus sign before it if `n_signs`
-/// is 1. Returns the address after the text.
+/// Writes the number `decimal` as text. The text has a minus sign if `n_signs` is 1, and no sign if
+/// `n_signs` is 0. Returns the address after the text.
 ///
 /// # Safety
 /// `out` must be writable for [`FLOAT_BYTES`](crate::arch::float::FLOAT_BYTES) bytes.

@@ -96,8 +96,9 @@ pub(in crate::arch) unsafe fn plain<const ESCAPES: bool>(u: &[u8], out: *mut u8)
     }
 }
 
-/// Writes at most 32 bytes of Latin-1 as UTF-8 and returns the address after the result. Returns
-/// null for a longer text, and also if `ESCAPES` is `true` and a byte must be escaped in JSON.
+/// Writes Latin-1 text of at most 32 bytes as UTF-8, and returns the address after the written
+/// bytes. If the text is longer, or if `ESCAPES` is `true` and a byte must be escaped in JSON, the
+/// function returns null.
 ///
 /// # Safety
 /// `out` must be writable for a vector of 64 bytes, and must not overlap `u`.
@@ -115,9 +116,9 @@ pub(in crate::arch) unsafe fn short_latin1<const ESCAPES: bool>(u: &[u8], out: *
     }
 }
 
-/// Writes `u` as the body of a JSON string. If `as_is` is `true`, `u` is ASCII or UTF-8, and
-/// non-ASCII bytes are copied unchanged. Otherwise `u` is Latin-1. Returns the address after the
-/// last byte written.
+/// Writes `u` as the body of a JSON string. Returns the address after the last byte written. If
+/// `as_is` is `true`, `u` is ASCII or UTF-8, and non-ASCII bytes are copied unchanged. Otherwise
+/// `u` is Latin-1.
 ///
 /// # Safety
 /// `out` must be writable for `6 * u.len() + 64` bytes, and must not overlap `u`.
@@ -244,9 +245,10 @@ unsafe fn each_escape(
     }
 }
 
-/// Writes those bytes of the vector `v` whose bits are set in the mask `which`. `v` starts with the
-/// bytes of `u`. The bytes whose bits are set in the mask `stop` are escaped. If `as_is` is `true`,
-/// non-ASCII bytes are copied unchanged, otherwise they are encoded as UTF-8.
+/// Writes the text `u` as JSON text. The vector `v` starts with the bytes of `u`. Only bytes whose
+/// bit is set in the mask `which` are written. A byte whose bit is set in the mask `stop` is
+/// escaped. If `as_is` is `true`, non-ASCII bytes are copied unchanged, otherwise they are encoded
+/// as UTF-8.
 ///
 /// # Safety
 /// `out` must be writable for `6 * u.len() + 64` bytes, and must not overlap `u`.
@@ -285,10 +287,10 @@ unsafe fn latin1_part(
     out
 }
 
-/// Writes one half of the vector `plain`: those bytes of the half whose bits are set in `which`. A
-/// backslash is written before each byte whose bit is set in `stop`; this byte of `plain` is
-/// already an escape letter, such as `n`. `high` is a mask of the Latin-1 bytes to convert to
-/// UTF-8; if it is 0, all bytes are copied unchanged.
+/// Writes 32 bytes, one half of the vector `plain`, as JSON text. Only bytes whose bit is set in
+/// `which` are written. Each byte whose bit is set in `stop` has already been replaced by its
+/// escape letter, such as `n`, and is written after a backslash. `high` is a mask of the Latin-1
+/// bytes to convert to UTF-8; if `high` is 0, all bytes are copied unchanged.
 ///
 /// # Safety
 /// `out` must be writable for a vector of 64 bytes.

@@ -144,8 +144,8 @@ pub(in crate::arch) fn blank_u8(rest: &[u8]) -> usize {
     }
 }
 
-/// Classifies the first 64 bytes of `rest`. Positions after the end of `rest` are classified as
-/// special, like a closing quote.
+/// Classifies the first 64 bytes of `rest`. If `rest` is shorter, the missing bytes are classified
+/// like a closing quote, so that a search stops at the end of `rest`.
 #[inline]
 #[target_feature(enable = "avx512bw,bmi2")]
 pub(in crate::arch) fn look(rest: &[u8]) -> Look {
@@ -179,9 +179,9 @@ fn load_half(src: &[u8]) -> __m256i {
     unsafe { _mm256_maskz_loadu_epi8(mask, src.as_ptr().cast()) }
 }
 
-/// Returns the integer that the digits from position `at` on represent. `n_before` is the number of
-/// digits before the decimal point, and `n_after` the number after it. If `n_after` is 0, there is
-/// no decimal point. There are at most 19 digits in total.
+/// Reads the number at position `at`, and returns the integer of its digits without the decimal
+/// point. The number has `n_before` digits before the decimal point and `n_after` digits after it,
+/// in total at most 19. If `n_after` is 0, the number has no decimal point.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi2")]
 pub(in crate::arch) fn digits(text: &[u8], at: usize, n_before: u32, n_after: u32) -> u64 {
@@ -231,9 +231,9 @@ static LETTERS: [u8; 128] = {
     all
 };
 
-/// Copies the body of a JSON string to `out` and replaces its escapes of one letter. Stops at the
-/// first other escape (`\u`, or an invalid one). `out` must have space for as many bytes as the
-/// body has.
+/// Copies the body of a JSON string to `out`, and replaces escapes of one letter, such as `\n`.
+/// Stops at the first escape `\u` and at the first invalid escape. `out` must be at least as long
+/// as the body.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
 pub(in crate::arch) fn unescape_u8(body: &[u8], out: &mut [u8]) -> UnescapedLength {

@@ -43,7 +43,7 @@ pub(super) mod widen;
 /// The number of bytes of a vector.
 const BYTES: usize = 64;
 
-/// Returns a mask whose first `n` bits (at most 64) are set, one for each lane.
+/// Returns a mask with one bit for each lane, of which the first `n` bits (at most 64) are set.
 #[inline]
 #[target_feature(enable = "bmi2")]
 fn first(n: usize) -> u64 {
@@ -194,10 +194,10 @@ impl Out {
     }
 }
 
-/// A destination like [`Out`], but with a flag for bytes that did not fit, so that its address is
-/// never past its end. If `BRIEF` is `true`, a store near the end of the destination has the
-/// smallest vector size that covers the remaining space. This is faster only for texts that are
-/// written with few stores.
+/// A destination like [`Out`]. In addition, it has the flag `full` for bytes that did not fit, so
+/// its address is never past its end. If `BRIEF` is `true`, a store near the end of the destination
+/// uses the smallest vector that covers the remaining space. `BRIEF` is faster only for texts that
+/// need few stores.
 struct Bounded<const BRIEF: bool> {
     at: *mut u8,
     end: *mut u8,
@@ -266,7 +266,7 @@ impl<const BRIEF: bool> Bounded<BRIEF> {
 #[cfg(test)]
 mod tests;
 
-/// Returns the 16-bit units with their two bytes swapped.
+/// Returns the 16-bit units of `v`, each with its two bytes swapped.
 #[inline]
 #[target_feature(enable = "avx512bw")]
 pub(super) fn swap_u16(v: __m512i) -> __m512i {

@@ -1,4 +1,5 @@
-//! Scans text, and copies text up to the first unit that the destination cannot hold.
+//! Scans text. Copies text up to the first code point that is too large for the destination's
+//! units.
 
 use std::arch::x86_64::*;
 use std::mem::MaybeUninit;
@@ -388,8 +389,8 @@ pub(in crate::arch) unsafe fn narrow_up_to<const MAX: u16>(
     }
 }
 
-/// Copies 16-bit units, and stops before the vector, or the pair of vectors, that contains the
-/// first surrogate. Returns the number of units copied.
+/// Copies 16-bit units in vectors or pairs of vectors. Stops before the vector or pair that
+/// contains the first surrogate. Returns the number of units copied.
 ///
 /// # Safety
 /// The processor must support AVX-512, and `out` must have at least as many units as `src`.

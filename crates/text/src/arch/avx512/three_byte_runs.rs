@@ -13,9 +13,8 @@ use super::{BYTES, Out, load, splat8, splat16};
 const CHARS: usize = 21;
 const CHARS_BYTES: usize = 3 * CHARS;
 
-/// For a vector of 64 bytes inside a run of three-byte characters, a mask of the continuation
-/// bytes. The index is the number of bytes at the start of the vector that belong to the previous
-/// character.
+/// Masks of the continuation bytes in 64 bytes of text that has only three-byte characters.
+/// `TAILS[n]` is the mask if the first `n` bytes belong to a character that began earlier.
 static TAILS: [u64; 3] = {
     let mut all = [0; 3];
     let mut i = 0;
@@ -29,18 +28,19 @@ static TAILS: [u64; 3] = {
     all
 };
 
-/// Returns the number of bytes at the start of a vector that belong to the previous character,
-/// given a mask of the continuation bytes of the vector (`tails`). Returns `None` if the vector
-/// cannot be inside a run of three-byte characters.
+/// Checks if a vector may consist of three-byte characters only. `tails` is a mask of the
+/// continuation bytes in the vector. Returns the number of bytes at the start of the vector that
+/// belong to the previous character. Returns `None` if the vector has other characters.
 #[inline(always)]
 pub(super) fn looks_like_one(tails: u64) -> Option<usize> {
     let begun = tails.trailing_ones() as usize;
     (begun < 3 && tails == TAILS[begun]).then_some(begun)
 }
 
-/// The values that show if a sequence of three-byte characters has overlong forms (units below
-/// U+0800) or surrogates: for each vector lane, the lowest unit so far, and the highest result so
-/// far of adding 0x2000 to a unit.
+/// Minima and maxima that show if decoded three-byte characters include overlong forms or
+/// surrogates. For each vector lane, `least` is the smallest unit; a unit below U+0800 is an
+/// overlong form. `most` is the largest wrapping sum of a unit and 0x2000; surrogates have the
+/// largest sums.
 #[derive(Clone, Copy)]
 struct RunUnits {
     least: __m512i,
@@ -99,9 +99,9 @@ pub(super) unsafe fn decode(p: *const u8, len: usize, out: &mut Out) -> DecodedR
     }
 }
 
-/// In a sequence of three-byte UTF-8 characters, some bits of each byte have a fixed value.
-/// `MARKED` has these bits set, and `MARKS` has their values. The last of the 64 bytes does not
-/// belong to a character.
+/// In a sequence of three-byte UTF-8 characters, some bits of each byte have a fixed value. For
+/// each of 64 bytes, `MARKED` is a mask of these bits, and `MARKS` contains their values. The last
+/// byte has no fixed bits, because 21 characters have 63 bytes.
 static MARKED: [u8; 64] = by_position([0xF0, 0xC0, 0xC0]);
 static MARKS: [u8; 64] = by_position([0xE0, 0x80, 0x80]);
 
@@ -115,11 +115,11 @@ const fn by_position(of: [u8; 3]) -> [u8; 64] {
     all
 }
 
-/// For each 16-bit lane, the positions in the vector of the last two bytes of its character, the
-/// last byte first. The lanes after the last character repeat the positions of the first character.
+/// The indexes of a byte shuffle. 16-bit lane `i` of the result receives the last two bytes of
+/// character `i`; the last byte becomes the low byte. Lanes from `CHARS` on repeat character 0.
 static LAST_TWO: [u8; 64] = positions([2, 1]);
-/// For each 16-bit lane, the position of the lead byte of its character, in the low byte. The high
-/// byte is not used.
+/// The indexes of a byte shuffle. The low byte of 16-bit lane `i` of the result receives the lead
+/// byte of character `i`. The high byte of the lane is not used.
 static LEADS: [u8; 64] = positions([0, 0]);
 
 const fn positions(of: [u8; 2]) -> [u8; 64] {

@@ -1,5 +1,5 @@
-//! Encodes units from U+0800 on, which have three bytes each in UTF-8: 64 units yield three full
-//! vectors, without unused bytes to remove.
+//! Encodes UTF-16 units from U+0800 on as UTF-8. Each of these units has three bytes of UTF-8.
+//! Therefore 64 units always fill three vectors, and no unused bytes must be removed.
 
 use std::arch::x86_64::*;
 
@@ -8,8 +8,8 @@ use super::{load, select};
 /// The tables for one of three result vectors. Each vector has 64 bytes, because 64 units yield 192
 /// bytes of UTF-8.
 pub(super) struct Three {
-    /// For each of the 8 groups of 8 result bytes, the indices of four consecutive units whose
-    /// UTF-8 contains these bytes.
+    /// A result vector consists of 8 groups of 8 bytes. For each group: the indices of the four
+    /// consecutive units from whose UTF-8 these bytes are taken.
     units: [u16; 32],
     /// For each of the 64 result bytes, the position of its lowest bit in the group of four units
     /// (64 bits) that the byte belongs to.

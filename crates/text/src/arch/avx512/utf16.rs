@@ -61,9 +61,9 @@ pub(in crate::arch) fn count_ordered<const SWAPPED: bool>(src: &[[u8; 2]]) -> us
     }
 }
 
-/// Returns, for each lane, the character that starts at this lane's unit, computed from this unit
-/// and the unit that follows it in the text. Also returns two masks: of the lanes whose unit is the
-/// first half of a surrogate pair, and of the lanes whose following unit is a second half.
+/// Combines each unit in `units` with the unit after it in the text, which is in the same lane of
+/// `following`, to the character that starts there. Also returns two masks: the lanes of `units`
+/// with the first half of a surrogate pair, and the lanes of `following` with a second half.
 #[inline]
 #[target_feature(enable = "avx512bw")]
 pub(super) fn pairs(units: __m256i, following: __m256i) -> (__m512i, u16, u16) {

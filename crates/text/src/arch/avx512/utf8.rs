@@ -20,8 +20,8 @@ use super::utf8_second_bytes::{low_bits, wrong_seconds};
 use super::{BYTES, Out, first, load, load_first, select, splat8, splat32};
 use crate::{Kind, Shape};
 
-/// The classes of the UTF-8 bytes in a vector, as one mask for each class. `leads` includes
-/// `three`, which includes `four`.
+/// The classes of the UTF-8 bytes in a vector, as one mask for each class. Each byte in the mask
+/// `four` is also in `three`, and each byte in `three` is also in `leads`.
 #[derive(Clone, Copy)]
 struct ByteClasses {
     /// A mask of the bytes that are not ASCII.
@@ -74,9 +74,9 @@ struct VectorCheck {
 }
 
 impl VectorCheck {
-    /// Checks the bytes of the vector `v`. `b` has bit masks of the classes of these bytes (such as
-    /// lead and continuation bytes), and each byte of `second` is the one that follows the byte at
-    /// the same index of `v`.
+    /// Checks the bytes of the vector `v`. `b` contains bit masks of the classes of these bytes,
+    /// such as lead and continuation bytes. The byte at index `i` of `second` is the byte of the
+    /// text that follows the byte at index `i` of `v`.
     #[inline]
     #[target_feature(enable = "avx512bw,avx512vbmi")]
     fn step(&mut self, b: ByteClasses, v: __m512i, second: __m512i) {
@@ -225,14 +225,15 @@ pub(in crate::arch) unsafe fn to_latin1<const CHECK: bool>(
     n_bytes.filter(|_| check.is_good())
 }
 
-/// The number of positions in a vector at which a character of four bytes can start and still end
-/// in the same vector.
+/// The number of positions in a vector at which a character of four bytes can start without
+/// extending past the end of the vector.
 const WHOLE: usize = BYTES - 3;
 
 /// Decodes any UTF-8 to 32-bit units, and returns the number of units. Returns `None` if `out` is
 /// too small or if `CHECK` is `true` and the text is malformed. If `CHECK` is `true`, the first two
-/// bytes of a character are validated in the vector that is converted. So each written unit is a
-/// valid code point even if the text changes during the conversion.
+/// bytes of a character are validated in the vector register from which the character is decoded.
+/// Each written unit is therefore a valid code point, even if the text changes during the
+/// conversion.
 ///
 /// # Safety
 /// The processor must support AVX-512.
@@ -304,7 +305,7 @@ pub(in crate::arch) unsafe fn to_ucs4<const CHECK: bool>(
     n_bytes.filter(|_| check.is_good()).map(|n| n / 4)
 }
 
-/// Writes 64 ASCII bytes as 32-bit units; units that do not fit are dropped.
+/// Writes 64 ASCII bytes as 32-bit units. Units that do not fit into `out` are not written.
 #[inline]
 #[target_feature(enable = "avx512bw,bmi2")]
 fn put_ascii(out: &mut Out, v: __m512i) {
@@ -326,8 +327,8 @@ fn put_ascii(out: &mut Out, v: __m512i) {
     );
 }
 
-/// Decodes one character in each 32-bit lane. Its one to four UTF-8 bytes are the highest bytes of
-/// the lane, the first one highest.
+/// Decodes one UTF-8 character in each 32-bit lane. The first byte of the character is the highest
+/// byte of the lane. The up to three other bytes follow below it.
 #[inline]
 #[target_feature(enable = "avx512bw")]
 fn code_points(bytes: __m512i) -> __m512i {

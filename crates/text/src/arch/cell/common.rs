@@ -1,5 +1,5 @@
-//! The conversions of cells (the short texts of a table column) for any processor. They also run if
-//! the scalar implementation is forced (`ONECOPY_KERNEL=scalar`).
+//! The conversions of cells (the short texts of a table column) that run on any processor. They are
+//! also used if the environment variable `ONECOPY_KERNEL` is `scalar`.
 
 use crate::arch::dispatch::{
     is_ascii, narrow_u16, scan_u16, shape_of_utf8, valid_utf8_to_latin1, valid_utf8_to_ucs4,
@@ -162,7 +162,7 @@ impl CellSteps for Common {
     }
 }
 
-/// Encodes the units of a `str` as UTF-8; returns `None` if they are malformed.
+/// Converts text to new bytes in UTF-8. Returns `None` if the text contains lone surrogates.
 #[inline(always)]
 fn to_utf8<B: NewBytes>(units: Units<'_>, new: &mut B) -> MaybeBytes<B> {
     let len = encode::valid_utf8_len(units)?;

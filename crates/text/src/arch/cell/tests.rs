@@ -1,7 +1,8 @@
 //! Compares the conversions of cells with the reference implementation, both for the kernel family
 //! of this process and for the kernels that every processor supports. The texts have all lengths
-//! and each mix of widths, and are malformed at each position in turn. Each text ends at an
-//! inaccessible page. Each buffer has exactly the size that is written.
+//! up to a maximum and all combinations of character widths. Malformed texts have their error at
+//! each possible position. After each text there is a page that cannot be read. Each output buffer
+//! has exactly the size of the output.
 
 use std::mem::MaybeUninit;
 
@@ -27,7 +28,7 @@ impl CanaryBuffer {
         CanaryBuffer { bytes, len }
     }
 
-    /// Returns the buffer as a destination of `n` units.
+    /// Returns the memory between the canaries, as a slice of `n` units.
     ///
     /// # Safety
     /// The buffer must have space for `n` units of type `U`.
@@ -176,9 +177,9 @@ impl AtEnd {
     }
 }
 
-/// Decodes a text of encoding `E` with both kernel families, and compares the results with those of
-/// the reference implementation for `units`, which represent the same text. `is_copy_of` is the
-/// kind for which the conversion is a plain copy.
+/// Decodes `text`, which is in the encoding `E`, with several kernel families. Compares the results
+/// with the result of the reference implementation for `units`, which contain the same text. If the
+/// resulting `str` has the kind `is_copy_of`, the conversion must be a plain copy.
 fn check_decode<E: CellEncoding>(end: &AtEnd, text: &[u8], units: Units<'_>, is_copy_of: Kind) {
     let expected = naive::decode(units, Policy::Strict).ok().map(|chars| {
         let shape = naive::shape(units, Policy::Strict).expect("well-formed");
@@ -248,8 +249,8 @@ fn check(end: &AtEnd, text: &[u16]) {
     check_encode(text);
 }
 
-/// Encodes the text in each encoding, starting from the units that a `str` stores, and compares the
-/// results with the reference implementation.
+/// Converts `text` to the units of a `str`, encodes these units in each encoding, and compares the
+/// results with those of the reference implementation.
 fn check_encode(text: &[u16]) {
     let chars = naive::decode(Units::Utf16(text), Policy::Strict);
     // A `str` can contain lone surrogates.

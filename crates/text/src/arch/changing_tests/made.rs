@@ -1,5 +1,5 @@
-//! Tests with texts that change while their `str` or `bytes` is allocated, between the pass that
-//! measures and the pass that writes.
+//! Tests with texts that change during a conversion: after the pass that measures the text, when
+//! the `str` or `bytes` for the result is allocated, and before the pass that writes the result.
 
 use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,8 +12,8 @@ use crate::convert::{
 };
 use crate::{Encoding, Kind, MalformedKind, Order, Policy, Shape, Units, measure};
 
-/// A text that changes during a conversion: when a `str` or `bytes` is allocated for the result,
-/// the bytes of another text overwrite it.
+/// A text that is overwritten during its conversion. It gets the bytes of another text, `later`, at
+/// the time when the `str` or `bytes` for the result is allocated.
 struct Changing<'a> {
     text: *mut u8,
     later: &'a [u8],
@@ -75,7 +75,8 @@ impl NewBytes for Changing<'_> {
     }
 }
 
-/// Asserts that a `str` has the narrowest kind for its widest character.
+/// Asserts that a `str` has the canonical kind: the narrowest one in which its largest character
+/// can be stored.
 fn assert_canonical((shape, data): &(Shape, Data)) {
     let most = match data {
         Data::One(data) => data.units().iter().map(|&u| u.into()).max(),
@@ -112,8 +113,8 @@ fn as_utf16(bytes: &[u8]) -> &[u16] {
     bytes::as_units(bytes).expect("the memory is aligned")
 }
 
-/// Returns some of the texts of `len` bytes that `utf8_variants` and `utf16_variants` make. A test
-/// pairs each text with every other text, so with all variants it would take too long.
+/// Returns a selection of the texts of `len` bytes that `utf8_variants` and `utf16_variants` make.
+/// The tests combine each text with every other text, which would take too long with all variants.
 fn few_variants(len: usize) -> Vec<Vec<u8>> {
     let mut all = utf8_variants(len);
     let wide = utf16_variants(len / 2);
@@ -184,8 +185,8 @@ fn changed_text_that_was_measured_is_written_as_a_canonical_str_or_refused() {
     }
 }
 
-/// A task that converts cells with each encoding. The text changes between the scan and the store
-/// of a conversion.
+/// A task that converts table cells with each encoding. Each conversion first scans the text and
+/// then stores the result; `Changing` overwrites the text between these two steps.
 struct Cells<'a, 'c>(&'a [u8], &'a mut Changing<'c>);
 
 impl Work for Cells<'_, '_> {

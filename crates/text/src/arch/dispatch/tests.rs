@@ -9,8 +9,8 @@ use super::TABLE;
 /// the code. `_` means the scalar implementation or a function composed of other operations.
 const FAMILIES: [&str; 5] = ["avx512", "avx2", "sse2", "simdutf", "_"];
 
-/// One line of the dispatch table, which assigns a kernel to an operation: the kernel family, the
-/// shortest or longest text for which the kernel is used, and the source file of the kernel.
+/// One line of the table that assigns a kernel to each operation: the kernel family, the shortest
+/// or longest text for which the kernel is used, and the source file of the kernel.
 struct Line {
     family: String,
     lengths: String,

@@ -3,9 +3,9 @@
 
 use crate::sink::Pen;
 
-/// Returns the number of bytes of space that a [`Pen`] must have to write `n_units` units of any
-/// width as the body of a JSON string. Each unit may become an escape of six bytes, and kernels
-/// write whole vectors.
+/// Returns the number of bytes of free space that a [`Pen`] must have before a text of `n_units`
+/// units is written as the body of a JSON string. Each unit may become an escape of six bytes. The
+/// number includes space for the last vector, which kernels write as a whole.
 #[inline(always)]
 #[must_use]
 pub fn json_capacity(n_units: usize) -> usize {
@@ -25,50 +25,50 @@ pub const JSON_PLAIN_UNITS: usize = 32;
 /// The `put_` methods panic if the pen has less space than [`json_capacity`] returns, which is a
 /// bug in the caller.
 pub trait JsonKernels: Copy {
-    /// Writes at most [`JSON_PLAIN_BYTES`] bytes of ASCII or UTF-8, and returns the address after
-    /// them. Returns `None` if one of the bytes must be escaped. Most texts are written by this
-    /// method. The method does not check the space: the caller checks once that the output has
-    /// space for the text and for the bytes that the caller writes before and after the text.
+    /// Copies a short text in ASCII or UTF-8 (at most [`JSON_PLAIN_BYTES`] bytes) to `out`, and
+    /// returns the address after the text. Returns `None` if a byte must be escaped in JSON. The
+    /// method does not check the space, so that the caller can check once for the text and for the
+    /// bytes before and after it.
     ///
     /// # Safety
     /// `out` must be writable for [`JSON_PLAIN_BYTES`] bytes, and must not overlap `u`.
     unsafe fn json_plain(self, u: &[u8], out: *mut u8) -> Option<*mut u8>;
 
-    /// Writes Latin-1 as UTF-8, and returns the address after it. Returns `None` if a character
-    /// must be escaped, if the text is too long for this method, or if this kernel family does not
-    /// implement it.
+    /// Writes a short text in Latin-1 to `out` as UTF-8, for a JSON string. Returns the address
+    /// after the text. Returns `None` if a character must be escaped, if the text is too long, or
+    /// if this kernel family does not implement the method.
     ///
     /// # Safety
     /// `out` must be writable for [`JSON_PLAIN_BYTES`] bytes, and must not overlap `u`.
     unsafe fn json_short_latin1(self, u: &[u8], out: *mut u8) -> Option<*mut u8>;
 
-    /// Writes 16-bit units as UTF-8, and returns the address after them. Returns `None` if a unit
-    /// must be escaped or is a surrogate, if the text is too long for this method, or if this
-    /// kernel family does not implement it.
+    /// Writes the 16-bit units of a short text to `out` as UTF-8, for a JSON string. Returns the
+    /// address after the text. Returns `None` if a unit must be escaped or is a surrogate, if the
+    /// text is too long, or if this kernel family does not implement the method.
     ///
     /// # Safety
     /// `out` must be writable for [`JSON_PLAIN_BYTES`] bytes, and must not overlap `u`.
     unsafe fn json_short_ucs2(self, u: &[u16], out: *mut u8) -> Option<*mut u8>;
 
-    /// Copies at most [`JSON_PLAIN_UNITS`] 16-bit units. Returns `false` if one of them must be
-    /// escaped or is a surrogate; the contents of `out` are then unspecified.
+    /// Copies the 16-bit units of `u`, at most [`JSON_PLAIN_UNITS`], to `out`. Returns `false` if
+    /// a unit must be escaped in JSON or is a surrogate. The contents of `out` are then undefined.
     ///
     /// # Safety
     /// `out` must be writable for [`JSON_PLAIN_UNITS`] units, and must not overlap `u`.
     unsafe fn json_copy_ucs2(self, u: &[u16], out: *mut u16) -> bool;
 
-    /// Writes the text that [`put_float`](crate::arch::float::put_float) writes for the float, and
-    /// returns the address after the text. Returns `None`, and writes nothing, for a float that
-    /// `put_float` does not write. A kernel family whose code is not faster than `put_float` always
-    /// returns `None`.
+    /// Writes the same text for `value` as [`put_float`](crate::arch::float::put_float), and
+    /// returns the address after the text. If `put_float` does not support `value`, writes nothing
+    /// and returns `None`. A kernel family without faster code than `put_float` always returns
+    /// `None`.
     ///
     /// # Safety
     /// `out` must be writable for [`FLOAT_BYTES`](crate::arch::float::FLOAT_BYTES).
     unsafe fn json_float(self, value: f64, out: *mut u8) -> Option<*mut u8>;
 
-    /// Writes the text that [`put_float32`](crate::arch::float::put_float32) writes for the float,
-    /// and returns the address after the text. Returns `None`, and writes nothing, for a float that
-    /// `put_float32` does not write, or if this family's code is not faster.
+    /// Writes the same text for `value` as [`put_float32`](crate::arch::float::put_float32), and
+    /// returns the address after the text. Writes nothing and returns `None` if `put_float32` does
+    /// not support `value`, or if this kernel family has no faster code than `put_float32`.
     ///
     /// # Safety
     /// `out` must be writable for [`FLOAT_BYTES`](crate::arch::float::FLOAT_BYTES).

@@ -81,9 +81,9 @@ pub struct Look {
 /// The result of replacing the escapes in the body of a JSON string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnescapedLength {
-    /// The number of bytes that were read. Reading stops before the first escape that is not one
-    /// backslash and one letter (`\u`, or an invalid escape). If there is no such escape, this is
-    /// the length of the body.
+    /// The number of bytes of the string body that were read. Reading stops before the first `\u`
+    /// and before the first invalid escape. If the body contains neither, this is the length of the
+    /// body.
     pub n_read: usize,
     /// The number of bytes that were written.
     pub n_written: usize,
@@ -107,9 +107,9 @@ pub trait JsonSteps: Copy {
     /// start of `rest`.
     fn blank_u8(self, rest: &[u8]) -> usize;
 
-    /// `true` if the reader should classify 64 bytes with one call to [`JsonSteps::look`], and use
-    /// the result for all strings and numbers in these bytes. `false` if a separate search for each
-    /// string and number is faster.
+    /// `true` if it is fastest to classify 64 bytes with one call to [`JsonSteps::look`], and to
+    /// use the result for all strings and numbers in these bytes. `false` if a separate search for
+    /// each string and number is faster.
     const LOOKS: bool;
 
     /// Classifies the first 64 bytes of `rest`. If `rest` is shorter, the missing bytes are

@@ -23,9 +23,9 @@ pub(super) use json_read::escaped;
 pub use json_read::{Ascii, JsonSteps, Look, Plain, ShortNumber, UnescapedLength};
 pub use utf8::{UTF8_SHORT_BYTES, Utf8Kernels, utf8_capacity};
 
-/// Defines methods of a kernel family. Each method calls a function with the same arguments. A
-/// method is written as `fn name(arguments) -> result = function;`, with `!unsafe` before it if it
-/// is unsafe.
+/// Defines methods of a kernel family. The input `fn name(arguments) -> result = function;` defines
+/// a method that calls `function` with the same arguments. `!unsafe` before this input makes the
+/// method unsafe.
 #[cfg(target_arch = "x86_64")]
 macro_rules! steps {
     ($(
@@ -49,9 +49,9 @@ pub trait Work {
     /// The result of [`Work::run`].
     type Output;
 
-    /// Runs the task. Mark `run` and everything that it calls for each cell `#[inline(always)]`:
-    /// code that is not inlined is not compiled for the family's instruction set, and each cell
-    /// costs a call.
+    /// Runs the task. The implementation, and each function that it calls for every text, must be
+    /// `#[inline(always)]`. A function that is not inlined is not compiled for the instruction set
+    /// of the family, and every text then costs a function call.
     fn run<K: Kernels>(self, kernels: K) -> Self::Output;
 }
 
@@ -68,9 +68,9 @@ impl Work for LargestUnit<'_> {
     }
 }
 
-/// Runs the task with the kernels that every processor supports. Like the functions of the other
-/// families, this function is not inlined, so that the variables of the task are not in the
-/// caller's stack frame.
+/// Runs the task with the kernels that every processor supports. This function is not inlined, so
+/// that the variables of the task do not enlarge the stack frame of the caller. The functions of
+/// the other families are not inlined either.
 #[inline(never)]
 pub(super) fn on_common<W: Work>(work: W) -> W::Output {
     work.run(Common)
@@ -85,8 +85,8 @@ pub(super) fn on_avx512<W: Work>(work: W) -> W::Output {
     work.run(Avx512(()))
 }
 
-/// The steps (inlined operations) of a kernel family. A value of a type that implements this trait
-/// proves that this processor supports the family's instruction set.
+/// A kernel family, as a set of methods that are inlined into their callers. A value of a type that
+/// implements this trait proves that the processor supports the family's instruction set.
 pub trait Kernels: CellSteps + JsonSteps + JsonKernels + Utf8Kernels {
     /// Runs another task in a separate function that is compiled for the same instruction set. Use
     /// it for recursive code, or for code that has several callers.
@@ -103,8 +103,8 @@ pub trait Kernels: CellSteps + JsonSteps + JsonKernels + Utf8Kernels {
     fn fetch(self, text: &[u8], bytes: usize);
 }
 
-/// The kernel family that every processor supports. It has kernels for UTF-8, for UTF-16 without
-/// surrogates, and for text that is copied unchanged.
+/// The kernel family that every processor supports. It has kernels for only some conversions: of
+/// UTF-8, of UTF-16 without surrogates, and of text that is copied unchanged.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Common;
 
@@ -125,16 +125,16 @@ pub(super) unsafe fn on_avx2<W: Work>(work: W) -> W::Output {
     work.run(Avx2(()))
 }
 
-/// Runs the task with the kernels for AVX2, even if this process uses those for AVX-512; returns
-/// `None` if AVX2 is not available.
+/// Runs the task with the kernels for AVX2, even if this process uses the kernels for AVX-512.
+/// Returns `None` if the processor does not support AVX2.
 #[cfg(all(test, target_arch = "x86_64"))]
 pub(crate) fn with_avx2<W: Work>(work: W) -> Option<W::Output> {
     // SAFETY: `best` has found AVX2.
     (crate::kernel() >= crate::Kernel::Avx2).then(|| unsafe { on_avx2(work) })
 }
 
-/// The kernels for AVX-512 (64-byte vectors). The text of a cell is loaded and stored as one or two
-/// vectors, under a mask. A value of this type proves that the processor supports AVX-512.
+/// The kernels for AVX-512 (64-byte vectors). They load and store a short text with one or two
+/// masked vector instructions. A value of this type proves that the processor supports AVX-512.
 #[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Avx512(());

@@ -8,8 +8,8 @@ use crate::arch::family::with_avx2;
 use crate::arch::family::{Kernels, Work};
 use crate::sink::ByteSink;
 
-/// A task that writes a float with the kernels of a family and returns the text; `None` if the
-/// kernels do not write the float.
+/// A [`Work`] that writes a float as JSON with the kernels of one family. Its output is the text,
+/// or `None` if the kernels do not write the float.
 struct Written(f64);
 
 impl Work for Written {
@@ -31,8 +31,8 @@ fn written(write: impl FnOnce(*mut u8) -> Option<*mut u8>) -> Option<String> {
     end.map(|end| String::from_utf8(buffer[..end].to_vec()).expect("ASCII"))
 }
 
-/// A task that writes a 32-bit float with the kernels of a family and returns the text; `None` if
-/// the kernels do not write the float.
+/// A [`Work`] that writes a 32-bit float as JSON with the kernels of one family. Its output is the
+/// text, or `None` if the kernels do not write the float.
 struct Written32(f32);
 
 impl Work for Written32 {
@@ -45,8 +45,8 @@ impl Work for Written32 {
     }
 }
 
-/// Compares the output of all writers for a 32-bit float with the expected text. Returns `true` if
-/// the float is in the range that the writers write.
+/// Asserts that all writers of 32-bit floats write `value` as the expected text. Returns `true` if
+/// `value` is in the range of floats that the writers support.
 fn check_32(value: f32) -> bool {
     let is_for_us = value.abs() >= 1.0 / 65_536.0 && value.abs() < (1_u32 << 23) as f32;
     let expected = is_for_us.then(|| zmij::Buffer::new().format(value).to_owned());
@@ -102,8 +102,8 @@ fn floats_of_32_bits_next_to_short_decimals_are_shortest() {
     }
 }
 
-/// Compares the output of all writers for a 64-bit float with the expected text. Returns `true` if
-/// the float is in the range that the writers write.
+/// Asserts that all writers of 64-bit floats write `value` as the expected text. Returns `true` if
+/// `value` is in the range of floats that the writers support.
 fn check(value: f64) -> bool {
     let is_for_us = value.abs() >= 1.0 / 65_536.0 && value.abs() < (1_u64 << 52) as f64;
     let expected = is_for_us.then(|| zmij::Buffer::new().format(value).to_owned());

@@ -1,6 +1,6 @@
-//! Compares each kernel family with the reference implementation. The texts have every length
-//! around the vector sizes, escapes at every position, and every alignment. Canaries after the
-//! output must stay unchanged.
+//! Tests that compare the output of each kernel family with that of the reference implementation.
+//! The lengths of the texts are close to multiples of the vector sizes. The tests insert escapes at
+//! different positions, and check that no kernel writes past the end of its output.
 
 use crate::arch::cell::tests::AtEnd;
 use crate::arch::dispatch::with_kernels;
@@ -11,7 +11,7 @@ use crate::arch::family::{Kernels, Work};
 use crate::sink::Pen;
 use crate::{Policy, Units, naive};
 
-/// A text with which a kernel is called, in the unit width that the kernel accepts.
+/// The input of a kernel: a text in units of 8, 16 or 32 bits.
 #[derive(Clone, Copy)]
 enum JsonText<'a> {
     Latin1(&'a [u8], bool),
@@ -42,7 +42,8 @@ impl Work for JsonBody<'_> {
     }
 }
 
-/// Returns the bytes that a kernel writes for the text; `None` if the kernel does not convert it.
+/// Returns the JSON that a kernel writes for the text. Returns `None` if the kernel refuses the
+/// text.
 #[inline(always)]
 fn body<K: JsonKernels>(kernels: K, text: JsonText<'_>) -> Option<Vec<u8>> {
     const CANARY: u8 = 0xA5;
@@ -93,8 +94,8 @@ fn body<K: JsonKernels>(kernels: K, text: JsonText<'_>) -> Option<Vec<u8>> {
     Some(bytes[..n].to_vec())
 }
 
-/// A task that copies 16-bit units with a kernel. It returns the copy, or `None` if the kernel does
-/// not copy the units.
+/// A task that calls a kernel to copy 16-bit units. It returns the copy, or `None` if the kernel
+/// refuses the units.
 struct Copied<'a>(&'a [u16]);
 
 impl Work for Copied<'_> {
@@ -146,8 +147,8 @@ const LENGTHS: [usize; 22] = [
     0, 1, 2, 7, 15, 16, 17, 31, 32, 33, 47, 48, 49, 63, 64, 65, 95, 127, 128, 129, 200, 321,
 ];
 
-/// The characters that the tests insert into texts, one at a time, in addition to all control
-/// characters.
+/// Characters that the tests insert into texts. A test inserts one of these, or one control
+/// character, at a time.
 const MARKS: [u32; 10] = [
     0x20, 0x22, 0x5C, 0x7F, 0x80, 0xFF, 0x7FF, 0x800, 0xFFFD, 0x1_F600,
 ];

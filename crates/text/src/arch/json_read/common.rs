@@ -1,5 +1,5 @@
-//! The operations of the JSON reader that every processor supports. They call the scalar
-//! implementation of the vector kernels.
+//! The operations of the JSON reader for processors without supported vector instructions. They
+//! call the scalar implementation of each kernel.
 
 use super::{
     Ascii, Common, JsonSteps, Look, Plain, UnescapedLength, find_escape_u8, find_escape_u16,

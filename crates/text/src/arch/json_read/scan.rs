@@ -2,8 +2,8 @@
 //!
 //! If each string and number had its own scan, a scan could start only where the previous token
 //! ends. That position is known only about 27 clock cycles after the previous scan started, and
-//! this delay would be the largest part of the reader's time. So the results of a scan are kept,
-//! and the strings and numbers in the same 64 bytes are found by a shift and a bit count.
+//! this delay would be the largest part of the reader's time. The results of a scan are therefore
+//! kept. In these results, a shift and a bit count find all strings and numbers of the 64 bytes.
 
 use super::{Ascii, Look, Plain, ShortNumber, scalar};
 use crate::arch::family::Kernels;
@@ -19,7 +19,7 @@ const MOST_DIGITS: u32 = 19;
 pub struct Scan<'a, K> {
     kernels: K,
     text: &'a [u8],
-    /// The position in the text of the first byte that the last scan classified.
+    /// The position in `text` of the first of the bytes whose classes `look` contains.
     base: usize,
     look: Look,
 }

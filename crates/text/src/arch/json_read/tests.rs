@@ -9,7 +9,7 @@ use super::super::family::with_avx2;
 use super::super::family::{Common, Kernels, Work};
 use super::*;
 
-/// Runs a check with the kernels of each family that the processor supports.
+/// Calls the test function `$check` once for each kernel family that the processor supports.
 macro_rules! on_each {
     ($check:ident, $text:expr) => {{
         struct Check<'a, U>(&'a [U]);
@@ -27,7 +27,6 @@ macro_rules! on_each {
     }};
 }
 
-/// A generator of pseudo-random numbers.
 struct NumberGenerator(u64);
 
 impl NumberGenerator {
@@ -38,8 +37,8 @@ impl NumberGenerator {
     }
 }
 
-/// Returns `n_texts` random texts of up to 200 bytes, all taken from `bytes`. Each text ends at the
-/// end of its allocation.
+/// Returns `n_texts` random texts of fewer than 200 bytes. Most bytes of a text are `bytes[0]`; the
+/// others are random items of `bytes`. Each text is exactly as long as its allocation.
 fn texts(bytes: &[u8], n_texts: usize) -> impl Iterator<Item = Box<[u8]>> {
     let bytes = bytes.to_vec();
     let mut next = NumberGenerator(bytes.len() as u64);
@@ -136,8 +135,8 @@ fn white_space_is_counted() {
 #[test]
 fn short_numbers_are_those_of_the_grammar() {
     type Unit = u8;
-    /// Returns the expected result of a scan: reads the number digit by digit, following the
-    /// grammar of JSON.
+    /// Reads the number at the start of `text` digit by digit, by the grammar of JSON. The test
+    /// compares the result with that of `short_number`.
     fn expected(text: &[u8]) -> Option<ShortNumber> {
         let count = |from: &[u8]| from.iter().take_while(|b| b.is_ascii_digit()).count();
         let n_before = count(text);

@@ -74,8 +74,7 @@ impl<'a> VolatileBytes<'a> {
 
     /// Appends a private copy of all bytes to `to`.
     ///
-    /// # Panics
-    /// Panics if the spare capacity of `to` is smaller than this memory.
+    /// # Panics Panics if the spare capacity of `to` is smaller than the number of bytes to append.
     pub fn append_to(&self, to: &mut Vec<u8>) {
         self.copy_to(0, &mut to.spare_capacity_mut()[..self.len]);
         // SAFETY: that many bytes of the spare capacity were just written.
@@ -179,7 +178,8 @@ pub fn make_large_volatile<N: NewStr>(
     new.checked(made)
 }
 
-/// A [`NewStr`] that makes each `str` with `new`, and records the kind of the last one.
+/// A [`NewStr`] that creates each `str` with `new`, and records the kind (the width of the
+/// characters) of the `str` that it created last.
 struct Recorded<'n, N> {
     new: &'n mut N,
     kind: Kind,

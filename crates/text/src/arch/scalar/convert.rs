@@ -123,9 +123,9 @@ pub(in crate::arch) fn ucs4_to_utf8(src: &[u32], out: &mut [MaybeUninit<u8>]) ->
     write_all_utf8(src, out)
 }
 
-/// Writes each byte as a unit of `W` bytes in native byte order (reversed if `SWAPPED` is `true`).
-/// The function is inlined into functions that are compiled for wider vectors, so that the compiler
-/// vectorizes this loop for them.
+/// Writes each byte as a unit of `W` bytes. The units are in native byte order, or in the opposite
+/// byte order if `SWAPPED` is `true`. The function is inlined into functions that are compiled for
+/// wider vectors, so that the compiler vectorizes this loop for them.
 #[inline(always)]
 pub(in crate::arch) fn widen<const W: usize, const SWAPPED: bool>(
     src: &[u8],
@@ -143,7 +143,8 @@ pub(in crate::arch) fn widen<const W: usize, const SWAPPED: bool>(
     }
 }
 
-/// Returns the value of a unit whose bytes are in native order (reversed if `SWAPPED` is `true`).
+/// Returns the value of a 16-bit unit. Its bytes are in native order, or in the opposite order if
+/// `SWAPPED` is `true`.
 #[inline(always)]
 pub(in crate::arch) fn value<const SWAPPED: bool>(unit: [u8; 2]) -> u16 {
     let unit = u16::from_ne_bytes(unit);
@@ -336,7 +337,7 @@ pub(crate) fn utf8_len_of_ucs4(src: &[u32]) -> Option<usize> {
     (bad == 0).then_some(n)
 }
 
-/// Returns the number of 16-bit units of these code points in UTF-16.
+/// Returns the number of 16-bit units that the UTF-16 form of the code points has.
 #[inline(always)]
 pub(in crate::arch) fn utf16_len_from_ucs4(src: &[u32]) -> usize {
     let pairs = src.chunks(1 << 16).map(|part| {

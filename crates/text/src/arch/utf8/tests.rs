@@ -11,8 +11,8 @@ use crate::arch::family::{UTF8_SHORT_BYTES, Utf8Kernels, utf8_capacity};
 use crate::sink::Pen;
 use crate::{Policy, Units, naive};
 
-/// A task that writes a text as UTF-8. If the `bool` is `true`, the kernel's method for short texts
-/// is tried first.
+/// A task that writes a text as UTF-8. If the `bool` is `true`, the kernel for short texts is tried
+/// first.
 #[derive(Clone, Copy)]
 struct Utf8Body<'a>(Units<'a>, bool);
 
@@ -102,7 +102,8 @@ fn check(units: Units<'_>) {
     }
 }
 
-/// Checks the conversion of the text from each unit width that can store it.
+/// Checks the conversion of a text that is stored in 32-bit units, and also in 16-bit and 8-bit
+/// units if its characters fit.
 fn check_each(text: &[u32]) {
     check(Units::Utf32(text));
     let narrow: Option<Vec<u16>> = text.iter().map(|&c| u16::try_from(c).ok()).collect();
@@ -123,7 +124,7 @@ const LENGTHS: [usize; 22] = [
     0, 1, 2, 7, 15, 16, 17, 21, 22, 31, 32, 33, 47, 48, 49, 63, 64, 65, 127, 128, 129, 321,
 ];
 
-/// The characters that the tests insert into texts, one at a time.
+/// The code points that the tests insert into a text, one code point per text.
 const MARKS: [u32; 14] = [
     0, 0x0A, 0x22, 0x5C, 0x7F, 0x80, 0xFF, 0x100, 0x7FF, 0x800, 0xFFFD, 0x1_F600, 0xD800, 0xDC00,
 ];

@@ -1,11 +1,12 @@
 //! Compares the conversions of units in native and swapped byte order with the reference
-//! implementation. The texts have all lengths and each mix of widths. Some texts have a malformed
-//! unit at the start or at the end.
+//! implementation. The texts have many lengths, and mix characters that need `str` units of
+//! different widths. Some texts have a malformed unit at the start or at the end.
 
 use super::*;
 use crate::{Policy, naive};
 
-/// A [`NewStr`] whose `str`s are vectors of 32-bit units with arbitrary initial contents.
+/// A [`NewStr`] for tests. It allocates each `str` as a vector of units with arbitrary initial
+/// values.
 struct Heap;
 
 enum Data {

@@ -6,8 +6,8 @@ use onecopy_text::Put;
 use crate::error::non_finite_name;
 use crate::number::{put_float, put_hundredths};
 
-/// Numbers whose absolute value is at least this one are written with an exponent. So are numbers
-/// whose absolute value is below `SMALL`.
+/// The limits for the notation of numbers. A number is written with an exponent if its absolute
+/// value is at least `LARGE`, or below `SMALL`.
 const LARGE: f64 = 1e15;
 const SMALL: f64 = 1e-4;
 

@@ -25,7 +25,8 @@ pub enum Reason {
         /// A phrase that describes the contents that the wrapper requires.
         expected: &'static str,
     },
-    /// The object has this key of a type wrapper, and also a key that the wrapper does not permit.
+    /// A JSON object is a type wrapper, because it has this key, but it also has a key that this
+    /// kind of type wrapper does not permit.
     ExtraKey(&'static str),
     /// A key or a part of a regular expression contains NUL, which would end the string in BSON.
     Nul,
@@ -92,7 +93,8 @@ impl From<SinkFull> for Reason {
 }
 
 impl From<WriteError> for Reason {
-    /// Converts the errors that a BSON writer returns for well-formed text.
+    /// Converts an error of a BSON writer. The text that is written is always well-formed, so only
+    /// the errors for a full sink, a too long document and a NUL in a key are possible.
     fn from(e: WriteError) -> Self {
         match e {
             WriteError::SinkFull(e) => Reason::SinkFull(e),

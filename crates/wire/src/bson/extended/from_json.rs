@@ -18,7 +18,7 @@ pub enum BigInts {
     /// The integer is converted to the nearest double, as the Extended JSON specification requires.
     #[default]
     Float,
-    /// The integer causes an error.
+    /// An integer of more than 64 bits is an error.
     Error,
 }
 

@@ -93,9 +93,9 @@ fn value_text(value: &Value, canonical: bool) -> String {
     }
 }
 
-/// Returns the shortest decimal text that is parsed as the same double. The library zmij formats
-/// the number, and its exponent is then changed to the notation `E+18`. NaN and the infinities
-/// become `NaN`, `Infinity` and `-Infinity`.
+/// Returns the shortest decimal text that is parsed as the same double. The text is the output of
+/// the library zmij, in which an exponent is then rewritten from the form `e18` to `E+18`. NaN and
+/// the infinities become `NaN`, `Infinity` and `-Infinity`.
 fn double(value: f64) -> String {
     if value.is_nan() {
         return "NaN".to_owned();

@@ -45,9 +45,9 @@ impl WrapperPart<'_> {
     }
 }
 
-/// Iterates over the elements of a document. This crate has written the document, so its lengths
-/// are correct. The iteration ends after the first value of a type that does not occur in any type
-/// wrapper.
+/// Iterates over the elements of a BSON document. The lengths in the document are not checked,
+/// because this crate has written the document. The iteration ends after the first value of a type
+/// that no type wrapper contains ([`WrapperPart::Other`]).
 struct WrapperElements<'a> {
     rest: &'a [u8],
 }
@@ -97,9 +97,9 @@ impl<'a> Iterator for WrapperElements<'a> {
     }
 }
 
-/// Returns the values of the keys `first` and `second`, which may be in either order. The second
-/// value is `None` if the key `second` is absent. Returns `None` if the key `first` is absent, if a
-/// key occurs twice, or if the elements have another key.
+/// Returns the values of the key `first` and of the optional key `second`, in any order. The second
+/// value is `None` if `second` is absent. The whole result is `None` if `first` is absent, if a key
+/// occurs twice, or if there is any other key.
 fn pair<'a>(
     elements: &'a [u8],
     first: &[u8],
@@ -128,10 +128,10 @@ fn both<'a>(
     Some((a, b?))
 }
 
-/// Appends the BSON value of the type wrapper that consists of `elements`, and returns the tag of
-/// its type. `n_wrapped` is the number of values in the wrapper that were type wrappers themselves.
-/// Returns `None` if the elements are not a type wrapper; the sink may then contain incomplete
-/// output.
+/// Converts a type wrapper to the BSON value that it represents, appends the value to the sink, and
+/// returns the tag of its BSON type. `elements` are the elements of the wrapper. `n_wrapped` is the
+/// number of these elements whose values were type wrappers too. Returns `None` if `elements` are
+/// not a type wrapper; the sink may then contain incomplete output.
 ///
 /// # Errors
 /// Returns [`Reason`] if the elements have the keys of a type wrapper, but values that are not
@@ -167,8 +167,8 @@ fn one<'a>(elements: &'a [u8], value: WrapperPart<'a>) -> Option<WrapperPart<'a>
     (WrapperElements { rest: elements }.count() == 1).then_some(value)
 }
 
-/// Appends the value of a type wrapper that has exactly one key, such as `$timestamp` or `$date`.
-/// Returns `None` if the object is not such a type wrapper.
+/// Appends the BSON value of a type wrapper with exactly one key, such as `{"$timestamp": …}` or
+/// `{"$date": …}`. Returns `None` if the object is not such a type wrapper.
 fn put_short<S: ByteSink>(
     key: &[u8],
     value: Option<WrapperPart<'_>>,

@@ -120,8 +120,8 @@ impl<S: ByteSink, const CANONICAL: bool> Work for ToJsonTask<'_, S, CANONICAL> {
     }
 }
 
-/// The number of bytes of space that a window of a sink must have for any value of a fixed size,
-/// including its type wrapper and a comma.
+/// The number of bytes of space that a window of a sink must have before a value of a fixed size is
+/// written. The number is sufficient for any such value with its type wrapper and a comma.
 const ROOM: usize = 128;
 
 struct TextWriter<'s, S, const CANONICAL: bool> {

@@ -12,8 +12,8 @@ use crate::bson::{self, Decimal128, Tag, VALUE_BYTES};
 pub(super) enum WrapperKey {
     /// The key of a type wrapper that has only this key, with a string as its value.
     One(StringWrapper),
-    /// A key of a type wrapper with several keys, or with a value that is not a string. When the
-    /// end of the object is read, the object is replaced by the value of the wrapper.
+    /// A key of a type wrapper that has several keys, or whose value is not a string. At the end of
+    /// the JSON object, the value that the wrapper represents replaces the object.
     Parts(&'static str),
     /// A key of a legacy type wrapper that is also a query operator of MongoDB, such as `$regex`.
     /// The object is a type wrapper only if all its keys and values are valid in the wrapper.
@@ -31,15 +31,15 @@ pub(super) enum StringWrapper {
     Double,
     Decimal128,
     Uuid,
-    /// A datetime. The value of `$date` may be a string or an object such as
-    /// `{"$numberLong": "…"}`.
+    /// A datetime, with the key `$date`. The value of this key may be a string, or an object such
+    /// as `{"$numberLong": "…"}`.
     Date,
 }
 
 impl WrapperKey {
-    /// Returns the type wrapper to which `key` belongs; `None` if `key` is not the key of a type
-    /// wrapper. `$ref`, `$id` and `$db` are not, because they are only a convention and do not
-    /// define a type.
+    /// Returns the kind of type wrapper that has the key `key`; `None` if no type wrapper has this
+    /// key. No type wrapper has the keys `$ref`, `$id` and `$db`, which are only a convention and
+    /// do not define a type.
     pub(super) fn of(key: &[u8]) -> Option<WrapperKey> {
         Some(match key {
             b"$oid" => WrapperKey::One(StringWrapper::ObjectId),

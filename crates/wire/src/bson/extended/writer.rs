@@ -23,8 +23,8 @@ pub(super) enum ValueState {
     Plain,
     /// The key of this type wrapper was read. The next value must be its string.
     Want(StringWrapper),
-    /// The key and the string of this type wrapper were read. The next event must be the end of its
-    /// object.
+    /// A type wrapper's key and string were read, such as `"$oid"` and its value. The next event
+    /// must be the end of the wrapper's object.
     Had(StringWrapper),
 }
 
@@ -34,8 +34,8 @@ pub(super) struct Level {
     pub(super) frame: Frame,
     /// The position in the sink of the tag byte of this array or object.
     pub(super) tag: Mark,
-    /// The key because of which this object must be a valid type wrapper; `None` if the object may
-    /// also be a plain document.
+    /// `None` if this object may be a plain document. Otherwise the object has a key that only a
+    /// type wrapper may have, such as `$binary`, and this is that key.
     pub(super) strict: Option<&'static str>,
     /// The value of [`DocumentWriter::n_wrapped`] at the start of this array or object.
     pub(super) n_wrapped: u32,
@@ -49,7 +49,7 @@ pub(super) enum ContainerKind {
     Array,
     /// An object whose first key has not been read yet.
     Fresh,
-    /// An object that is not a type wrapper and therefore becomes an embedded document.
+    /// An object without a type wrapper key such as `$oid`. It becomes an embedded document.
     Document,
     /// An object that has the key of a type wrapper. The writer determines at the end of the object
     /// whether it is a valid wrapper.
@@ -65,14 +65,16 @@ pub(super) struct DocumentWriter<'s, K, S> {
     /// The position in the sink of the tag byte of the current element.
     pub(super) tag: Mark,
     pub(super) level: Level,
-    /// The open arrays and objects that enclose `level`, from the outermost to the innermost.
+    /// The open arrays and objects around the current one, from the outermost to the innermost. The
+    /// current one is `level`.
     pub(super) outer: Vec<Level>,
-    /// The number of type wrappers read so far whose only value is a string.
+    /// The number of type wrappers read so far whose only member has a string as its value, such as
+    /// `$oid`.
     pub(super) n_wrapped: u32,
     /// The error to report, if an event handler method has returned [`Rejection::OWN`].
     pub(super) fault: Option<Reason>,
-    /// A reused buffer. It contains a text after its JSON escapes were replaced, or the elements of
-    /// type wrappers.
+    /// A buffer that is reused. It contains either a text whose JSON escapes were replaced, or the
+    /// elements of type wrappers.
     pub(super) place: Vec<u8>,
 }
 
@@ -108,9 +110,8 @@ impl<'s, K: Kernels, S: ByteSink> DocumentWriter<'s, K, S> {
         Rejection::OWN
     }
 
-    /// Returns the error for an event that the current state does not permit. Depending on the
-    /// state, the string of a type wrapper, the end of a type wrapper, or an object as the
-    /// outermost value is required.
+    /// Returns the error for an event that the current state does not permit. For example, a number
+    /// is not permitted after `"$oid":`, and as the outermost value only an object is permitted.
     #[cold]
     #[inline(never)]
     pub(super) fn unfit(&mut self) -> Rejection {
@@ -125,9 +126,9 @@ impl<'s, K: Kernels, S: ByteSink> DocumentWriter<'s, K, S> {
         full.map_err(|e| self.no(e.into()))
     }
 
-    /// Begins a value: writes its tag, and the key if the value is an item of an array. The caller
-    /// will then write at least `n_more` bytes. Returns an error if the document would become
-    /// longer than the limit.
+    /// Begins a value: writes its type tag and, for an item of an array, its key. `n_more` is the
+    /// minimum number of bytes that the caller will write next. Returns an error if these bytes
+    /// would make the document longer than the limit.
     #[inline(always)]
     pub(super) fn begin_value(&mut self, tag: Tag, n_more: usize) -> EventResult {
         if self.state != ValueState::Plain {
@@ -183,8 +184,8 @@ impl<'s, K: Kernels, S: ByteSink> DocumentWriter<'s, K, S> {
         }
     }
 
-    /// Returns the policy for lone surrogates that the options select, limited to
-    /// [`Policy::BASIC`].
+    /// Returns how lone surrogates are treated, from the options. Any policy except
+    /// [`Policy::Replace`] counts as [`Policy::Strict`].
     fn surrogates(&self) -> Policy {
         match self.options.surrogates {
             Policy::Replace => Policy::Replace,
@@ -246,8 +247,8 @@ impl<'s, K: Kernels, S: ByteSink> DocumentWriter<'s, K, S> {
         Ok(())
     }
 
-    /// Writes a string: its tag, its length, the bytes that `put` appends, and a NUL. `put` appends
-    /// at least `n_more` bytes.
+    /// Writes a string: its type tag, its length, the bytes that `put` appends, and a NUL. `n_more`
+    /// is the minimum number of bytes that `put` appends.
     #[inline(always)]
     pub(super) fn text_with(
         &mut self,
@@ -433,12 +434,13 @@ impl<'s, K: Kernels, S: ByteSink> DocumentWriter<'s, K, S> {
 /// The size in bytes of the buffer to which a part of a text with escapes is unescaped.
 const PART_BYTES: usize = 512;
 
-/// The size in bytes of the buffer on the stack to which short texts of type wrappers are copied. A
-/// text with more units than this is converted to an allocated buffer.
+/// The size in bytes of a stack buffer. Short texts of type wrappers are copied to it. A text with
+/// more code units than this is copied to an allocated buffer instead.
 const NARROW_BYTES: usize = 64;
 
-/// Returns text as ASCII or UTF-8 bytes. UTF-8 is returned unchanged. Text in another encoding is
-/// copied to `place`. Returns `None` if that text is not ASCII or is longer than `place`.
+/// Returns `units` as bytes. Text in UTF-8 is returned unchanged, whatever its length. Text in
+/// another encoding is copied to `place`; if it has a character that is not ASCII, or does not fit
+/// into `place`, the result is `None`.
 fn narrow_ascii<'a>(units: Units<'a>, place: &'a mut [u8; NARROW_BYTES]) -> Option<&'a [u8]> {
     let n = units.len_units();
     if let Units::Utf8(text) = units {

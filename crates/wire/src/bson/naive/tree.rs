@@ -18,7 +18,7 @@ pub struct Tree {
 struct Open {
     /// The key of this document in the document that encloses it.
     key: String,
-    /// If this document is the scope of a value of type "code with scope", the code of this value;
+    /// The code of a value of type "code with scope", if this document is the scope of that value;
     /// otherwise `None`.
     code: Option<String>,
     items: Document,
@@ -177,7 +177,8 @@ pub fn write(document: &Document) -> Vec<u8> {
     whole(bytes)
 }
 
-/// Writes the total number of bytes into the first four bytes, which the caller must have reserved.
+/// Writes the length of `bytes` into its first four bytes, which the caller must have reserved.
+/// Returns `bytes`.
 fn whole(mut bytes: Vec<u8>) -> Vec<u8> {
     let length = (bytes.len() as u32).to_le_bytes();
     bytes[..4].copy_from_slice(&length);

@@ -1,15 +1,15 @@
 //! [`Index`]: the expected key of the next array item (`0`, `1`, `2`…). The reader compares the key
-//! in the input with the bytes of the expected key, which is faster than parsing it.
+//! in the input with the bytes of the expected key. A comparison is faster than parsing the key.
 
 /// The key that the next item of an array must have.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Index {
     n: u32,
-    /// The bytes of the key and its zero byte, with the first digit in the lowest byte. Not used if
-    /// the key has more than [`MOST_DIGITS`] digits.
+    /// The digits of the key in ASCII and the zero byte that ends the key, as a little-endian
+    /// number. Not used if the key has more than [`MOST_DIGITS`] digits.
     word: u64,
-    /// A mask of the bytes of `word` that belong to the key and its zero byte. 0 if the key has
-    /// more than [`MOST_DIGITS`] digits.
+    /// A mask of the bytes of `word` that are compared: the key and its zero byte. The mask is 0 if
+    /// the key has more than [`MOST_DIGITS`] digits.
     mask: u64,
     n_digits: u32,
 }
@@ -18,7 +18,7 @@ pub(super) struct Index {
 const MOST_DIGITS: u32 = 6;
 
 impl Index {
-    /// The index 0, which is the key of the first item.
+    /// The key of the first item of an array: the index 0.
     pub(super) const FIRST: Index = Index {
         n: 0,
         word: b'0' as u64,
@@ -26,7 +26,8 @@ impl Index {
         n_digits: 1,
     };
 
-    /// A value that matches no key. The method `step` does not change it.
+    /// An expected key that differs from every key of a document. The method `step` returns it
+    /// unchanged.
     pub(super) const UNKNOWN: Index = Index {
         n: 0,
         word: u64::MAX,
@@ -72,8 +73,8 @@ impl Index {
         Index::of(n.wrapping_add(1))
     }
 
-    /// Returns the length of the expected key, including its zero byte, if `rest` begins with it;
-    /// otherwise `None`.
+    /// Checks whether `rest` begins with the expected key and its zero byte. If so, returns their
+    /// number of bytes, otherwise `None`.
     #[inline(always)]
     pub(super) fn matches(&self, rest: &[u8]) -> Option<usize> {
         let Some(first) = rest.first_chunk() else {

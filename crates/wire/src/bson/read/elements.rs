@@ -10,7 +10,7 @@ use crate::bson::{MOST_BYTES, SUBTYPE_OLD};
 /// An element of a document: its tag, its key and its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Element<'a> {
-    /// The tag of the element, which is a tag that BSON 1.1 defines.
+    /// The tag of the element: one of the tags that BSON 1.1 defines.
     pub tag: u8,
     /// The bytes of the key, which were not validated as UTF-8.
     pub key: &'a [u8],

@@ -29,8 +29,8 @@ pub enum Reason {
     TextLength,
     /// The last byte of a text, according to its length prefix, is not zero.
     TextEnd,
-    /// A key, or the pattern or the options of a regular expression, has no zero byte before the
-    /// end of its document.
+    /// A text that must end with a zero byte has no zero byte before the end of its document. Such
+    /// texts are keys, and the pattern and the options of a regular expression.
     OpenText,
     /// The tag byte of an element has this value, which BSON 1.1 does not define.
     Tag(u8),
@@ -76,8 +76,8 @@ pub struct ReadError {
 }
 
 impl ReadError {
-    /// Adds `n_bytes` to the position of the error. A caller that has passed only the data after
-    /// the first `n_bytes` bytes to the reader corrects the position in this way.
+    /// Adds `n_bytes` to the position of the error. This is for a caller that has passed the data
+    /// to the reader without its first `n_bytes` bytes.
     #[must_use]
     pub fn later_by(self, n_bytes: usize) -> ReadError {
         ReadError {

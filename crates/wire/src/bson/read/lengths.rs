@@ -6,7 +6,7 @@ use super::error::{ReadError, Reason};
 /// byte.
 pub const LEAST_BYTES: usize = 5;
 
-/// The number of bytes of a length prefix.
+/// The size in bytes of the length prefix of a document or string.
 pub(super) const LENGTH_BYTES: usize = 4;
 
 /// Returns the length prefix at position `at`. A negative length becomes a number of at least 2^31.

@@ -162,8 +162,8 @@ impl<K: Kernels> Reader<'_, K> {
     }
 }
 
-/// Returns the error for an embedded document whose length prefix `length` is invalid. `is_inside`
-/// is `true` if `length` is small enough for the document to end inside the enclosing document.
+/// Returns the error for a nested document whose length prefix `length` is invalid. `is_inside` is
+/// `true` if a document of this length would end inside the enclosing document.
 #[cold]
 fn no_document(at: usize, length: usize, is_inside: bool) -> ReadError {
     match i32::try_from(length) {

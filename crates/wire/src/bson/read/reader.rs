@@ -13,8 +13,8 @@ use crate::bson::{MOST_BYTES, SUBTYPE_OLD, SUBTYPE_OLD_UUID, SUBTYPE_UUID, UUID_
 /// The requirement that the keys of array items must meet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ArrayKeys {
-    /// Any key is accepted. The index of an item is its position in the array, regardless of its
-    /// key. All known readers accept any keys, because some writers leave the keys empty.
+    /// Any key is accepted and ignored: the index of an item is its position in the array. (All
+    /// known BSON readers accept any key, because some BSON writers write empty keys.)
     #[default]
     Any,
     /// The keys must be `0`, `1`, `2`…, as the BSON specification requires.
@@ -64,8 +64,9 @@ pub fn read<K: Kernels, E: BsonEvents>(
     Ok(len)
 }
 
-/// Reads the value of an element that [`super::Elements`] returned, and emits its events without an
-/// event for the key. Error positions count from the start of `document`.
+/// Reads the value of one element of `document`, which [`super::Elements`] has returned. Emits the
+/// events of the value, but no event for its key. The positions of errors are counted from the
+/// start of `document`.
 ///
 /// # Errors
 /// Returns the same errors as [`read`].
@@ -104,9 +105,9 @@ pub fn read_all<K: Kernels, E: BsonEvents>(
     Ok(())
 }
 
-/// The open scope of a value of type "code with scope".
+/// A value of the BSON type "code with scope" whose scope (a document) is being read.
 pub(super) struct Scope {
-    /// The number of open documents and arrays that enclose the value.
+    /// The number of documents and arrays that enclose the value.
     pub(super) n_outer: usize,
     /// The position of the zero byte that ends the key of the value.
     pub(super) key_end: usize,
@@ -116,16 +117,16 @@ pub(super) struct Reader<'a, K> {
     pub(super) kernels: K,
     /// All bytes of the outermost document.
     pub(super) bytes: &'a [u8],
-    /// The bytes from the start of the outermost document to the terminator of the innermost open
-    /// document, without this terminator. The reader reads no byte after them.
+    /// The bytes from the start of the outermost document up to the terminator of the innermost
+    /// open document (without the terminator). The reader reads no byte outside of this slice.
     pub(super) body: &'a [u8],
     /// The position of the next byte to read, which is at most the length of `body`.
     pub(super) at: usize,
     /// The position in the input at which the innermost open document starts.
     pub(super) start: u32,
     pub(super) is_array: bool,
-    /// The key (the index as text) that the next item of an array must have. The array starts at
-    /// position `index_of`.
+    /// The key that the next item must have (its index as text), if the innermost open document is
+    /// the array that starts at position `index_of`.
     pub(super) index: Index,
     pub(super) index_of: u32,
     /// The open documents and arrays that enclose the innermost one, the outermost first. Each
@@ -168,8 +169,9 @@ impl<'a, K: Kernels> Reader<'a, K> {
         self.elements(false, events)
     }
 
-    /// Reads elements to the end of the outermost document. If `is_inner` is `true`, reads only to
-    /// the end of the embedded document that the caller has already entered.
+    /// Reads the elements of a document up to its end. If `is_inner` is `false`, this is the
+    /// outermost document. If `is_inner` is `true`, it is an embedded document whose beginning the
+    /// caller has already read.
     #[inline(always)]
     fn elements<E: BsonEvents>(&mut self, is_inner: bool, events: &mut E) -> Result<(), ReadError> {
         loop {
@@ -190,7 +192,7 @@ impl<'a, K: Kernels> Reader<'a, K> {
     }
 
     /// Reads the value of type `tag` that starts at the next byte. If the value is a document or an
-    /// array, only enters it.
+    /// array, reads only its beginning; the caller then reads its elements.
     #[inline(always)]
     fn value<E: BsonEvents>(
         &mut self,
@@ -321,7 +323,7 @@ impl<'a, K: Kernels> Reader<'a, K> {
         Ok(&rest[..len])
     }
 
-    /// Reads `N` bytes and returns them. `N` is the size of the value.
+    /// Reads a value of the fixed size `N` in bytes, and returns its bytes.
     #[inline(always)]
     pub(super) fn fixed<const N: usize>(&mut self) -> Result<&'a [u8; N], ReadError> {
         let Some(value) = self.rest().first_chunk() else {
@@ -378,7 +380,7 @@ impl<'a, K: Kernels> Reader<'a, K> {
 }
 
 /// Returns the position of the first zero byte; `None` if there is no zero byte. The search
-/// examines eight bytes at a time. Keys are too short for larger vectors.
+/// examines eight bytes at a time, because keys are too short for larger vectors.
 #[inline(always)]
 pub(super) fn zero_at(rest: &[u8]) -> Option<usize> {
     const ONES: u64 = u64::MAX / 255;
@@ -404,7 +406,8 @@ pub(super) const fn error(reason: Reason, offset_bytes: usize) -> ReadError {
     }
 }
 
-/// Adds `start` to the position of an error that an event handler has returned.
+/// Converts an error that an event handler has returned to a [`ReadError`]. The handler counts
+/// positions from `start`, so `start` is added to the position of the error.
 #[inline(always)]
 pub(super) fn located(result: EventResult, start: usize) -> Result<(), ReadError> {
     result.map_err(|refusal| refused(refusal, start))

@@ -25,7 +25,8 @@ fn tree(bytes: &[u8], rules: Rules) -> Result<Document, ReadError> {
     with_kernels(ReadTree(bytes, rules))
 }
 
-/// A task that reads the key and the value of one element into a tree.
+/// The arguments of a test function that writes the key and the value of a BSON element into a
+/// tree. The first field is the document, the second is the element.
 struct ReadValue<'a>(&'a [u8], &'a Element<'a>);
 
 impl Work for ReadValue<'_> {
@@ -42,7 +43,8 @@ impl Work for ReadValue<'_> {
     }
 }
 
-/// Reads a document with [`Elements`], and each of its values with [`read_value`].
+/// Reads a BSON document by another way than `tree`: [`Elements`] iterates over the elements, and
+/// [`read_value`] reads each value.
 fn by_elements(bytes: &[u8]) -> Result<Document, ReadError> {
     let mut elements = Elements::of(bytes)?;
     let mut document = Vec::new();

@@ -60,7 +60,7 @@ pub enum Reason {
     Depth,
     /// An object has the same key twice, and the option `duplicate_keys` rejects this.
     DuplicateKey,
-    /// The event handler has failed, and has stored its own error.
+    /// The handler of the parsed events has failed. The handler has stored its error itself.
     Events,
 }
 

@@ -1,10 +1,10 @@
 //! [`Escaped`]: the contents of a JSON string with escapes. They can be unescaped as a whole or in
 //! parts.
 //!
-//! The functions that unescape have a [`Policy`] parameter for lone surrogates, which may be
-//! escapes or characters of a Python `str`. [`Policy::Replace`] writes U+FFFD.
-//! [`Policy::SurrogatePass`] accepts lone surrogates, and the result is then valid as a `str`, but
-//! not as UTF-8. Under any other policy, lone surrogates are errors.
+//! The functions that unescape have a [`Policy`] parameter, which determines the treatment of lone
+//! surrogates. A lone surrogate can be an escape, or a character of a Python `str`.
+//! [`Policy::Replace`] replaces it with U+FFFD. [`Policy::SurrogatePass`] accepts it; the result is
+//! then valid as a `str`, but not as UTF-8. Under any other policy, a lone surrogate is an error.
 
 use onecopy_text::convert::Kernels;
 use onecopy_text::{Policy, Units};
@@ -25,7 +25,7 @@ pub struct Escaped<'a> {
 pub struct Unescaped {
     /// The number of units (bytes of UTF-8) of the string's contents that were read.
     pub n_read: usize,
-    /// The number of bytes that were written to the output buffer.
+    /// The number of bytes of the result, which were written to the output buffer.
     pub n_written: usize,
     /// `true` if the output contains a lone surrogate, so that it is not valid UTF-8.
     pub has_surrogate: bool,
@@ -49,8 +49,8 @@ impl<'a> Escaped<'a> {
         Escaped { body, n_plain }
     }
 
-    /// Creates an `Escaped` from text without escapes. This permits iterating over its characters
-    /// in the same way as over those of text with escapes.
+    /// Creates an `Escaped` from text that contains no escapes. The caller can then use one
+    /// iterator for text with and without escapes.
     #[must_use]
     pub fn of(text: Units<'a>) -> Escaped<'a> {
         Escaped::new(text, text.len_units())
@@ -68,10 +68,10 @@ impl<'a> Escaped<'a> {
         self.n_plain
     }
 
-    /// Unescapes the contents from byte `from` on, and writes as much of the result to `out` as
-    /// fits. The contents must be UTF-8. The result is never longer than the contents. If the text
-    /// is well-formed, a partial result ends at a character boundary. The caller must validate the
-    /// text.
+    /// Replaces the escapes in the contents from byte `from` on, and writes as much of the result
+    /// to `out` as fits. The contents must be UTF-8, which this function does not validate. The
+    /// result is never longer than the contents. If the contents are well-formed, a result that did
+    /// not fit completely ends at a character boundary.
     ///
     /// The text is copied once, in the pass that replaces the escapes.
     ///
@@ -122,8 +122,8 @@ impl<'a> Escaped<'a> {
         Ok(part)
     }
 
-    /// Returns the string in parts: text without escapes, and between such texts the character of
-    /// each escape.
+    /// Returns an iterator over the parts of the string. A part is either a piece of text without
+    /// escapes, or the character that one escape represents.
     pub fn pieces<K: Kernels + 'a>(
         &self,
         kernels: K,
@@ -153,8 +153,8 @@ impl<'a> Escaped<'a> {
         })
     }
 
-    /// Returns the characters of the string one by one, with escapes replaced. This is the
-    /// reference implementation. It is also used if the contents are not UTF-8.
+    /// Returns an iterator over the characters of the string, with escapes replaced. Tests compare
+    /// [`Escaped::unescape`] with this function. It is also used if the contents are not UTF-8.
     pub fn chars(&self, surrogates: Policy) -> impl Iterator<Item = Result<u32, Rejection>> + 'a {
         Chars {
             body: self.body,
@@ -236,8 +236,8 @@ fn hex_escape(
         .ok_or(no(Reason::Surrogate))
 }
 
-/// Returns the code point that is written instead of the lone surrogate `c`, according to the
-/// policy `surrogates`. Returns `None` if the policy treats lone surrogates as errors.
+/// Applies the policy `surrogates` to the lone surrogate `c`. Returns the code point to write for
+/// `c`, or `None` if the policy treats lone surrogates as errors.
 fn lone(c: u32, surrogates: Policy) -> Option<u32> {
     match surrogates {
         Policy::Replace => Some(0xFFFD),
@@ -269,8 +269,8 @@ struct Chars<'a> {
 }
 
 impl Chars<'_> {
-    /// Returns the character at unit `at` and the number of its units, or `None` at the end of the
-    /// contents. Escapes are not interpreted, so a backslash is returned as a character.
+    /// Returns the character that starts at unit `at`, and its number of units. Returns `None` at
+    /// the end of the contents. Escapes are not replaced: a backslash is returned as a character.
     fn plain(&self, at: usize) -> Option<Result<(u32, usize), Rejection>> {
         let one = |c: Option<&u32>| c.map(|&c| Ok((c, 1)));
         let found = match self.body {
@@ -303,8 +303,8 @@ impl Chars<'_> {
     }
 }
 
-/// Returns the error for malformed text in the contents of a string. `rest` is the contents from
-/// unit `at` on.
+/// Returns an error with the position of the first malformed text in a JSON string. `rest` contains
+/// the contents of the string from unit `at` on.
 ///
 /// # Panics
 /// Panics if `rest` is well-formed, which is a bug in the caller.

@@ -6,7 +6,7 @@ use onecopy_text::convert::Ascii;
 use super::error::Reason;
 use super::escape::Escaped;
 
-/// The text of a JSON string without escapes.
+/// The text of a JSON string that contains no escapes.
 #[derive(Clone, Copy, Debug)]
 pub enum Text<'a> {
     /// Text that is known to be ASCII.
@@ -40,8 +40,8 @@ pub struct Rejection {
 }
 
 impl Rejection {
-    /// The rejection by a handler that stores its own error. The reader then returns
-    /// [`Reason::Events`].
+    /// The rejection that an event handler returns if it stores its own error. The reader then
+    /// stops with [`Reason::Events`], and its caller reports the stored error.
     pub const OWN: Rejection = Rejection::here(Reason::Events);
 
     /// Creates a rejection for `reason`, with the start of the value as its position.
@@ -63,30 +63,30 @@ pub type EventResult = Result<(), Rejection>;
 /// Short methods should be `#[inline(always)]`, because the reader's loop contains them. The
 /// compiler generates this loop once for each set of CPU instructions (AVX-512, AVX2, SSE2).
 pub trait JsonEvents {
-    /// Receives the value `null`.
+    /// Called for the value `null`.
     fn null(&mut self) -> EventResult;
-    /// Receives the value `true` or `false`.
+    /// Called for the value `true` or `false`.
     fn boolean(&mut self, value: bool) -> EventResult;
-    /// Receives an integer that fits into 64 bits.
+    /// Called for an integer that fits into 64 bits.
     fn int(&mut self, value: i64) -> EventResult;
-    /// Receives an integer that does not fit into 64 bits, as ASCII digits with a leading `-` if it
-    /// is negative.
+    /// Called for an integer that does not fit into 64 bits. `digits` are its ASCII digits, with a
+    /// leading `-` if the integer is negative.
     fn big_int(&mut self, digits: &[u8]) -> EventResult;
-    /// Receives a number with a fraction or an exponent: its value as a float, and its ASCII text.
-    /// The value is infinite if the number is too large for a float.
+    /// Called for a number with a fraction or an exponent. `value` is its value as a float, which
+    /// is infinite if the number is too large for a float. `text` is its ASCII text.
     fn float(&mut self, value: f64, text: Units<'_>) -> EventResult;
-    /// Receives the value `NaN`, `Infinity` or `-Infinity`, which is not valid JSON. The default
-    /// implementation rejects it.
+    /// Called for the value `NaN`, `Infinity` or `-Infinity`. These values are not valid JSON, so
+    /// the default implementation rejects them.
     fn not_finite(&mut self, _value: f64) -> EventResult {
         Err(Rejection::here(Reason::NotFinite))
     }
-    /// Receives a string without escapes.
+    /// Called for a string value without escapes.
     fn string(&mut self, text: Text<'_>) -> EventResult;
-    /// Receives a string with escapes.
+    /// Called for a string value that contains escapes.
     fn escaped_string(&mut self, text: Escaped<'_>) -> EventResult;
-    /// Receives a key without escapes.
+    /// Called for a key without escapes.
     fn key(&mut self, text: Text<'_>) -> EventResult;
-    /// Receives a key with escapes.
+    /// Called for a key that contains escapes.
     fn escaped_key(&mut self, text: Escaped<'_>) -> EventResult;
     /// Called at the start of an array.
     fn begin_array(&mut self) -> EventResult;
@@ -120,7 +120,7 @@ pub trait JsonEvents {
     fn guess(&self, _is_utf8: bool) -> Option<&[u8]> {
         None
     }
-    /// Called instead of [`JsonEvents::key`] if the next key equals the one that
+    /// Called for the next key, instead of [`JsonEvents::key`], if this key equals the key that
     /// [`JsonEvents::guess`] returned.
     fn likely_key(&mut self) -> EventResult {
         unreachable!("no key was guessed")

@@ -236,7 +236,8 @@ impl Tree {
         }
     }
 
-    /// Returns the value that was built; `None` if the event for its end was not received.
+    /// Returns the value that was built from the events; `None` if the events ended before the
+    /// value was complete.
     #[must_use]
     pub fn finish(self) -> Option<Value> {
         self.done

@@ -84,7 +84,7 @@ pub(super) fn read<F: SourceForm, E: JsonEvents>(
     Ok(at)
 }
 
-/// The digits of a number that were read so far, as an integer and a count.
+/// The digits of a number that were read so far.
 #[derive(Default)]
 struct Digits {
     value: u64,

@@ -9,10 +9,10 @@ use super::float;
 use super::number;
 use super::source_form::{Scanner, SourceForm};
 
-/// The limits on input that the JSON grammar permits.
+/// The limits that the reader imposes on JSON texts in addition to the grammar.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// The largest permitted nesting depth of arrays and objects. With 0, each one is an error.
+    /// The largest permitted nesting depth of arrays and objects. 0 permits no array or object.
     pub max_depth: usize,
 }
 
@@ -325,7 +325,7 @@ impl<'a, F: SourceForm, K: Kernels> Reader<'a, F, K> {
         Ok(())
     }
 
-    /// Reads a string from `start` on. An escape or an invalid unit follows its first `n` units.
+    /// Reads a string that starts at `start`, and whose first escape or invalid unit has index `n`.
     #[inline(always)]
     fn escaped(&mut self, start: usize, n: usize) -> Result<Escaped<'a>, ReadError> {
         match F::closing_quote(self.kernels, self.rest(start + n)) {
@@ -456,7 +456,7 @@ impl<'a, F: SourceForm, K: Kernels> Reader<'a, F, K> {
         before.next() == Some(0x2C)
     }
 
-    /// Returns the error for an unclosed string, or for a control character in it, from `at` on.
+    /// Returns the error in a string from `at` on: a control character, or a missing closing quote.
     #[cold]
     #[inline(never)]
     fn no_string(&self, mut at: usize) -> ReadError {
@@ -485,7 +485,7 @@ impl<'a, F: SourceForm, K: Kernels> Reader<'a, F, K> {
     }
 }
 
-/// Adds `start` to the position in an error that an event handler has returned.
+/// Converts an error of an event handler. `start` is added to the position in the error.
 #[inline(always)]
 pub(super) fn located(result: EventResult, start: usize) -> Result<(), ReadError> {
     result.map_err(|refusal| refused(refusal, start))

@@ -1,4 +1,5 @@
-//! [`SourceForm`]: the encodings of the input text, which differ in the type of their units.
+//! [`SourceForm`]: the trait for the encodings of JSON input. Each encoding has its own type of
+//! code units.
 
 use std::marker::PhantomData;
 
@@ -15,8 +16,8 @@ pub trait Scanner<'a> {
     fn plain(&mut self, at: usize) -> (Text<'a>, usize);
     /// Returns the number of units of white space from position `at` on.
     fn blank(&mut self, at: usize) -> usize;
-    /// Returns the number that starts at `at`, which must not have a sign. Returns `None` if
-    /// [`Scan::short_number`] cannot parse the number.
+    /// Returns the JSON number that starts at position `at`. The number must not have a sign.
+    /// Returns `None` if [`Scan::short_number`] cannot parse the number.
     fn short_number(&mut self, at: usize) -> Option<ShortNumber>;
 }
 
@@ -41,8 +42,8 @@ pub trait SourceForm {
     /// Returns `true` if `rest` starts with `key` and a closing quote. Unless the encoding is
     /// UTF-8, `key` must be ASCII.
     fn has_key<K: Kernels>(kernels: K, rest: &[Self::Unit], key: &[u8]) -> bool;
-    /// Returns `text`, which must be ASCII, as bytes. If its units are wider than a byte, the bytes
-    /// are copied to `place`.
+    /// Returns `text` as bytes. All units of `text` must be ASCII. If the units have 16 or 32 bits,
+    /// the bytes are written to `place`, and a slice of `place` is returned.
     fn ascii<'a>(text: &'a [Self::Unit], place: &'a mut Vec<u8>) -> &'a [u8];
 }
 
@@ -59,12 +60,11 @@ pub enum Ucs2 {}
 #[derive(Debug)]
 pub enum Ucs4 {}
 
-/// The scanner of text whose units are bytes. It keeps the results of its last scan.
+/// The scanner for text in 8-bit units. It keeps the results of its last scan.
 #[derive(Debug)]
 pub struct Bytes<'a, K, F>(Scan<'a, K>, PhantomData<F>);
 
-/// The scanner of text whose units are wider than a byte. It does not keep the results of its
-/// scans.
+/// The scanner for text in 16-bit or 32-bit units. It does not keep the results of its scans.
 #[derive(Debug)]
 pub struct Wide<'a, K, U>(K, &'a [U]);
 

@@ -16,9 +16,9 @@ use crate::raw::ndarray::{self, Bits, Item, ItemType, NOT_A_TIME, Scalar, Subarr
 
 /// The number of array items for which space is reserved in one step.
 const BLOCK: usize = 32;
-/// The space in bytes that is reserved for an item of fixed size, with its tag and key. The key is
-/// an index of up to 20 digits and a NUL. Eight further bytes are reserved so that a short key can
-/// be written with one store of a whole word.
+/// The number of bytes that are reserved for one item of a BSON array: a tag (1), a key (21) and a
+/// value of fixed size (8). The key is an index of up to 20 digits and a NUL. The last 8 bytes are
+/// reserved because a short key is written with one store of 8 bytes.
 const ITEM_BYTES: usize = 1 + 21 + 8 + 8;
 
 /// A BSON value of at most eight bytes, with its tag.
@@ -57,8 +57,8 @@ impl FixedValue {
 }
 
 impl<'py> BsonEncoder<'_, 'py> {
-    /// Writes a NumPy scalar with its tag. The byte reserved for the tag is `n_from_tag` bytes
-    /// before the write position.
+    /// Writes a NumPy scalar with its tag. The caller has reserved the byte for the tag, which is
+    /// `n_from_tag` bytes before the current write position.
     fn scalar(
         &mut self,
         scalar: Scalar,
@@ -110,8 +110,8 @@ impl<'py> BsonEncoder<'_, 'py> {
         Ok(FixedValue::new(Tag::DateTime, ms.to_le_bytes()))
     }
 
-    /// Writes the NumPy array that `view` describes. The byte reserved for its tag is `n_from_tag`
-    /// bytes before the write position.
+    /// Writes the NumPy array that `view` describes, with its tag. The caller has reserved the byte
+    /// for the tag. This byte is `n_from_tag` bytes before the current write position.
     ///
     /// # Safety
     /// `object` must be alive, and `view` must be the view of this object.
@@ -209,8 +209,9 @@ impl<'py> BsonEncoder<'_, 'py> {
         Ok(pen)
     }
 
-    /// Writes `n` values that have the same tag and differ in length, each after its key. `put`
-    /// writes the value at an index.
+    /// Writes the `n` items of an array as BSON elements with the same tag `tag`. The values may
+    /// differ in length. `put` writes the value of the item with an index; this function writes the
+    /// tag and the key.
     #[inline(always)]
     fn keyed<'s>(
         &mut self,
@@ -234,8 +235,8 @@ impl<'py> BsonEncoder<'_, 'py> {
         Ok(pen)
     }
 
-    /// Prepends an index to the path of the array item that cannot be written, and returns `stop`.
-    /// It is called for each dimension, starting with the innermost.
+    /// Adds `[index]` at the start of the path of the array item that cannot be written, and
+    /// returns `stop` unchanged. It is called for each dimension, starting with the innermost.
     #[cold]
     fn at_index(&mut self, index: usize, stop: BsonStop) -> BsonStop {
         self.within.insert_str(0, &format!("[{index}]"));

@@ -1,4 +1,4 @@
-//! `Index`: a key of a BSON array, which is the decimal index of an item.
+//! `Index`: the key of an item of a BSON array: the index of the item, in decimal digits.
 
 use onecopy_text::{Pen, Put};
 use onecopy_wire::json;
@@ -41,8 +41,8 @@ impl Index {
         }
     }
 
-    /// Writes a byte that is reserved for the tag, the key of the item at index `at` (which must be
-    /// the current index), and a NUL. Then advances `self` to the next index.
+    /// Writes the beginning of the item at index `at`: a byte that is reserved for the tag, the
+    /// key, and a NUL. `at` must be the current index. Then advances `self` to the next index.
     ///
     /// # Panics
     /// If the pen has less than about 32 bytes of space.

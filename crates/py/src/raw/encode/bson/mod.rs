@@ -36,19 +36,20 @@ pub(crate) use options::{BsonStop, EncodeFailure, ObjectForm, ObjectForms, Sink,
 pub(crate) use texts::class_name;
 pub(crate) use value::{FIRST_MS, LAST_MS};
 
-/// The number of bytes that must be available before a key and a short value are written. One half
-/// is for the key with its tag, the other half for the value. A short string uses at most half of
-/// the value's half, and the remaining bytes are sufficient for the bytes that end containers.
+/// The number of free bytes in the output that the encoder requires before it writes a key and a
+/// short value. At most 256 bytes are for the tag and the key. At most 128 bytes are for a short
+/// string. The remaining bytes are for the ends of containers.
 const ROOM: usize = 512;
 
-/// The sink that receives the document, and the address of the memory to which the encoder writes.
+/// The destination of a document: the sink that receives its bytes, and the address of the memory
+/// to which the encoder writes before it passes the bytes to the sink.
 struct BsonTarget<'a> {
     sink: &'a mut dyn Sink,
-    /// The address at which the output would begin if all of it were in the memory to which the
-    /// encoder writes. The byte at offset `n` of the output is at the address `base + n`.
+    /// A base address: the byte at offset `n` of the output is at the address `base + n`, if it is
+    /// still in the encoder's memory. `base` itself can be before this memory.
     base: *mut u8,
-    /// The number of bytes at the start of the output that have already left the memory to which
-    /// the encoder writes. Only [`Sink::patch_at`] can overwrite these bytes.
+    /// The number of bytes at the start of the output that are no longer in the encoder's memory,
+    /// because the sink has received them. Only [`Sink::patch_at`] can overwrite these bytes.
     before: usize,
 }
 
@@ -68,7 +69,7 @@ struct BsonEncoder<'a, 'py> {
     /// If the error is in a NumPy array, the path from this array to the item that cannot be
     /// written, such as `[3][5]`; otherwise empty.
     within: String,
-    /// `true` if the caller counts the converted text for `onecopy.ledger()`.
+    /// `true` if the encoder counts the bytes of text that it converts, for `onecopy.ledger()`.
     is_counted: bool,
     tally: Tally,
 }
@@ -178,8 +179,8 @@ impl<'py> BsonEncoder<'_, 'py> {
         Ok(())
     }
 
-    /// Stores `object`, the value or key that cannot be written, because the exception will contain
-    /// it. Returns `stop`, the reason.
+    /// Stores the value or key that cannot be written (`object`), so that the exception can contain
+    /// it. Returns `stop`, which is the reason of the failure, unchanged.
     ///
     /// # Safety
     /// `object` must be alive.
@@ -210,8 +211,8 @@ impl<'py> BsonEncoder<'_, 'py> {
         Ok(Pen::new(unsafe { std::slice::from_raw_parts_mut(at, len) }))
     }
 
-    /// Adds the bytes that were written through the `Pen` (the address of the next output byte) to
-    /// the contents of the sink.
+    /// Ends the writing through `pen`, which contains the address of the next output byte. The
+    /// bytes before this address become part of the contents of the sink.
     fn close(&mut self, pen: &Pen<'_>) {
         let target = &mut self.target;
         let n_before = target.before + target.sink.committed().len();
@@ -255,8 +256,9 @@ impl<'py> BsonEncoder<'_, 'py> {
         Ok(())
     }
 
-    /// Writes a tag into the byte that is `n_from_tag` bytes before the write position. If
-    /// `n_from_tag` is 0, no byte was reserved, and no tag is written.
+    /// Writes a tag into the byte that the caller has reserved for it. This byte is `n_from_tag`
+    /// bytes before the write position. If `n_from_tag` is 0, the caller has reserved no byte, and
+    /// nothing is written.
     fn tag_before(&mut self, tag: u8, n_from_tag: usize, pen: &Pen<'_>) {
         if n_from_tag != 0 {
             self.tag_at(tag, self.offset(pen) - n_from_tag);
@@ -273,8 +275,8 @@ impl<'py> BsonEncoder<'_, 'py> {
         }
     }
 
-    /// Adds the written bytes to the contents of the sink, and grows the sink by at least
-    /// `n_bytes`.
+    /// Makes space for at least `n_bytes` more bytes: adds the bytes written through `pen` to the
+    /// contents of the sink, grows the sink, and returns a new `Pen`.
     #[cold]
     #[inline(never)]
     fn reserve<'s>(&mut self, pen: Pen<'s>, n_bytes: usize) -> Result<Pen<'s>, BsonStop> {
@@ -287,8 +289,9 @@ impl<'py> BsonEncoder<'_, 'py> {
         self.open(n_bytes)
     }
 
-    /// Estimates the final size of the output in bytes, of which `n_bytes` have been written. For
-    /// each open container, the size is extrapolated from the written members to all members.
+    /// Estimates the final size of the output in bytes. `n_bytes` is the number of bytes written so
+    /// far. If a tenth of the members of an open container was written, for example, the estimate
+    /// assumes that all members together are ten times as large.
     fn expected_bytes(&self, n_bytes: usize) -> usize {
         let of_frame = |frame: &ContainerFrame| {
             let n = match frame.form {

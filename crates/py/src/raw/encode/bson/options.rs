@@ -75,7 +75,8 @@ pub(crate) struct EncodeFailure {
 
 /// How an object that is not of a built-in type is written.
 pub(crate) enum ObjectForm<'py> {
-    /// [`ObjectForms::other`] has already written the value, and the encoder must write this tag.
+    /// [`ObjectForms::other`] has already written the value. The encoder still has to write the tag
+    /// of the value, which this variant contains.
     Put(Tag),
     /// The string that the encoder writes instead of the object, and the tag of this string.
     Text(Tag, Bound<'py, PyString>),
@@ -84,8 +85,8 @@ pub(crate) enum ObjectForm<'py> {
     Code(Bound<'py, PyString>, Bound<'py, PyAny>),
     /// The encoder writes this object instead of the original object.
     Instead(Bound<'py, PyAny>),
-    /// The encoder writes this object instead of the original object. Keys inside it are exempt
-    /// from the option `check_keys`, because the keys of a `DBRef` begin with a dollar sign.
+    /// The encoder writes this object instead of the original object. The option `check_keys` does
+    /// not apply to its keys, because the keys of a `DBRef` begin with a dollar sign.
     Unchecked(Bound<'py, PyAny>),
     /// A NumPy array or scalar, which is read from its memory.
     Memory(Memory<'py>),
@@ -95,8 +96,8 @@ pub(crate) enum ObjectForm<'py> {
     Pairs(Bound<'py, PyList>),
 }
 
-/// Writes objects of types that the encoder itself does not support, or determines how they are
-/// written. Any Python code may run.
+/// Handles objects whose types the encoder itself does not support. The methods write such an
+/// object, or determine how the encoder writes it. They may run any Python code.
 pub(crate) trait ObjectForms<'py> {
     /// Either writes the value of an object, without its tag and key, and returns
     /// `ObjectForm::Put`, or returns another [`ObjectForm`], which determines how the encoder
@@ -112,8 +113,9 @@ pub(crate) trait ObjectForms<'py> {
     fn ranged(&self, ms: i64) -> Result<i64, BsonStop>;
 
     /// Calls the caller's function `default` for an object for which [`ObjectForms::other`] has
-    /// returned `None`. This is a separate method so that the variables of `other` are no longer on
-    /// the stack: `default` may start another encoder, and these calls may be deeply nested.
+    /// returned `None`. `default` may start another encoder, and such calls may be deeply nested.
+    /// This method is separate from `other`, so that the variables of `other` do not occupy the
+    /// stack during the call.
     fn default(&self, object: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>, BsonStop>;
 }
 

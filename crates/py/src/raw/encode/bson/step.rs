@@ -361,7 +361,7 @@ unsafe fn longer_text<K: Kernels>(
     true
 }
 
-/// Writes a string as UTF-8; `pen` must have space. Returns `false` if it contains surrogates.
+/// Writes a string as UTF-8, into reserved space. Returns `false` if it contains surrogates.
 #[inline(always)]
 fn put_utf8<K: Kernels>(kernels: K, units: Units<'_>, pen: &mut Pen<'_>) -> bool {
     match units {
@@ -414,7 +414,7 @@ pub(super) unsafe fn short_key<K: Kernels>(
     true
 }
 
-/// Reserves the byte at `at` for the tag, writes a short key without NUL, and returns its end.
+/// Writes a zero byte for the tag, and a short key. Returns the end of the key, and its units.
 ///
 /// # Safety
 /// `key` must be a live `str`; at least `ROOM / 2` bytes must be writable at `at`.

@@ -205,7 +205,7 @@ impl BsonEncoder<'_, '_> {
     }
 }
 
-/// Returns `true` if the string contains the ASCII character (or NUL) `c`.
+/// Returns `true` if the text contains `c`, which is NUL or another ASCII character.
 fn holds(units: Units<'_>, c: u8) -> bool {
     match units {
         Units::Latin1(u) | Units::Utf8(u) => u.contains(&c),

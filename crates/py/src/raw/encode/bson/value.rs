@@ -24,14 +24,14 @@ pub(crate) const LAST_MS: i64 = 253_402_300_799_999;
 /// The bytes of an empty document or array.
 pub(super) const EMPTY: [u8; LENGTH_BYTES + 1] = [5, 0, 0, 0, 0];
 
-/// The action of the encoder after [`ObjectForms`](super::ObjectForms) has examined an object that
-/// is not of a built-in type.
+/// What the encoder must do next with an object that is not of a built-in type.
+/// [`ObjectForms`](super::ObjectForms) has already examined the object.
 enum BsonNext<'s> {
     /// Nothing more. The object was written, or a frame was pushed for it, so that its members are
     /// written later.
     Done(Pen<'s>),
-    /// Write the object in the first field next. The second field is the number of bytes from the
-    /// tag's byte to the write position.
+    /// The caller must write the object in the first field next. The second field is the number of
+    /// bytes from the byte of the object's tag to the write position.
     Value(*mut ffi::PyObject, usize, Pen<'s>),
 }
 
@@ -42,7 +42,7 @@ impl<'py> BsonEncoder<'_, 'py> {
     /// root, which has no tag and must be a document. Any Python code may run.
     ///
     /// # Safety
-    /// `value` must be alive and of this kind.
+    /// `value` must be alive, and its type must be `kind`.
     #[inline(never)]
     pub(super) unsafe fn value<'s, K: Kernels>(
         &mut self,
@@ -266,9 +266,9 @@ impl<'py> BsonEncoder<'_, 'py> {
         Ok(BsonNext::Done(pen))
     }
 
-    /// Begins a container: reserves the bytes of its length, and stores its offset in the frame
-    /// that was pushed for it. If `has_members` is `false`, no frame was pushed, and an empty
-    /// container is written.
+    /// Begins a container in the output. If `has_members` is `true`, reserves the bytes of the
+    /// container's length, and stores their offset in the frame that was pushed for the container.
+    /// Otherwise no frame was pushed, and an empty container is written.
     fn begin_frame(&mut self, has_members: bool, pen: &mut Pen<'_>) {
         if !has_members {
             return pen.put_short(&EMPTY, EMPTY.len());

@@ -12,30 +12,31 @@ use crate::raw::encode::frames::ContainerForm;
 use crate::raw::encode::standard_types::Native;
 use crate::raw::ndarray::{self, Subarray, View};
 
-/// The space in bytes for an array item and for the comma or bracket after it. It includes the
-/// bytes after the item's end that the kernels overwrite, but not a line break. The longest item is
-/// a datetime, which needs [`json::SCALAR_BYTES`]. Space for strings is reserved separately.
+/// The space in bytes that is reserved for an array item and for the comma or bracket after it. The
+/// longest item is a datetime, for which [`json::SCALAR_BYTES`] are sufficient. Space for line
+/// breaks and for strings is reserved separately.
 pub(super) const ITEM_BYTES: usize = json::SCALAR_BYTES + 8;
 
 /// The NumPy array that is being written.
 pub(super) struct ArrayInput<'v> {
     view: &'v View,
-    /// The array object. After Python code has run, the object is compared with `view`, because the
-    /// code may have changed the array. Null if no Python code can run.
+    /// The array object. If Python code has run while the array is written, it may have changed the
+    /// array, so the object is then compared with `view`. Null if no Python code can run.
     object: *mut ffi::PyObject,
-    /// `true` if the output may grow while the array is written. Growing may run Python code.
+    /// `true` if the output buffer may be enlarged while the array is written. This may run Python
+    /// code.
     grows: bool,
-    /// A line break with the indent for the items of the innermost subarrays; empty for output
-    /// without line breaks.
+    /// The line break and the indent before each item of an innermost subarray. Empty if the output
+    /// has no line breaks.
     line: Vec<u8>,
     /// The size of the indent of one level, in bytes.
     indent_bytes: usize,
 }
 
 impl ArrayInput<'_> {
-    /// Returns the line break and the indent that precede each item of a subarray with `n_dims`
-    /// dimensions. The closing bracket of the subarray is indented one level less; for it, the
-    /// caller passes `n_dims + 1`.
+    /// Returns the line break and the indent to write before each item of a subarray that has
+    /// `n_dims` dimensions. The closing bracket of this subarray is indented one level less. For
+    /// the closing bracket, the caller passes `n_dims + 1`.
     fn line(&self, n_dims: usize) -> &[u8] {
         let n_left = (n_dims - 1) * self.indent_bytes;
         &self.line[..self.line.len().saturating_sub(n_left)]
@@ -74,9 +75,9 @@ impl<'py> JsonEncoder<'_, 'py> {
         }
     }
 
-    /// Writes the NumPy array that `view` describes. `is_fresh` may be `true` only if no Python
-    /// code has run since the view was created. If it is `false`, this function first checks that
-    /// the view still describes the array.
+    /// Writes the NumPy array that `view` describes. If Python code has run since `view` was
+    /// created, the caller must set `is_fresh` to `false`. This function then first checks that
+    /// `view` still describes the array.
     ///
     /// # Safety
     /// `object` must be alive, and `view` must be the view of this object.
@@ -131,9 +132,9 @@ impl<'py> JsonEncoder<'_, 'py> {
         self.ensure_space(pen, ROOM)
     }
 
-    /// Writes an array and a comma. Leaves the output unchanged and returns `false` if the pen has
-    /// too little space, if the array has no dimensions or more than `n_dims`, or if JSON cannot
-    /// represent one of its items.
+    /// Writes an array and a comma, and returns `true`. In three cases writes nothing and returns
+    /// `false`: the pen has too little space; the array has no dimensions or more than `n_dims`;
+    /// JSON cannot represent one of its items.
     ///
     /// # Safety
     /// `object` must be alive and of a NumPy array class.
@@ -178,8 +179,8 @@ impl<'py> JsonEncoder<'_, 'py> {
         }
     }
 
-    /// Reserves space for `n_items` items and for the `n_after` bytes after each of them, such as a
-    /// line break.
+    /// Reserves space for `n_items` array items. After each item there is space for `n_after`
+    /// additional bytes, such as a line break.
     #[inline(always)]
     pub(super) fn reserve<'s>(
         &mut self,
@@ -224,7 +225,8 @@ impl<'py> JsonEncoder<'_, 'py> {
         }
     }
 
-    /// Writes a subarray with one or more dimensions, as nested JSON arrays.
+    /// Writes a subarray as a JSON array. The JSON arrays are nested if the subarray has several
+    /// dimensions.
     fn part<'s, K: Kernels>(
         &mut self,
         kernels: K,
@@ -263,8 +265,8 @@ impl<'py> JsonEncoder<'_, 'py> {
         Ok(pen)
     }
 
-    /// Prepends an index to the path of the array item that cannot be written, and returns `stop`.
-    /// It is called for each dimension, starting with the innermost.
+    /// Adds `index` at the start of the path of the array item that cannot be written. Called once
+    /// for each dimension, starting with the innermost. Returns `stop` unchanged.
     #[cold]
     pub(super) fn at_index(&mut self, index: usize, stop: JsonStop) -> JsonStop {
         self.within.insert_str(0, &format!("[{index}]"));

@@ -111,7 +111,7 @@ impl JsonEncoder<'_, '_> {
     }
 
     /// Writes the items of an array of booleans, four at a time if the output has no line breaks.
-    /// Uses no branches that depend on their values, because these would be unpredictable.
+    /// No branch depends on an item, because the processor could not predict such a branch.
     #[inline(always)]
     fn booleans<'s>(
         &mut self,

@@ -1,4 +1,4 @@
-//! Writes objects that may require Python code to run.
+//! Writes objects as JSON that the fast path does not support. Python code may run meanwhile.
 
 use onecopy_text::{Pen, Put};
 use onecopy_wire::json;

@@ -1,5 +1,5 @@
-//! The implementation for JSON of `MemberEncoder`, the interface between an output format and the
-//! loop over a container's members.
+//! The implementation of `MemberEncoder` for JSON. `MemberEncoder` is the interface between an
+//! output format and the loop over a container's members.
 
 use std::ops::{Deref, DerefMut};
 
@@ -430,8 +430,8 @@ impl<'py, const STYLED: bool> JsonFormat<'_, 'py, STYLED> {
         unsafe { self.large(kernels, &native, value, pen) }
     }
 
-    /// Enters a list, tuple, `dict` or dataclass instance, and writes its members. If this is
-    /// interrupted, pushes frames for the members that are left.
+    /// Enters a list, tuple, `dict` or dataclass instance, and writes its members. If the writing
+    /// is interrupted, pushes frames for the members that have not been written.
     ///
     /// # Errors
     /// [`JsonStop::TooDeep`] if the container would exceed the maximum depth, or an exception of

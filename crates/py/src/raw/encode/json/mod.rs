@@ -52,9 +52,8 @@ pub(crate) use ucs2_text::Ucs2Text;
 
 /// Appends the JSON text of an object to the chunk of `target`.
 ///
-/// The function is inlined, because its arguments would otherwise be stored in memory and then
-/// loaded in larger words than those in which they were stored, which stalls the processor for 4
-/// ns.
+/// The function is inlined. Otherwise its arguments would be stored in memory in small words, and
+/// then loaded in larger words. Such a load stalls the processor for 4 ns.
 #[inline(always)]
 pub(crate) fn write<'py>(
     object: Borrowed<'_, 'py, PyAny>,
@@ -120,7 +119,7 @@ impl Work for EncodeWork<'_, '_, '_> {
 enum JsonNext<'py> {
     /// Nothing: the object was written.
     Done,
-    /// Run the loop over the open containers, which writes the remaining members of the object.
+    /// Continue with the loop over the open containers, which writes the members of the object.
     Members,
     /// Write the object like an object of this built-in type, from which its class derives.
     Contents(ObjectKind),
@@ -166,9 +165,9 @@ impl DerefMut for JsonEncoder<'_, '_> {
     }
 }
 
-/// The space in bytes that must be available before a key and a short value are written. Each half
-/// is sufficient for a number, or for a string of [`SHORT_UNITS`] code units with its quotes and
-/// escapes.
+/// The space in bytes that must be available before a key and a short value are written. One half
+/// is for the key, the other half for the value. Each half is large enough for a number, and for a
+/// string of [`SHORT_UNITS`] code units with quotes and escapes.
 const ROOM: usize = 2 * (json_room_of_short() + 8);
 
 /// The maximum number of code units of a short string. Space for such a string is reserved before
@@ -241,8 +240,8 @@ impl<'py> JsonEncoder<'_, 'py> {
         unsafe { self.target.chunk.commit(pen.at() as usize - start as usize) };
     }
 
-    /// Adds the written bytes to the contents of the chunk, and grows the chunk by at least
-    /// `n_bytes`. Any Python code may run.
+    /// Adds the bytes that `pen` has written to the contents of the chunk, and enlarges the chunk
+    /// by at least `n_bytes`. This may run any Python code.
     #[cold]
     #[inline(never)]
     fn grow<'s>(&mut self, pen: Pen<'s>, n_bytes: usize) -> Result<Pen<'s>, JsonStop> {

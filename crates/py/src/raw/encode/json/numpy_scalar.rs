@@ -8,7 +8,7 @@ use onecopy_wire::json;
 use super::{JsonStop, Style};
 use crate::raw::ndarray::{Choice, NOT_A_TIME, Scalar};
 
-/// Writes a NumPy scalar as JSON. If it returns an error, nothing was written.
+/// Writes a NumPy scalar as JSON. If this function returns an error, it has written nothing.
 #[inline]
 pub(crate) fn put<P: Put>(scalar: Scalar, style: &Style, pen: &mut P) -> Result<(), JsonStop> {
     debug_assert!(pen.remaining() >= json::SCALAR_BYTES);
@@ -27,8 +27,8 @@ pub(crate) fn put<P: Put>(scalar: Scalar, style: &Style, pen: &mut P) -> Result<
     Ok(())
 }
 
-/// Returns `true` if NumPy integers of any size are written as numbers. (With the option
-/// `compat="orjson"`, only the size of `int` objects is limited.)
+/// Returns `true` if NumPy integers of any size are written as numbers. This is always the case
+/// with the option `compat="orjson"`, which limits only the size of `int` objects.
 #[inline(always)]
 pub(super) fn is_exact(style: &Style) -> bool {
     style.exact_ints || style.natives.numpy == Choice::Orjson

@@ -42,7 +42,7 @@ pub(crate) enum JsonStop {
     Row { index: usize },
     /// JSON cannot represent an object of this class, and `default` is not set.
     Unknown { class: String },
-    /// A key is an object of this class instead of a `str`.
+    /// A key of a `dict` is not a `str`, but an object of the class with this name.
     Key { class: String },
     /// A date, time or decimal cannot be represented in JSON.
     Value(WriteError),
@@ -62,7 +62,7 @@ pub(crate) struct EncodeFailure {
     pub(crate) path: String,
 }
 
-/// How an object that is not of a built-in type is written.
+/// What the encoder writes for an object whose type is not built in.
 pub(crate) enum ObjectForm<'py> {
     /// JSON text, which is written unchanged.
     Text(Vec<u8>),
@@ -76,15 +76,16 @@ pub(crate) enum ObjectForm<'py> {
     Pairs(Bound<'py, PyList>),
 }
 
-/// The functions that determine how objects are written whose types the encoder itself does not
-/// support. They may run any Python code.
+/// The functions that the encoder calls for an object whose type it does not support itself. They
+/// determine how the object is written. They may run any Python code.
 pub(crate) trait ObjectForms<'py> {
-    /// Returns the form in which an object is written; `None` if JSON cannot represent its type.
+    /// Returns what the encoder writes for `object`, for example another object or JSON text.
+    /// Returns `None` if JSON cannot represent the type of `object`.
     fn other(&self, object: &Bound<'py, PyAny>) -> Result<Option<ObjectForm<'py>>, JsonStop>;
 
-    /// Calls the caller's function `default` for an object for which [`ObjectForms::other`] has
-    /// returned `None`. This is a separate method so that the variables of `other` are no longer on
-    /// the stack: `default` may start another encoder, and these calls may be deeply nested.
+    /// Calls the user's function `default` for an object for which [`ObjectForms::other`] has
+    /// returned `None`. `default` may call an encoder again, and such calls may be deeply nested.
+    /// They need less stack because this method is separate from `other`.
     fn default(&self, object: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>, JsonStop>;
 
     /// Returns the JSON, usually the digits, of an `int` that the encoder itself does not write as
@@ -95,8 +96,9 @@ pub(crate) trait ObjectForms<'py> {
     /// such a key.
     fn key(&self, object: &Bound<'py, PyAny>) -> Result<Bound<'py, PyString>, JsonStop>;
 
-    /// Returns a list in which the keys and values of a `dict` alternate, sorted by key. It is
-    /// called if a key is not of exactly the class `str`.
+    /// Returns a list in which the keys and values of `dict` alternate, sorted by key. The encoder
+    /// calls this method only if it cannot sort the keys itself, for example because the class of a
+    /// key is not exactly `str`.
     fn sorted(&self, dict: &Bound<'py, PyAny>) -> Result<Bound<'py, PyList>, JsonStop>;
 }
 
@@ -122,8 +124,8 @@ pub(crate) struct Style {
 }
 
 impl Style {
-    /// Returns `true` if the faster of the two encoder loops supports the current options.
-    /// Only the faster loop supports every [`JsonShape`]; the other loop supports only
+    /// Returns `true` if these options are supported by the faster of the two encoder loops. The
+    /// slower loop supports all options, but of the variants of [`JsonShape`] only
     /// `JsonShape::Value`.
     pub(crate) fn is_plain(&self) -> bool {
         !self.sort_keys
@@ -133,23 +135,23 @@ impl Style {
             && self.surrogates == Policy::Strict
     }
 }
-/// The chunk to which the JSON text is written, and the encoding of the text.
+/// The destination of the JSON encoder: the chunk to which it writes, and the encoding in which it
+/// writes.
 pub(crate) struct JsonTarget<'a> {
     pub(crate) chunk: &'a mut dyn ByteSink,
     /// `true` if any Python code may run when the chunk grows.
     pub(crate) runs_python: bool,
-    /// `None` for a chunk that contains UTF-8 from the start. Otherwise the value is `true` while
-    /// the chunk contains Latin-1. Before the encoder writes a character outside of Latin-1, or
-    /// already encoded JSON that is not ASCII, to the chunk, it converts the contents of the chunk
-    /// to UTF-8 and sets the value to `false`.
+    /// `true` while the contents of the chunk are Latin-1, `false` after they were converted to
+    /// UTF-8. The encoder converts them before it writes a character outside of Latin-1, or JSON
+    /// text that is not ASCII. `None` if the contents are UTF-8 from the start.
     pub(crate) latin1: Option<&'a Cell<bool>>,
-    /// Receives UCS-2 text that the encoder writes directly into the resulting `str` instead of the
-    /// Latin-1 chunk; `None` if the result is not a `str`.
+    /// The memory of the resulting `str`, to which the encoder writes UCS-2 text directly. All
+    /// other output is written to the Latin-1 chunk. `None` if the result is not a `str`.
     pub(crate) ucs2: Option<&'a Ucs2Text>,
 }
 
 impl<'a> JsonTarget<'a> {
-    /// Creates a target for a chunk of UTF-8. No Python code runs when this chunk grows.
+    /// Creates a target for a chunk of UTF-8. The growth of `chunk` must not run Python code.
     pub(crate) fn new(chunk: &'a mut dyn ByteSink) -> JsonTarget<'a> {
         JsonTarget {
             chunk,
@@ -160,7 +162,8 @@ impl<'a> JsonTarget<'a> {
     }
 }
 
-/// How the object is written: as one value, or as a table that is passed as rows or as columns.
+/// What the object to encode represents: one JSON value, one row of a table, or a table. A table is
+/// given as rows or as columns.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum JsonShape<'k> {
     /// One value of any supported type.

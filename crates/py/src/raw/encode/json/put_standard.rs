@@ -93,8 +93,8 @@ fn clock(hour: i32, minute: i32, second: i32, microsecond: i32, natives: &Native
     }
 }
 
-/// Returns the number of digits of the fraction of a second: 0 if the fraction is 0, otherwise 6,
-/// because Python's times have a resolution of microseconds.
+/// Returns the number of digits with which the fraction of a second of `time` is written: 0 if the
+/// fraction is 0, otherwise 6, which is the resolution of Python's times.
 #[inline(always)]
 fn digits(time: Time) -> u8 {
     if time.nanosecond == 0 { 0 } else { 6 }
@@ -134,8 +134,8 @@ unsafe fn timestamp(
     }
 }
 
-/// Writes a UUID, a decimal or a NumPy scalar as JSON. Returns `false`, without writing anything,
-/// for any other value, and for a scalar that cannot be written.
+/// Writes a UUID, a decimal or a NumPy scalar as JSON, and returns `true`. Writes nothing and
+/// returns `false` if the value is of another type, or if JSON cannot represent it.
 #[inline(always)]
 pub(super) fn put_scalar(native: &Native, style: &Style, pen: &mut Pen<'_>) -> bool {
     match native {

@@ -17,8 +17,8 @@ use crate::raw::encode::prefetch;
 /// The JSON encoder for default options. No other encoder supports rows.
 type Compact<'a, 'py> = JsonFormat<'a, 'py, false>;
 
-/// The values of one row, written like the members of a container. `value` returns the value at an
-/// index.
+/// The keys and values of one row. The function `value` returns the value at an index. A row is
+/// written like the members of a container.
 #[derive(Clone, Copy)]
 struct Cells<'k, V> {
     keys: &'k KeySegments,
@@ -64,8 +64,8 @@ impl<'a> JsonEncoder<'a, '_> {
         }
     }
 
-    /// Returns the number of bytes that must be reserved for the longest key of a row, in addition
-    /// to the bytes that are reserved before each member.
+    /// Returns the number of bytes that must be reserved for the longest key of a row. The bytes
+    /// that are reserved before each member do not include it.
     pub(super) fn row_key_bytes(&self) -> usize {
         self.row_keys().map_or(0, KeySegments::room_bytes)
     }

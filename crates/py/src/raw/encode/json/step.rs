@@ -90,7 +90,7 @@ pub(super) unsafe fn scalar<K: Kernels, const STYLED: bool>(
     Step::Done
 }
 
-/// Returns `true` if the options allow this integer to be written as a number.
+/// Returns `true` if `style` permits that `value` is written as a JSON number.
 fn is_number(value: i64, style: &Style) -> bool {
     style.exact_ints || value.unsigned_abs() < 1 << 53
 }

@@ -9,18 +9,19 @@ use super::{JsonEncoder, JsonStop, ROOM, sorted};
 use crate::raw::encode::frames::ContainerForm;
 use crate::raw::gil;
 
-/// The number of spare bytes after the longest line break. They allow a short line break to be
-/// written by a copy of fixed size, which is faster than one of variable size.
+/// The number of bytes that [`LineBreaks`] has after the longest line break. Because of them, a
+/// short line break can be written by a copy of fixed size, which is faster than a copy of variable
+/// size.
 const SPARE_BYTES: usize = 32;
 
-/// A line break and the indent of the deepest level of nesting that can be written so far. A prefix
-/// of these bytes is the line break and indent of a less deep level.
+/// A line break, followed by an indent that is long enough for the deepest level so far. The line
+/// break and indent of any other level is a prefix of these bytes.
 #[derive(Debug, Default)]
 pub(super) struct LineBreaks {
     bytes: Vec<u8>,
     indent_bytes: usize,
-    /// The nesting depth of the most deeply nested members so far. It determines the length of the
-    /// indent in `bytes`.
+    /// The greatest nesting depth of the members that are being written, as the last call of
+    /// `make_lines` received it. The indent in `bytes` is at least long enough for this depth.
     deepest: usize,
 }
 
@@ -89,7 +90,8 @@ impl JsonEncoder<'_, '_> {
         }
     }
 
-    /// Pushes a frame for the sorted keys and values of a `dict`.
+    /// Begins a `dict` whose members are written in the order of their keys: pushes a frame with
+    /// the sorted keys and their values.
     ///
     /// # Safety
     /// The object must be a live `dict`.
@@ -114,7 +116,8 @@ impl JsonEncoder<'_, '_> {
         self.open(ROOM)
     }
 
-    /// Writes the end of the innermost container, after a line break if the container has members.
+    /// Writes `end`, the closing bracket of the innermost container. If the container has members,
+    /// a line break is written before the bracket.
     pub(super) fn end_styled<'s>(
         &mut self,
         has_members: bool,

@@ -75,8 +75,8 @@ impl JsonEncoder<'_, '_> {
         Ok(pen)
     }
 
-    /// Writes a UCS-2 string directly into the resulting `str`. Only its quotes are written to the
-    /// chunk.
+    /// Writes the characters of a UCS-2 string directly into the resulting `str`. The quotes before
+    /// and after them are written to the chunk.
     #[inline(never)]
     fn wide_text<'s, K: Kernels>(
         &mut self,
@@ -109,8 +109,9 @@ impl JsonEncoder<'_, '_> {
         Ok(pen)
     }
 
-    /// Writes one code unit, or its escape if JSON requires one, into the resulting `str`. `at` is
-    /// the index of the code unit in its string, for the error.
+    /// Writes one code unit of a string into the resulting `str`, as an escape if JSON requires
+    /// one. `at` is the index of the code unit in the string. An error for a surrogate contains
+    /// this index.
     fn wide_unit(&self, unit: u16, at: usize, ucs2: &Ucs2Text) -> Result<(), JsonStop> {
         let mut place = [std::mem::MaybeUninit::uninit(); 8];
         let mut pen = Pen::new(&mut place);
@@ -133,9 +134,9 @@ impl JsonEncoder<'_, '_> {
         Ok(())
     }
 
-    /// Writes code units that contain surrogates. Depending on the option `errors`, each surrogate
-    /// is replaced or escaped, or is an error. `at` is the index of the first code unit in its
-    /// string.
+    /// Writes a part of a string that contains lone surrogates. The option `errors` determines if a
+    /// lone surrogate is replaced, escaped or an error. `at` is the index of the first code unit of
+    /// the part in the whole string.
     #[cold]
     fn surrogates<'s, U: Copy + Into<u32>>(
         &mut self,
@@ -159,7 +160,8 @@ impl JsonEncoder<'_, '_> {
         Ok(pen)
     }
 
-    /// Writes a string character by character, for the option `ensure_ascii`.
+    /// Writes a string one character at a time. This is used for the option `ensure_ascii`, with
+    /// which every character outside of ASCII is escaped.
     fn by_characters<'s>(
         &mut self,
         units: Units<'_>,
@@ -220,8 +222,8 @@ fn put_escape(unit: u32, pen: &mut Pen<'_>) {
     pen.put(&[b'\\', b'u', digit(12), digit(8), digit(4), digit(0)]);
 }
 
-/// The arguments for writing a long string block by block. The struct implements [`Work`], whose
-/// method `run` is compiled once for each instruction set.
+/// The arguments of the function that writes a long string block by block: the method `run` of
+/// [`Work`], which is compiled separately for each instruction set.
 struct LongText<'l, 'w, 'a, 'py, 's> {
     units: Units<'l>,
     is_ascii: bool,

@@ -15,8 +15,9 @@ use std::ptr::null_mut;
 use onecopy_text::Pen;
 use onecopy_text::convert::{JSON_PLAIN_UNITS, Kernels};
 
-/// The unused memory of the resulting `str`, to which 16-bit text is written directly, and the
-/// position up to which the chunk (the encoder's byte buffer) has been copied to the `str`.
+/// Two positions: the unused memory of the resulting `str`, to which 16-bit text is written
+/// directly, and the first byte of the chunk (the encoder's byte buffer) that was not copied to the
+/// `str` yet.
 pub(crate) struct Ucs2Text {
     /// The address of the first byte of the chunk that has not been copied to the `str`.
     from: Cell<*const u8>,
@@ -24,8 +25,8 @@ pub(crate) struct Ucs2Text {
     /// yet. The field `end` is the address of the end of the `str`.
     at: Cell<*mut u16>,
     end: Cell<*mut u16>,
-    /// The number of code units for which the next call to `spare` must reserve space in the `str`,
-    /// in addition to the space for the contents of the chunk.
+    /// The number of code units that `want` has requested. The next call to `spare` reserves space
+    /// for them in the `str`, in addition to the space for the contents of the chunk.
     wanted: Cell<usize>,
     /// `true` if a code unit outside of Latin-1 was written. It can be `false` although a UCS-2
     /// string was written, because surrogates may be written as escapes, which are ASCII.
@@ -68,8 +69,8 @@ impl Ucs2Text {
         self.wanted.take()
     }
 
-    /// Causes the next call to `spare` to move all bytes of the chunk into the `str`, and to
-    /// reserve space in the `str` for `n_units` more code units.
+    /// Requests space in the `str` for `n_units` more code units. The next call to `spare` moves
+    /// all bytes of the chunk into the `str`, and then reserves this space.
     pub(super) fn want(&self, n_units: usize) {
         self.wanted.set(n_units);
     }
@@ -172,7 +173,8 @@ impl Ucs2Text {
     /// Writes one code unit to the `str`.
     ///
     /// # Panics
-    /// If the `str` has no space for the code unit; the caller must have requested it.
+    /// If the `str` has no space for the code unit. The caller must have requested this space by
+    /// `want`.
     pub(super) fn put(&self, unit: u16) {
         assert!(self.remaining() > 0);
         let at = self.at.get();

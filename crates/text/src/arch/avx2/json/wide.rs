@@ -21,7 +21,7 @@ fn splat32(u: u32) -> __m256i {
     _mm256_set1_epi32(u as i32)
 }
 
-/// Returns all ones in the lanes of units (below U+0800) that JSON must escape, zeros elsewhere.
+/// Returns all ones in each lane whose unit (below U+0800) JSON must escape, and otherwise zeros.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn escapes16<const ESCAPES: bool>(v: __m256i) -> __m256i {
@@ -61,7 +61,7 @@ fn keep16(v: __m256i, n: usize) -> __m256i {
     _mm256_and_si256(v, _mm256_cmpgt_epi16(splat16(n as u16), indices))
 }
 
-/// Returns `true` if a unit must be escaped or is a surrogate.
+/// Returns `true` if `v` contains a unit that JSON must escape, or a surrogate.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn is_special(v: __m256i) -> bool {
@@ -147,7 +147,7 @@ unsafe fn put_two(lanes: __m256i, high: __m256i, n: usize, out: *mut u8) -> *mut
     }
 }
 
-/// Writes 16 units as three UTF-8 bytes each. Returns the address after those of the first `n`.
+/// Writes 16 units as three UTF-8 bytes each. Returns the address after the first `n` units.
 ///
 /// # Safety
 /// `out` must be writable for 56 bytes.
@@ -165,8 +165,8 @@ unsafe fn put_three(units: __m256i, n: usize, out: *mut u8) -> *mut u8 {
     }
 }
 
-/// Writes up to 32 units below U+0800 without JSON escapes, or up to 21 units from U+0800 on
-/// without surrogates, as UTF-8. Returns the address after the result; null for any other text.
+/// Writes a text as UTF-8 if it has at most 32 units, all below U+0800 and without JSON escapes, or
+/// at most 21 units, all from U+0800 on and no surrogates. Returns the end, or null if it has not.
 ///
 /// # Safety
 /// `out` must be writable for 64 bytes, and must not overlap `u`.
@@ -269,7 +269,7 @@ unsafe fn short_three(u: &[u16], out: *mut u8) -> *mut u8 {
     }
 }
 
-/// The number of three-byte characters in 64 bytes: 16, whose units fill a vector, and 5 more.
+/// The largest number of three-byte characters that fit in 64 bytes (16 in one vector, and 5).
 const MOST_OF_THREE: usize = 21;
 
 /// Writes 16-bit units as the body of a JSON string, and returns the address after it. Returns null
@@ -313,8 +313,8 @@ pub(in crate::arch) unsafe fn ucs2<const ESCAPES: bool>(u: &[u16], mut out: *mut
     out
 }
 
-/// Writes `u` as JSON text. `v` starts with the same units, followed by zeros. Returns null if a
-/// unit is a surrogate.
+/// Writes the units of `u` as JSON text. The lanes of `v` must be these units, followed by zeros.
+/// Returns null if a unit is a surrogate.
 ///
 /// # Safety
 /// The requirements of [`ucs2`] must be met.
@@ -358,7 +358,7 @@ unsafe fn part16<const ESCAPES: bool>(v: __m256i, u: &[u16], out: *mut u8) -> *m
     }
 }
 
-/// Writes the first `n` of 8 valid code points as JSON text. The others must be zero.
+/// Writes the first `n` of 8 valid code points as JSON text. The other lanes must be zero.
 ///
 /// # Safety
 /// `out` must be writable for `6 * n + 64` bytes.

@@ -38,9 +38,9 @@ pub(in crate::arch::avx2) fn chars_of_lanes(bytes: __m256i) -> __m256i {
     ))
 }
 
-/// Decodes the characters that start at those of the first 8 bytes of `v` whose bits are set in
-/// `mask`. The bytes of each character must be inside `v`. Characters that do not fit into `out`
-/// are dropped.
+/// Decodes the characters that start in the first 8 bytes of `v`. Bit `i` of `mask` is set if a
+/// character that is to be decoded starts at byte `i`. All bytes of these characters must be inside
+/// `v`. Characters that do not fit into `out` are dropped.
 ///
 /// # Safety
 /// The processor must support AVX2.
@@ -59,7 +59,8 @@ unsafe fn step_four(v: __m128i, mask: u8, out: &mut Out<u32>) {
     }
 }
 
-/// If at most this number of characters start in 32 bytes, each character is loaded separately.
+/// The maximum number of characters in 32 bytes that are decoded by [`step_sparse`], which loads
+/// each character separately.
 const FEW: u32 = 16;
 
 /// Decodes the first eight characters in the 32 bytes at `p`. `starts` is a mask of the positions
@@ -88,8 +89,8 @@ unsafe fn step_sparse(p: *const u8, starts: u32, out: &mut Out<u32>) -> usize {
     left.trailing_zeros() as usize
 }
 
-/// Calls `next` eight times, and returns the results in the 32-bit lanes of a vector. In each lane
-/// the byte order is reversed: the byte that was first in memory becomes the highest byte.
+/// Returns the results of eight calls to `next`, one in each 32-bit lane of a vector. The byte
+/// order of each result is reversed: the byte that was first in memory becomes the highest byte.
 ///
 /// # Safety
 /// The processor must support AVX2.

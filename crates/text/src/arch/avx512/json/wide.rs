@@ -8,7 +8,8 @@ use super::super::three_byte_units::THREE;
 use super::super::{BYTES, first, load, load_first, splat16, splat32, store};
 use super::{UNITS, escapes8, letters, one_by_one, squeeze};
 
-/// Returns a mask of the 16-bit units that must be escaped in JSON; 0 if `ESCAPES` is `false`.
+/// Returns a mask of the 16-bit units in `v` that must be escaped in JSON: control characters,
+/// quotes and backslashes. The mask is 0 if `ESCAPES` is `false`.
 #[inline]
 #[target_feature(enable = "avx512bw")]
 fn escapes16<const ESCAPES: bool>(v: __m512i) -> u32 {
@@ -19,7 +20,8 @@ fn escapes16<const ESCAPES: bool>(v: __m512i) -> u32 {
     low | _mm512_cmpeq_epi16_mask(v, splat16(0x22)) | _mm512_cmpeq_epi16_mask(v, splat16(0x5C))
 }
 
-/// Returns a mask of the 32-bit units that must be escaped in JSON; 0 if `ESCAPES` is `false`.
+/// Returns a mask of the 32-bit units in `v` that must be escaped in JSON: control characters,
+/// quotes and backslashes. The mask is 0 if `ESCAPES` is `false`.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn escapes32<const ESCAPES: bool>(v: __m512i) -> u16 {
@@ -63,7 +65,8 @@ pub(in crate::arch) unsafe fn short_wide<const ESCAPES: bool>(u: &[u16], out: *m
     }
 }
 
-/// Copies at most 32 units. Returns `false` if one of them must be escaped or is a surrogate.
+/// Copies at most 32 16-bit units. Returns `false` if one of them must be escaped in JSON or is a
+/// surrogate.
 ///
 /// # Safety
 /// `out` must be writable for 32 units, and must not overlap `u`.
@@ -217,8 +220,9 @@ fn letters16(v: __m512i, stop: u32) -> Option<__m512i> {
     (_mm512_mask_testn_epi16_mask(stop, letter, letter) == 0).then_some(letter)
 }
 
-/// Writes the code points in the lanes of `which` as UTF-8, and those in the lanes of `stop` as a
-/// backslash and their escape letter. No code point may be a surrogate.
+/// Writes the code points in `chars`. The bits of `which` select the code points that are written
+/// as UTF-8. The bits of `stop` select those that are written as a backslash and the byte in
+/// `letter`. No code point may be a surrogate.
 ///
 /// # Safety
 /// `out` must be writable for a vector of 64 bytes.

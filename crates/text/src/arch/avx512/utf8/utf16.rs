@@ -13,9 +13,9 @@ use super::super::utf8_second_bytes::wrong_seconds;
 use super::super::{BYTES, Out, first, load, load_first, select, splat8, store, three_byte_runs};
 use super::{VectorCheck, bytes_of};
 
-/// Added to the lead byte `0xF0 + k` of a four-byte character, this number yields `0xD7 + k`
-/// (modulo 256). If one of the bits 0x30 of the second byte is set, 1 is added. The result is the
-/// high byte of the character's first surrogate half.
+/// The sum of this number and the lead byte of a four-byte character, modulo 256, is the high byte
+/// of the character's first surrogate half. If one of the bits 0x30 of the character's second byte
+/// is set, 1 must be added to this sum.
 const HIGH_HALF: u8 = 0xD7_u8.wrapping_sub(0xF0);
 
 /// Returns the number of UTF-16 units that [`to_utf16`] writes for well-formed text. For malformed
@@ -42,9 +42,9 @@ pub(in crate::arch) fn units_of(src: &[u8]) -> usize {
     n
 }
 
-/// Decodes UTF-8 to UTF-16 and returns the number of units. Returns `None` if they do not fit into
-/// `out` or if `CHECK` is `true` and the text is malformed. If `PAIRS` is `false`, no byte may be
-/// above 0xEF (no character past U+FFFF).
+/// Decodes UTF-8 to UTF-16 and returns the number of units. Returns `None` if the units do not fit
+/// into `out`. If `CHECK` is `true`, also returns `None` for malformed text. If `PAIRS` is `false`,
+/// the text must not contain characters above U+FFFF (bytes above 0xEF).
 ///
 /// # Safety
 /// The processor must support AVX-512.
@@ -153,16 +153,16 @@ pub(in crate::arch) unsafe fn to_utf16<const CHECK: bool, const PAIRS: bool>(
     n_bytes.filter(|_| check.is_good()).map(|n| n / 2)
 }
 
-/// Returns a mask of the lead bytes of characters that have three or four bytes.
+/// Returns a mask of the bytes that start a UTF-8 character of three or four bytes.
 #[inline]
 #[target_feature(enable = "avx512bw")]
 fn wide_leads(v: __m512i) -> u64 {
     _mm512_cmpge_epu8_mask(v, splat8(0xE0))
 }
 
-/// Writes the units of the first `n` bytes of the vector `v`. All its characters must be of one or
-/// two bytes. `high` is a mask of the bytes that are not ASCII; `second` has the byte after each
-/// byte.
+/// Writes the UTF-16 units of the characters that start in the first `n` bytes of the vector `v`.
+/// All characters in `v` must have one or two bytes. `high` is a mask of the bytes of `v` that are
+/// not ASCII. Each byte of `second` is the byte after the same position in `v`.
 ///
 /// # Safety
 /// The processor must support AVX-512.
@@ -200,7 +200,8 @@ unsafe fn put_narrow<const CHECK: bool>(
     }
 }
 
-/// Returns 16-bit units, given their low and their high bytes.
+/// Combines two vectors of bytes to 16-bit units: each unit consists of a byte of `low` and the
+/// byte of `high` at the same position.
 #[inline]
 #[target_feature(enable = "avx512bw")]
 pub(in crate::arch::avx512) fn units(low: __m256i, high: __m256i) -> __m512i {
@@ -208,9 +209,10 @@ pub(in crate::arch::avx512) fn units(low: __m256i, high: __m256i) -> __m512i {
     _mm512_or_si512(_mm512_cvtepu8_epi16(low), high)
 }
 
-/// Writes the first `n` of 64 16-bit units, given their low and their high bytes. The units are
-/// stored as two vectors of 32. If `ALWAYS` is `true`, the second vector is stored even if `n` is
-/// at most 32, which avoids a branch that cannot be predicted. Units that do not fit are dropped.
+/// Writes the first `n` of 64 units of 16 bits. The vector `low` has the low byte of each unit, and
+/// `high` the high byte. The units are stored as two vectors of 32 units. If `ALWAYS` is `true`,
+/// the second vector is stored even if `n` is at most 32, which avoids a branch that cannot be
+/// predicted. Units that do not fit are dropped.
 ///
 /// # Safety
 /// `n` must be at most 64.

@@ -253,7 +253,7 @@ abstract class BsonCursor {
         }
     }
 
-    /** Returns true if the current value is one that {@link #enter} can enter. */
+    /** Returns true if {@link #enter} supports the type of the current value. */
     final boolean holdsElements() {
         return type == BsonType.DOCUMENT || type == BsonType.ARRAY
                 || type == BsonType.CODE_WITH_SCOPE;
@@ -264,8 +264,8 @@ abstract class BsonCursor {
     }
 
     /**
-     * Decodes {@code n} bytes at the index {@code at} of {@link #bytes}, with the policy of the
-     * reader.
+     * Decodes {@code n} bytes at the index {@code at} of {@link #bytes}. The reader's policy for
+     * malformed text applies.
      */
     final String decoded(int at, int n) {
         Objects.checkFromIndexSize(at, n, bytes.limit());

@@ -5,19 +5,21 @@ import java.util.Arrays;
 import java.util.Objects;
 
 /**
- * The open documents and the elements of a {@link BsonWriter}. If a parameter {@code name} is null,
- * the name of the element is the one given to {@link #name(String)}, or its index in an array.
+ * The part of {@link BsonWriter} that writes documents and elements. If the parameter {@code name}
+ * of a method is null, the name of the element is the one that was passed to {@link #name(String)}.
+ * In an array, the name is the index of the item.
  */
 abstract class BsonElements {
     /**
-     * The value of {@link #item} in a document, because its elements have names instead of indexes.
+     * A special value of {@link #item}: the innermost container is a document and not an array, so
+     * its elements have names instead of indexes.
      */
     private static final int NAMED = -1;
 
     /**
-     * In the scope of a {@link BsonType#CODE_WITH_SCOPE} value, {@link #item} is {@code SCOPE -
-     * start}, where {@code start} is the position of the value (the code and its scope). {@link
-     * #end} needs this position to write the length of the value.
+     * A special value of {@link #item}. While the scope of a {@link BsonType#CODE_WITH_SCOPE} value
+     * is written, {@link #item} is {@code SCOPE - start}. Here {@code start} is the position of the
+     * value (the code and its scope), at which {@link #end} writes the length of the value.
      */
     private static final int SCOPE = -2;
 
@@ -25,7 +27,7 @@ abstract class BsonElements {
 
     private final BsonTarget target;
 
-    /** The start and the {@link #item} of each open document except the innermost one. */
+    /** Two values for each open document except the innermost one: start and {@link #item}. */
     private int[] outer = new int[32];
 
     private int depth;
@@ -52,9 +54,9 @@ abstract class BsonElements {
     }
 
     /**
-     * Discards the open documents. The next document starts at the buffer's position, or after the
-     * last complete document of the output. So after an exception the outermost document can be
-     * written again from its start.
+     * Discards all open documents. After an exception, the caller can therefore write the outermost
+     * document again from its start. The next document starts at the buffer's position, or after
+     * the last complete document of the output.
      */
     public final void reset() {
         depth = 0;
@@ -98,9 +100,9 @@ abstract class BsonElements {
     }
 
     /**
-     * Writes the name of the next element. The value of this element is then written by a method
-     * without a parameter for the name. This method is for names that are not constants. The only
-     * copy is the conversion to UTF-8.
+     * Writes the name of the next element, for a name that is not a constant. The next call must
+     * write the value, by a method without a parameter for the name. The name is copied once, by
+     * the conversion to UTF-8.
      *
      * @param name the name
      * @throws IllegalStateException outside of a document, in an array, or if the previous name has
@@ -144,8 +146,9 @@ abstract class BsonElements {
     }
 
     /**
-     * Ends the innermost document or array, and writes its length at its start. When the outermost
-     * document ends, it is added to the output, or the buffer's position moves to its end.
+     * Ends the innermost open document or array, and writes its length at its start. At the end of
+     * the outermost document, the document becomes part of the output. If the destination is a
+     * buffer, the buffer's position moves to the end of the document.
      *
      * @throws IllegalStateException if no document is open, or the last name has no value yet
      * @throws java.nio.BufferOverflowException if the terminator of the document does not fit
@@ -269,7 +272,8 @@ abstract class BsonElements {
     }
 
     /**
-     * Writes the tag and the name, and reserves {@code valueBytes}; returns the index of the value.
+     * Writes the tag and the name of a BSON element, and reserves {@code valueBytes} bytes for its
+     * value. Returns the index at which the value starts.
      */
     private int head(BsonType type, BsonName name, long valueBytes) {
         checkOpen();
@@ -310,7 +314,8 @@ abstract class BsonElements {
     }
 
     /**
-     * Completes the current element. {@code end} is the index after the last byte of its value.
+     * Ends the current element after its value was written. {@code end} is the index after the last
+     * byte of the value.
      */
     private void commit(int end) {
         at = end;

@@ -19,11 +19,11 @@ public final class BsonException extends RuntimeException {
         NO_TERMINATOR("no zero byte at the end of the document"),
         /** A zero byte ends a document before the position that its length determines. */
         EARLY_END("the document ends before its declared length"),
-        /** The length of a text is less than 1, although it includes the final NUL. */
+        /** The length prefix of a text is less than 1. It must also count the final NUL. */
         TEXT_LENGTH("the length of a text is below 1"),
         /** The last byte of a text, according to its length prefix, is not zero. */
         TEXT_END("no zero byte at the end of the text"),
-        /** A name, or one of the texts of a regex, has no zero byte before its document ends. */
+        /** No zero byte ends a name, or the pattern or options of a regex, within the document. */
         OPEN_TEXT("a name or pattern has no zero byte at its end"),
         /** An element begins with a tag that BSON does not define. */
         TAG("no type has this tag"),
@@ -34,8 +34,8 @@ public final class BsonException extends RuntimeException {
         /** The two lengths of a binary of the deprecated subtype 2 do not agree. */
         OLD_BINARY("the two lengths of a binary of subtype 2 do not agree"),
         /**
-         * The length of code with a scope does not agree with the lengths of the code and the
-         * scope.
+         * The total length of code with a scope contradicts the length of the code or the length
+         * of the scope.
          */
         SCOPE_LENGTH("the lengths of code with a scope do not agree"),
         /** Bytes follow the end of the outermost document. */
@@ -50,7 +50,7 @@ public final class BsonException extends RuntimeException {
         }
     }
 
-    /** The reason, as an enum, so that no caller has to parse the message. */
+    /** The reason for this exception. Callers can test it without parsing the message. */
     private final Reason reason;
 
     /** The position of the error, in bytes from the start of the outermost document. */

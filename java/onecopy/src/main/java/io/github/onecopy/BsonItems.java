@@ -3,9 +3,9 @@ package io.github.onecopy;
 import java.nio.ByteBuffer;
 
 /**
- * The methods of a {@link BsonWriter} that write an element without a parameter for its name. The
- * name of an item of an array is its index; in a document, it is the name given to {@link
- * #name(String)}. The parameters and exceptions are those of the methods with a name.
+ * The methods of a {@link BsonWriter} that write an element and have no parameter for the element's
+ * name. In an array, the name of the element is its index. In a document, the name is the one given
+ * to {@link #name(String)}. The parameters and exceptions are those of the methods with a name.
  */
 abstract class BsonItems extends BsonElements {
     BsonItems(BsonTarget target) {
@@ -41,8 +41,8 @@ abstract class BsonItems extends BsonElements {
     /**
      * Writes bytes, {@link BsonType#BINARY}.
      *
-     * @param subtype the subtype, 0 to 255; for the deprecated subtype 2 the second length is
-     * written too
+     * @param subtype the subtype, 0 to 255; subtype 2 is deprecated, and its value contains a
+     * second length, which is also written
      * @param bytes the bytes
      */
     public final void binary(int subtype, byte[] bytes) {
@@ -52,8 +52,8 @@ abstract class BsonItems extends BsonElements {
     /**
      * Writes a range of bytes, {@link BsonType#BINARY}.
      *
-     * @param subtype the subtype, 0 to 255; for the deprecated subtype 2 the second length is
-     * written too
+     * @param subtype the subtype, 0 to 255; subtype 2 is deprecated, and its value contains a
+     * second length, which is also written
      * @param bytes the array that contains the bytes
      * @param from the index of the first byte
      * @param count the number of bytes
@@ -65,8 +65,8 @@ abstract class BsonItems extends BsonElements {
     /**
      * Writes the remaining bytes of a buffer, {@link BsonType#BINARY}.
      *
-     * @param subtype the subtype, 0 to 255; for the deprecated subtype 2 the second length is
-     * written too
+     * @param subtype the subtype, 0 to 255; subtype 2 is deprecated, and its value contains a
+     * second length, which is also written
      * @param bytes the buffer, whose position and limit are not changed
      */
     public final void binary(int subtype, ByteBuffer bytes) {

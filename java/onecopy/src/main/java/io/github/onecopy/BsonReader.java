@@ -305,7 +305,10 @@ public final class BsonReader extends BsonCursor {
         return id;
     }
 
-    /** Returns the index of the current value, which must be of this type. */
+    /**
+     * Returns the position of the first byte of the current value. Throws IllegalStateException if
+     * the value is not of the type {@code wanted}.
+     */
     private int value(BsonType wanted) {
         if (type != wanted) {
             throw new IllegalStateException("the value is " + type() + ", not " + wanted);

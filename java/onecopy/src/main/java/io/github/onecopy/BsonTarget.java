@@ -36,7 +36,8 @@ final class BsonTarget {
     private final BsonOutput output;
 
     /**
-     * The caller's buffer, whose position moves to the end of each document; null for an output.
+     * The caller's buffer; null if the destination is an output that grows. The position of the
+     * buffer moves to the end of each complete document.
      */
     private final ByteBuffer target;
 
@@ -85,8 +86,10 @@ final class BsonTarget {
         return offset + target.position();
     }
 
-    /** Adds the bytes between {@code first} and {@code end} to the output, or moves the position of
-     * the buffer past them. */
+    /**
+     * Makes the bytes from the index {@code first} to {@code end} visible to the user. For an
+     * output, adds them to the output; for a buffer, moves the position of the buffer past them.
+     */
     void publish(int first, int end) {
         if (output != null) {
             if (output.array != array || output.size != first) {
@@ -165,8 +168,8 @@ final class BsonTarget {
     }
 
     /**
-     * Writes the remaining bytes of a buffer, whose position is not changed; returns the index
-     * after the last byte written.
+     * Writes the remaining bytes of {@code bytes} at the index {@code at}, without changing the
+     * position of {@code bytes}. Returns the index after the last byte written.
      */
     int putBuffer(int at, ByteBuffer bytes) {
         int n = bytes.remaining();
@@ -229,8 +232,8 @@ final class BsonTarget {
     }
 
     /**
-     * Writes a text in UTF-8, and leaves space for a NUL after it. Returns the number of bytes of
-     * the text.
+     * Writes a text in UTF-8 and returns its length in bytes. One byte after the text remains free,
+     * for a NUL.
      */
     private int encode(String text, int at) {
         if (array != null) {
@@ -241,8 +244,8 @@ final class BsonTarget {
 
     /**
      * Reserves space for the UTF-8 of a text and {@code around} more bytes. If the destination
-     * cannot grow, only the {@code around} bytes are reserved, because the encoder checks the space
-     * for the text.
+     * cannot grow, this method reserves only the {@code around} bytes; the encoder later checks the
+     * space for the text.
      */
     private void reserveText(int at, String text, int around) {
         long most = 3L * text.length() + around;

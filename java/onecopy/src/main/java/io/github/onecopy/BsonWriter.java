@@ -98,7 +98,7 @@ public final class BsonWriter extends BsonWriterSegments {
      * Starts a nested document. Elements that are written before the matching {@link #end()} belong
      * to this document.
      *
-     * @param name its name
+     * @param name the name of the element
      */
     public void beginDocument(BsonName name) {
         begin(BsonType.DOCUMENT, checked(name));
@@ -108,7 +108,7 @@ public final class BsonWriter extends BsonWriterSegments {
      * Starts an array. Until the matching {@link #end()}, the methods without a name write its
      * items.
      *
-     * @param name its name
+     * @param name the name of the element
      */
     public void beginArray(BsonName name) {
         begin(BsonType.ARRAY, checked(name));
@@ -117,7 +117,7 @@ public final class BsonWriter extends BsonWriterSegments {
     /**
      * Writes a double, {@link BsonType#DOUBLE}.
      *
-     * @param name its name
+     * @param name the name of the element
      * @param value the number; the bits of a NaN are kept
      */
     public void float64(BsonName name, double value) {
@@ -127,7 +127,7 @@ public final class BsonWriter extends BsonWriterSegments {
     /**
      * Writes a string, {@link BsonType#STRING}.
      *
-     * @param name its name
+     * @param name the name of the element
      * @param value the string, which may contain a NUL
      */
     public void string(BsonName name, String value) {
@@ -137,7 +137,7 @@ public final class BsonWriter extends BsonWriterSegments {
     /**
      * Writes bytes, {@link BsonType#BINARY}.
      *
-     * @param name its name
+     * @param name the name of the element
      * @param subtype the subtype, 0 to 255; for the deprecated subtype 2 the second length is
      * written too
      * @param bytes the bytes
@@ -149,7 +149,7 @@ public final class BsonWriter extends BsonWriterSegments {
     /**
      * Writes a range of bytes, {@link BsonType#BINARY}.
      *
-     * @param name its name
+     * @param name the name of the element
      * @param subtype the subtype, 0 to 255; for the deprecated subtype 2 the second length is
      * written too
      * @param bytes the array that contains the bytes
@@ -163,7 +163,7 @@ public final class BsonWriter extends BsonWriterSegments {
     /**
      * Writes the remaining bytes of a buffer, {@link BsonType#BINARY}.
      *
-     * @param name its name
+     * @param name the name of the element
      * @param subtype the subtype, 0 to 255; for the deprecated subtype 2 the second length is
      * written too
      * @param bytes the buffer, whose position and limit are not changed
@@ -175,7 +175,7 @@ public final class BsonWriter extends BsonWriterSegments {
     /**
      * Writes an undefined value, {@link BsonType#UNDEFINED}; deprecated by BSON.
      *
-     * @param name its name
+     * @param name the name of the element
      */
     public void undefined(BsonName name) {
         empty(BsonType.UNDEFINED, checked(name));
@@ -184,7 +184,7 @@ public final class BsonWriter extends BsonWriterSegments {
     /**
      * Writes an object id, {@link BsonType#OBJECT_ID}.
      *
-     * @param name its name
+     * @param name the name of the element
      * @param id the 12 bytes of an object id
      */
     public void objectId(BsonName name, byte[] id) {
@@ -194,7 +194,7 @@ public final class BsonWriter extends BsonWriterSegments {
     /**
      * Writes a boolean, {@link BsonType#BOOL}.
      *
-     * @param name its name
+     * @param name the name of the element
      * @param value the boolean
      */
     public void bool(BsonName name, boolean value) {
@@ -204,7 +204,7 @@ public final class BsonWriter extends BsonWriterSegments {
     /**
      * Writes a date and time, {@link BsonType#DATE_TIME}.
      *
-     * @param name its name
+     * @param name the name of the element
      * @param millis milliseconds since 1970 in UTC
      */
     public void dateTime(BsonName name, long millis) {
@@ -214,7 +214,7 @@ public final class BsonWriter extends BsonWriterSegments {
     /**
      * Writes a null, {@link BsonType#NULL}.
      *
-     * @param name its name
+     * @param name the name of the element
      */
     public void nullValue(BsonName name) {
         empty(BsonType.NULL, checked(name));
@@ -223,7 +223,7 @@ public final class BsonWriter extends BsonWriterSegments {
     /**
      * Writes a regular expression, {@link BsonType#REGEX}.
      *
-     * @param name its name
+     * @param name the name of the element
      * @param pattern the pattern
      * @param options the options, which are written unchanged. BSON requires that they are in
      * alphabetical order
@@ -235,7 +235,7 @@ public final class BsonWriter extends BsonWriterSegments {
     /**
      * Writes a pointer to a document, {@link BsonType#DB_POINTER}; deprecated by BSON.
      *
-     * @param name its name
+     * @param name the name of the element
      * @param namespace the names of a database and a collection, separated by a dot
      * @param id the 12 bytes of an object id
      */
@@ -246,7 +246,7 @@ public final class BsonWriter extends BsonWriterSegments {
     /**
      * Writes JavaScript, {@link BsonType#CODE}.
      *
-     * @param name its name
+     * @param name the name of the element
      * @param javaScript the code
      */
     public void code(BsonName name, String javaScript) {
@@ -256,7 +256,7 @@ public final class BsonWriter extends BsonWriterSegments {
     /**
      * Writes a symbol, {@link BsonType#SYMBOL}; deprecated by BSON.
      *
-     * @param name its name
+     * @param name the name of the element
      * @param value the text
      */
     public void symbol(BsonName name, String value) {
@@ -267,7 +267,7 @@ public final class BsonWriter extends BsonWriterSegments {
      * Writes JavaScript and starts its scope, {@link BsonType#CODE_WITH_SCOPE}; deprecated by BSON.
      * Elements that are written before the matching {@link #end()} belong to the scope.
      *
-     * @param name its name
+     * @param name the name of the element
      * @param javaScript the code
      */
     public void beginCodeWithScope(BsonName name, String javaScript) {
@@ -277,7 +277,7 @@ public final class BsonWriter extends BsonWriterSegments {
     /**
      * Writes a 32-bit integer, {@link BsonType#INT32}.
      *
-     * @param name its name
+     * @param name the name of the element
      * @param value the integer
      */
     public void int32(BsonName name, int value) {
@@ -287,7 +287,7 @@ public final class BsonWriter extends BsonWriterSegments {
     /**
      * Writes a MongoDB timestamp, {@link BsonType#TIMESTAMP}.
      *
-     * @param name its name
+     * @param name the name of the element
      * @param seconds the seconds since 1970, unsigned
      * @param increment the number of this timestamp within its second, unsigned
      */
@@ -299,7 +299,7 @@ public final class BsonWriter extends BsonWriterSegments {
     /**
      * Writes a 64-bit integer, {@link BsonType#INT64}.
      *
-     * @param name its name
+     * @param name the name of the element
      * @param value the integer
      */
     public void int64(BsonName name, long value) {
@@ -309,7 +309,7 @@ public final class BsonWriter extends BsonWriterSegments {
     /**
      * Writes a decimal, {@link BsonType#DECIMAL128}.
      *
-     * @param name its name
+     * @param name the name of the element
      * @param high the upper 64 bits of its IEEE 754-2008 form with a binary integer significand
      * @param low the lower 64 bits
      */
@@ -320,7 +320,7 @@ public final class BsonWriter extends BsonWriterSegments {
     /**
      * Writes the value that is less than all others, {@link BsonType#MIN_KEY}.
      *
-     * @param name its name
+     * @param name the name of the element
      */
     public void minKey(BsonName name) {
         empty(BsonType.MIN_KEY, checked(name));
@@ -329,7 +329,7 @@ public final class BsonWriter extends BsonWriterSegments {
     /**
      * Writes the value that is greater than all others, {@link BsonType#MAX_KEY}.
      *
-     * @param name its name
+     * @param name the name of the element
      */
     public void maxKey(BsonName name) {
         empty(BsonType.MAX_KEY, checked(name));
@@ -338,7 +338,7 @@ public final class BsonWriter extends BsonWriterSegments {
     /**
      * Copies the bytes of the current value of a reader, whatever its type is.
      *
-     * @param name its name
+     * @param name the name of the element
      * @param reader a reader with a current element, which remains the current one
      */
     public void copy(BsonName name, BsonReader reader) {

@@ -2,8 +2,10 @@ package io.github.onecopy;
 
 /** The treatment of malformed text: lone surrogates in a string, invalid bytes in UTF-8. */
 public enum Malformed {
-    /** Malformed text causes a {@link MalformedTextException}, which has the position; a {@link
-     * BsonReader} throws a {@link BsonException}. This is the default of all methods. */
+    /**
+     * Malformed text causes a {@link MalformedTextException} with its position, or, in a {@link
+     * BsonReader}, a {@link BsonException}. This is the default of all methods.
+     */
     THROW,
 
     /**

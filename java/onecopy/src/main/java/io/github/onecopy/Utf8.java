@@ -49,8 +49,8 @@ public final class Utf8 extends Utf8Segments {
     }
 
     /**
-     * Writes a string at the buffer's position, and moves the position after it. The only copy into
-     * the buffer is the conversion, which reads from a scratch array of a few kilobytes.
+     * Encodes a string as UTF-8 at the buffer's position, and moves the position after the text.
+     * The conversion reads from a scratch array of a few kilobytes and writes into the buffer.
      *
      * <p>After an exception the position is unchanged. In any case, bytes after the position and
      * before the limit may have been overwritten. Space for exactly {@link #encodedLength} bytes is
@@ -107,8 +107,8 @@ public final class Utf8 extends Utf8Segments {
      *
      * @param src the source: heap or direct, of either byte order, read-only or not
      * @return the string
-     * @throws MalformedTextException for a sequence that is not UTF-8. Its index is the number of
-     * bytes after the position, which is then unchanged
+     * @throws MalformedTextException for a sequence that is not UTF-8. The index in the exception
+     * is the offset in bytes from the buffer's position, which is unchanged
      * @see #decode(ByteBuffer, Malformed)
      */
     public static String decode(ByteBuffer src) {
@@ -124,7 +124,8 @@ public final class Utf8 extends Utf8Segments {
      * @param malformed the treatment of invalid sequences
      * @return the string; with REPLACE the same as {@code new String(bytes, UTF_8)}
      * @throws MalformedTextException for a sequence that is not UTF-8, if {@code malformed} is
-     * THROW. Its index is the number of bytes after the position, which is then unchanged
+     * THROW. The index in the exception is the offset in bytes from the buffer's position, which is
+     * unchanged
      */
     public static String decode(ByteBuffer src, Malformed malformed) {
         String s = Pools.decode(src, src.position(), src.remaining(), malformed);

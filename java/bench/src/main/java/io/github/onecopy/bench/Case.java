@@ -8,9 +8,9 @@ import org.openjdk.jmh.annotations.Setup;
 import org.openjdk.jmh.annotations.State;
 
 /**
- * The strings of one benchmark parameter set, which all have the same kind of content and the same
- * length: 256 strings of 10 UTF-16 units, 64 of 100 units, or 16 of 1000 units. A benchmark uses
- * them one after the other, so that the processor cannot learn the branches of a single string.
+ * The strings of one set of benchmark parameters. They all have the same kind of content and the
+ * same length: 256 strings of 10 UTF-16 units, 64 of 100 units, or 16 of 1000 units. A benchmark
+ * uses the strings in turn, so that the processor cannot predict the branches for one string.
  */
 @State(Scope.Thread)
 public class Case {
@@ -67,7 +67,7 @@ public class Case {
         return texts[at];
     }
 
-    /** Returns a number of bytes that is sufficient for each of the strings in UTF-8. */
+    /** Returns a size in bytes of a buffer into which any one of the strings fits in UTF-8. */
     int capacity() {
         return 3 * length;
     }
@@ -81,8 +81,9 @@ public class Case {
     }
 
     /**
-     * Returns a random code point of the content. In Latin-1 text, four of five characters are
-     * ASCII; in Cyrillic text, one of five; in text with emoji, eight of nine; in CJK text, none.
+     * Returns a random code point for text of the kind {@code content}. On average, four of five
+     * characters are ASCII in Latin-1 text, one of five in Cyrillic text, eight of nine in text
+     * with emoji, and none in CJK text.
      */
     private int point(Random random) {
         return switch (content) {

@@ -35,8 +35,9 @@ public final class Check {
     private Check() {}
 
     /**
-     * Checks all measured methods. Throws an exception that names the method and the string if a
-     * result differs. Otherwise prints the implementation in use, and the number of checks.
+     * Checks that all methods that the benchmarks measure return the right results. If a result
+     * differs, throws an exception that names the method and the string. Otherwise prints the
+     * implementation in use and the number of checks.
      */
     public static void main(String[] arguments) throws IOException {
         Check check = new Check();

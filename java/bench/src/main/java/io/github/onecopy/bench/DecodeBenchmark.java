@@ -76,8 +76,8 @@ public class DecodeBenchmark {
     }
 
     /**
-     * Decodes a direct buffer with the JDK, which requires that the bytes are first copied to an
-     * array.
+     * Decodes a direct buffer with the JDK. The JDK decodes only arrays, so the bytes of the buffer
+     * are first copied to an array.
      */
     @Benchmark
     public String directNewString(Direct direct) {

@@ -77,7 +77,7 @@ public class DocumentBenchmark {
         private final NativeBsonOutput out = new NativeBsonOutput();
     }
 
-    /** For each string, a {@code BsonDocument} of the MongoDB driver that contains the string. */
+    /** Contains a {@code BsonDocument} of the MongoDB driver for each string. */
     @State(Scope.Thread)
     public static class Documents {
         private BsonDocument[] all;

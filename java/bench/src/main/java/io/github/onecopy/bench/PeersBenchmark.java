@@ -38,7 +38,7 @@ public class PeersBenchmark {
         return ByteBufUtil.writeUtf8(netty.out.clear(), texts.next());
     }
 
-    /** Protobuf's format requires that the length of the string precedes the string. */
+    /** Measures Protobuf, which also writes the length of the string before the string. */
     @Benchmark
     public int protobufDirect(Case texts, Protobuf protobuf) throws IOException {
         CodedOutputStream stream = CodedOutputStream.newInstance(protobuf.out.clear());

@@ -51,7 +51,10 @@ public class SegmentBenchmark {
         return Utf8.encode(texts.next(), memory.out, 0);
     }
 
-    /** The JDK's {@code setString} writes a NUL after the string, and `?` for a lone surrogate. */
+    /**
+     * Measures the JDK's {@code setString}. Unlike onecopy, it also writes a NUL after the string,
+     * and writes `?` for a lone surrogate.
+     */
     @Benchmark
     public void setString(Case texts, Memory memory) {
         memory.out.setString(0, texts.next(), StandardCharsets.UTF_8);

@@ -23,8 +23,8 @@ public final class Decoder {
     static final int SHORT_BYTES = 16;
 
     /**
-     * The largest number of bytes that one call converts, so that the scratch arrays stay in the L1
-     * cache. The result of a longer text needs a new array.
+     * The largest number of bytes that one step of a conversion reads. It is so small that the
+     * scratch arrays stay in the L1 cache. A longer text is converted into a new array.
      */
     static final int CHUNK_BYTES = 8192;
 
@@ -77,7 +77,8 @@ public final class Decoder {
     }
 
     /**
-     * Decodes a range of a heap or direct buffer. Its position and byte order are not used.
+     * Decodes a range of a heap or direct buffer. The position and the byte order of the buffer are
+     * not used.
      *
      * @param src the source
      * @param at the index of the first byte
@@ -162,7 +163,10 @@ public final class Decoder {
         return units;
     }
 
-    /** Converts a text to Latin-1; returns its length, or -1 if it is malformed or not Latin-1. */
+    /**
+     * Converts a UTF-8 text to Latin-1 in {@code dst}; returns the number of bytes written, or -1
+     * if the text is malformed or contains characters outside of Latin-1.
+     */
     private static int latin1(byte[] array, ByteBuffer buffer, int at, int n, byte[] dst) {
         int out = 0;
         for (int done = 0; done < n; ) {
@@ -180,9 +184,9 @@ public final class Decoder {
     }
 
     /**
-     * Returns the number of bytes before the first one that is not ASCII, or {@code n} if none was
-     * found. The search is not exhaustive: a short text is not searched, and of a text that fits
-     * into the scratch array only the first bytes are searched.
+     * Returns the number of bytes before the first byte that is not ASCII, or {@code n} if no such
+     * byte was found. Not all bytes are searched: a short text is not searched at all, and of a
+     * text that fits into the scratch array only the first bytes are searched.
      */
     private static int asciiPrefix(ByteBuffer src, int at, int n) {
         if (n <= LOOKED_AT_BYTES || !Native.available()) {
@@ -240,8 +244,9 @@ public final class Decoder {
     }
 
     /**
-     * Decodes with {@code new String}, which replaces malformed sequences with U+FFFD. With THROW,
-     * the bytes are validated if the result contains U+FFFD.
+     * Decodes with {@code new String}, which replaces malformed sequences with U+FFFD. If {@code
+     * malformed} is THROW and the string contains U+FFFD, the bytes are validated, because valid
+     * text may contain U+FFFD too.
      */
     private static String byTheJdk(byte[] src, int at, int n, Malformed malformed) {
         String s = new String(src, at, n, UTF_8);
@@ -261,7 +266,7 @@ public final class Decoder {
      * @param src the bytes
      * @param at the index of the first byte
      * @param n the number of bytes
-     * @return the number of bytes before the first invalid sequence, or -1
+     * @return the number of bytes before the first invalid sequence, or -1 if the range is valid
      * @throws IndexOutOfBoundsException if the range is not within {@code src}
      */
     public long indexOfInvalid(byte[] src, int at, int n) {
@@ -286,7 +291,7 @@ public final class Decoder {
      * @param src the bytes
      * @param at the index of the first byte
      * @param n the number of bytes
-     * @return the number of bytes before the first invalid sequence, or -1
+     * @return the number of bytes before the first invalid sequence, or -1 if the range is valid
      * @throws IndexOutOfBoundsException if the range is not within {@code src}, below its limit
      */
     public long indexOfInvalid(ByteBuffer src, int at, int n) {
@@ -320,8 +325,8 @@ public final class Decoder {
     }
 
     /**
-     * Returns a scratch array of at least {@code n} bytes, to which bytes of a buffer or segment
-     * are copied.
+     * Returns a scratch array of at least {@code n} bytes. The caller copies bytes of a buffer or
+     * segment to this array.
      */
     byte[] source(int n) {
         if (n > CHUNK_BYTES) {

@@ -237,8 +237,9 @@ public final class Encoder {
     }
 
     /**
-     * Writes a part of a string to the beginning of {@link #bytes}, which is enlarged if necessary;
-     * returns the number of bytes. The caller copies them from there.
+     * Writes a part of a string in UTF-8 to the beginning of {@link #bytes}, and enlarges this
+     * array if necessary. Returns the number of bytes. The caller then copies these bytes from the
+     * array.
      */
     int encodePart(String s, int from, int to, Malformed malformed) {
         byte[] buffer = reserve(Pure.MOST_BYTES * (to - from));

@@ -42,8 +42,8 @@ final class Latin1 {
     }
 
     /**
-     * Returns true if a string is narrow: stored as one byte per character, so without characters
-     * above U+00FF.
+     * Returns true if the JVM stores the string {@code s} as one byte per character. Such a string
+     * has no characters above U+00FF.
      */
     static boolean holds(String s) {
         return s.chars().spliterator().getClass() == SPLITERATOR;
@@ -56,15 +56,15 @@ final class Latin1 {
         /** The string is stored as one byte per character. */
         NARROW,
         /**
-         * The string is stored as one byte per character, and the three examined characters are
-         * ASCII.
+         * The string is stored as one byte per character. Its first, middle and last character are
+         * ASCII; the others were not examined.
          */
         LIKELY_ASCII;
     }
 
     /**
-     * Determines how the JVM stores a string, if three examined characters of the string are in
-     * Latin-1. Otherwise returns {@code UNKNOWN}, without a further check.
+     * Determines how the JVM stores a string. First examines the first, the middle and the last
+     * character. If one of them is above U+00FF, returns {@code UNKNOWN} without a further check.
      */
     static Form form(String s) {
         int n = s.length();
@@ -79,8 +79,8 @@ final class Latin1 {
      * Writes the ASCII characters at the start of a narrow string, as far as they fit. It may stop
      * some characters before the first one that is not ASCII.
      *
-     * @return the index of the first unit that was not written. Bytes of {@code dst} after the
-     * written ones may be overwritten, up to {@code limit}
+     * @return the index in the string of the first character that was not written. Up to {@code
+     * limit}, bytes of {@code dst} after the written characters may be overwritten too
      */
     static int ascii(String s, byte[] dst, int at, int limit) {
         int n = s.length();

@@ -33,7 +33,10 @@ final class Library implements AutoCloseable {
         this.directory = directory;
     }
 
-    /** Returns the name of the platform in the jar, such as {@code linux-x86-64}. */
+    /**
+     * Returns the name of the current platform, such as {@code linux-x86-64}. The jar has the
+     * library for a platform in the directory of this name.
+     */
     static String platform() {
         String system = System.getProperty("os.name", "").toLowerCase(Locale.ROOT);
         String processor = System.getProperty("os.arch", "").toLowerCase(Locale.ROOT);

@@ -14,8 +14,8 @@ import java.nio.ByteBuffer;
  */
 public final class Native {
     /**
-     * The largest length of a range that is passed to one call, in units of its source. A call
-     * takes a few microseconds.
+     * The maximum length of the text that is passed to one native call, in units of the text. A
+     * call with this length takes a few microseconds.
      */
     public static final int MOST_UNITS = 1 << 16;
 

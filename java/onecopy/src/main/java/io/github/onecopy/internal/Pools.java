@@ -12,9 +12,8 @@ public final class Pools {
     static final int MOST_BYTES = Integer.MAX_VALUE - 8;
 
     /**
-     * An encoder that all threads share. It exists only if the arrays inside strings are accessible
-     * and the native library is in use, because such an encoder needs no scratch array. Otherwise
-     * null.
+     * An encoder that all threads share and that needs no scratch array. It exists only if the
+     * arrays inside strings are accessible and the native library is in use; otherwise null.
      */
     static final Encoder OPENED = StringArrays.OPEN && Native.available() ? new Encoder() : null;
 

@@ -167,7 +167,7 @@ final class Pure {
                 index);
     }
 
-    /** Returns the number of bytes that the UTF-16 units {@code from..to} have in UTF-8. */
+    /** Returns the length in UTF-8, in bytes, of the UTF-16 units {@code from..to}. */
     static long length(String s, int from, int to, Malformed malformed) {
         long n = to - from;
         for (int i = from; i < to; i++) {

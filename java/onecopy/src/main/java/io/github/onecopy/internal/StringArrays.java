@@ -24,7 +24,7 @@ public final class StringArrays {
     private static final VarHandle VALUE = find();
     private static final MethodHandle HAS_NEGATIVES = findHasNegatives();
 
-    /** True if the arrays are accessible. */
+    /** True if the arrays inside strings are accessible. */
     public static final boolean OPEN = VALUE != null && HAS_NEGATIVES != null && isAsExpected();
 
     private StringArrays() {}
@@ -67,7 +67,7 @@ public final class StringArrays {
                 && wide[little ? 3 : 2] == 0x04;
     }
 
-    /** Returns the array inside a string, which must not be written to. */
+    /** Returns the array that contains the characters of a string. Do not write to the array. */
     static byte[] bytes(String s) {
         return (byte[]) VALUE.get(s);
     }

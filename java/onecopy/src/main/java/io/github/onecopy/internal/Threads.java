@@ -1,7 +1,7 @@
 package io.github.onecopy.internal;
 
-/** Properties of the current thread on JDK 17 to 21; for JDK 22 and newer, the jar has another
- * version of this class. */
+/** Functions about the current thread, for JDK 17 to 21. For JDK 22 and newer, the jar contains
+ * another version of this class. */
 final class Threads {
     private Threads() {}
 

@@ -19,17 +19,16 @@ import java.util.Objects;
  * The interface to the native library. Only this class loads the library and calls its functions.
  * Their signatures are those of {@code crates/capi/include/onecopy.h}.
  *
- * <p>The results are those of the C functions: a count, or {@code -1 - k} for malformed text at
- * unit k, or {@link #NO_ROOM}. The callers have checked each range: that of an array against its
- * length, that of a buffer against its capacity. Each segment that is created here checks the range
- * again. The calls are critical ({@code Linker.Option.critical}): they access arrays in place, so
- * the garbage collector cannot run during a call. Therefore no range is longer than {@link
- * #MOST_UNITS}.
+ * <p>The methods return the results of the C functions: a count, or {@code -1 - k} for malformed
+ * text at unit k, or {@link #NO_ROOM}. The callers have checked that each range is within its array
+ * or buffer. Each segment that is created here checks the range again. The calls are critical
+ * ({@code Linker.Option.critical}): they access arrays in place, so the garbage collector cannot
+ * run during a call. To keep each call short, no range is longer than {@link #MOST_UNITS}.
  */
 @SuppressWarnings("restricted") // The purpose of this class.
 public final class Native {
     /**
-     * The largest length of a range that is passed to one call, in units of its source. A call
+     * The largest number of source units that one native call converts. A call with so many units
      * takes a few microseconds.
      */
     public static final int MOST_UNITS = 1 << 16;
@@ -89,7 +88,7 @@ public final class Native {
     }
 
     /**
-     * Describes the implementation in use, and the reason for it.
+     * Returns which implementation is in use (native or Java), and the reason for this choice.
      *
      * @return a text of one line
      */
@@ -121,10 +120,9 @@ public final class Native {
     }
 
     /**
-     * Loads all classes that are in the signatures of the constructors of segments, by creating a
-     * segment. Compilers do not inline these constructors before the classes are loaded. If they
-     * are not inlined, each segment of a call is an object on the heap (96 bytes and 8 ns per
-     * call).
+     * Creates a segment, so that all classes in the signatures of the constructors of segments are
+     * loaded. The JIT compilers inline these constructors only if the classes are loaded. Without
+     * inlining, each segment of a call is an object on the heap (96 bytes and 8 ns per call).
      */
     private static void loadWhatCompilersLookAt() {
         try (Arena arena = Arena.ofConfined()) {
@@ -143,8 +141,9 @@ public final class Native {
     }
 
     /**
-     * Returns the handle of a function; null if the library is not loaded. Its calls are critical
-     * ({@code Linker.Option.critical}): they access arrays in place.
+     * Returns the handle by which Java calls a native function; null if the library is not loaded.
+     * The handle is critical ({@code Linker.Option.critical}): the function accesses Java arrays
+     * in place.
      */
     private static MethodHandle handle(SymbolLookup found, MemoryLayout result, String name,
             MemoryLayout... arguments) {
@@ -159,8 +158,9 @@ public final class Native {
     }
 
     /**
-     * Returns the handle of a conversion. Its arguments are the source, an index in it, the number
-     * of units, the destination, an index in it, its capacity, and the arguments {@code more}.
+     * Returns the handle of a native conversion function. The arguments of the function are the
+     * source, an index in the source, the number of units, the destination, an index in the
+     * destination, the capacity of the destination, and {@code more}.
      */
     private static MethodHandle handle(SymbolLookup found, String name, MemoryLayout... more) {
         MemoryLayout[] ranges = {ADDRESS, JAVA_LONG, JAVA_LONG, ADDRESS, JAVA_LONG, JAVA_LONG};
@@ -204,7 +204,7 @@ public final class Native {
         return utf16ToUtf8(MemorySegment.ofArray(src), at, n, dst, to, capacity, replacement);
     }
 
-    /** Converts the array inside a string, which has two bytes for each UTF-16 unit. */
+    /** Converts UTF-16. {@code src} is the array inside a string, with two bytes for each unit. */
     static long utf16ToUtf8(byte[] src, int at, int n, byte[] dst, int to, int capacity,
             int replacement) {
         checkStringArray(src, at, n);
@@ -412,8 +412,8 @@ public final class Native {
     }
 
     /**
-     * Returns a result that is a count, the position of malformed text, or {@link #NO_ROOM}. Throws
-     * an exception for any other result, which means a bug in this class or in the library.
+     * Returns {@code result} if it is a count, the position of malformed text, or {@link #NO_ROOM}.
+     * Any other result is a bug in this class or in the library, and causes an exception.
      */
     private static long known(long result) {
         if (result != NO_ROOM && result < -1L - MOST_UNITS) {
@@ -424,8 +424,8 @@ public final class Native {
     }
 
     /**
-     * Returns the exception to be thrown after a failed call. A closed segment, or a segment that
-     * is confined to another thread, causes a runtime exception, which is returned unchanged.
+     * Returns the exception that the caller throws after a failed native call. A runtime exception
+     * is returned unchanged; its cause is a segment that is closed or confined to another thread.
      */
     private static RuntimeException thrown(Throwable e) {
         if (e instanceof RuntimeException exception) {

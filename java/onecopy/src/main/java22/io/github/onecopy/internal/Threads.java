@@ -1,6 +1,6 @@
 package io.github.onecopy.internal;
 
-/** Properties of the current thread on JDK 22 and newer. */
+/** For JDK 22 and newer: the id of the current thread, and whether it is virtual. */
 final class Threads {
     private Threads() {}
 

@@ -4,15 +4,15 @@ import java.io.ByteArrayOutputStream;
 import java.nio.ByteBuffer;
 
 /**
- * The loop of the blog post that this benchmark repeats: it encodes one code point at a time, and
- * writes one byte at a time. Each method has a different kind of destination or source. The texts
- * have no lone surrogate. Each method returns the number of bytes, as the method in the MongoDB
- * driver did.
+ * The loop of the blog post whose measurements this benchmark repeats. The loop encodes one code
+ * point at a time, and writes one byte at a time. The methods of this class differ in the kind of
+ * their source or destination. Each method returns the number of bytes, as the method in the
+ * MongoDB driver did. The texts have no lone surrogate.
  */
 final class Loops {
     private Loops() {}
 
-    /** The loop as in the blog post: {@code write} is called for each byte. */
+    /** The same loop as in the blog post. It calls {@code write} for each byte. */
     static int into(ByteArrayOutputStream out, String text) {
         int units = text.length();
         int bytes = 0;
@@ -42,7 +42,7 @@ final class Loops {
         return bytes;
     }
 
-    /** The loop of the blog post, except that each byte is stored in an array. */
+    /** The same loop as in the blog post, but its destination is an array. */
     static int into(byte[] out, String text) {
         int units = text.length();
         int end = 0;
@@ -54,7 +54,7 @@ final class Loops {
         return end;
     }
 
-    /** The loop of the blog post, except that it reads from an array and writes to an array. */
+    /** The same loop as in the blog post, but its source is an array and its destination too. */
     static int into(byte[] out, char[] text, int units) {
         int end = 0;
         for (int at = 0; at < units; ) {
@@ -66,8 +66,8 @@ final class Loops {
     }
 
     /**
-     * The loop of the blog post, except that it writes to a {@link ByteBuffer}. The blog post
-     * supposed that this kind of destination causes the difference in speed.
+     * The same loop as in the blog post, but its destination is a {@link ByteBuffer}. The blog post
+     * supposed that a destination of this kind causes the difference in speed.
      */
     static int into(ByteBuffer out, String text) {
         int units = text.length();

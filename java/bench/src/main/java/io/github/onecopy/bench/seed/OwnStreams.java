@@ -4,9 +4,9 @@ import java.io.ByteArrayOutputStream;
 import java.util.Arrays;
 
 /**
- * Two copies of {@link ByteArrayOutputStream#write(int)}, which differ only in the word {@code
- * synchronized}. So two rows of the table of results also differ only in this word. The loop that
- * writes to both streams is the same method.
+ * Two streams, each with a copy of the method {@link ByteArrayOutputStream#write(int)}. One copy is
+ * {@code synchronized}, the other is not. Both streams are measured with the same loop, so their
+ * results show the cost of {@code synchronized}.
  */
 final class OwnStreams {
     private OwnStreams() {}

@@ -12,13 +12,13 @@ import org.openjdk.jmh.annotations.Setup;
 import org.openjdk.jmh.annotations.State;
 
 /**
- * Repeats the comparison of a blog post, and measures its loop with one change at a time. The
- * "fresh" benchmarks allocate a destination and copy the result, as the post does. The "reused"
- * ones use the same destination again and copy nothing.
+ * Repeats a comparison from a blog post, and also measures variants of the post's loop that each
+ * have one change. A "fresh" benchmark allocates a destination and copies the result, as the post
+ * does. A "reused" benchmark uses the same destination again, and copies nothing.
  *
- * <p>Each destination is a separate JMH state. So a fork loads only the classes that it measures: a
- * loaded subclass would change the compiler's assumptions about a call. For the same reason, {@link
- * SeedCheck} compares the results in another process.
+ * <p>Each destination is a separate JMH state, so that a fork loads only the classes that it
+ * measures. A further loaded subclass would change what the JIT compiler assumes about a call. For
+ * the same reason, {@link SeedCheck} compares the results in another process.
  */
 public class SeedBenchmark {
     /** The texts of one measurement, which a benchmark uses one after the other. */

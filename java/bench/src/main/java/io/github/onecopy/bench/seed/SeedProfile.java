@@ -16,9 +16,9 @@ import jdk.jfr.consumer.RecordedStackTrace;
 import jdk.jfr.consumer.RecordingFile;
 
 /**
- * Profiles one method with the flight recorder, then prints the ten methods that were most often at
- * the top of the stack, as the post does with hprof. Arguments: {@code post} or {@code getBytes},
- * the length of the texts in UTF-16 units, and the number of seconds.
+ * Profiles one method with the flight recorder, and prints the ten methods that were most often at
+ * the top of the stack. The blog post prints the same list with hprof. Arguments: {@code post} or
+ * {@code getBytes}, the length of the texts in UTF-16 units, and the number of seconds.
  */
 public final class SeedProfile {
     private static final int TOP = 10;

@@ -3,8 +3,8 @@ package io.github.onecopy.bench.seed;
 import java.util.Random;
 
 /**
- * The texts of one measurement. There are several, so that the processor cannot learn the branches
- * of a single text.
+ * The texts of one measurement. There are several texts, because the processor's branch predictor
+ * would learn the branches of a single text.
  */
 final class SeedTexts {
     private static final int SEED = 20120506;

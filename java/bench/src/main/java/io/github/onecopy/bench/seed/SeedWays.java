@@ -13,7 +13,7 @@ import java.util.Arrays;
 final class SeedWays {
     private SeedWays() {}
 
-    /** Encodes a text with the method of the blog post. */
+    /** Encodes a text as in the blog post: the loop writes to a new ByteArrayOutputStream. */
     static byte[] post(String text) {
         ByteArrayOutputStream out = new ByteArrayOutputStream(5 * text.length());
         Loops.into(out, text);
