@@ -98,8 +98,8 @@ fn copy(args: &Copy, interrupt: &Interrupt) -> Result<(), Failure> {
     }
 }
 
-/// Returns an error if `is_same` is `true`, which means that source and target are the same
-/// database. The inserts could then wait for a lock that the query of the same command has.
+/// Returns an error if `is_same` is `true`: the source and the target are then the same database.
+/// The inserts could wait for a lock that the query of the same command holds.
 fn refuse_same_database(is_same: bool) -> Result<(), Failure> {
     let message = "source and target are the same database\n\
                    use `onecopy query DATABASE 'insert into … select …'`";

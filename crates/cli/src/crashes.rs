@@ -13,7 +13,7 @@ use signal_hook::low_level::signal_name;
 /// After one further crash, the supervisor ends. Without this limit, a driver that crashes at each
 /// connect would keep the machine busy with new processes.
 pub(crate) const MOST_CRASHES: usize = 10;
-/// The period in which crashes are counted.
+/// A crash is counted only if it occurred within this time before the present.
 pub(crate) const WITHIN: Duration = Duration::from_secs(60);
 /// The number of crashes within [`WITHIN`] after which a database is disabled for the first time.
 /// Only crashes that no other database can have caused are counted.

@@ -207,8 +207,9 @@ impl PartsExport<'_> {
         Ok(())
     }
 
-    /// Exports the part `number`, or all parts if it is `None`. `holder` is the connection that
-    /// made the plan; its open transaction reads the snapshot of the plan.
+    /// Exports the part `number` of the plan, or all parts if `number` is `None`. `holder` is the
+    /// connection with which the plan was made. Its transaction is still open, so it can read the
+    /// snapshot of the plan.
     fn export(
         self,
         plan: Plan,
@@ -284,8 +285,8 @@ impl PartsExport<'_> {
         Ok((complete, open))
     }
 
-    /// Writes the parts in `open` with several threads. The displayed progress includes the parts
-    /// in `complete`, which were written before.
+    /// Writes the parts in `open` with several threads. The parts in `complete` were written by an
+    /// earlier run; they are included in the displayed progress.
     fn write(
         &self,
         staging: &Staging,
@@ -430,14 +431,15 @@ fn cancel_all(cancels: &Mutex<Vec<Option<CancelHandle>>>) {
         .for_each(CancelHandle::cancel);
 }
 
-/// The state that the threads of an export in parts share.
+/// The state of an export of several parts that all threads of the export share.
 struct JobState<'a> {
     interrupt: &'a Interrupt,
     progress: Mutex<Totals<'a>>,
     /// For each thread, the cancel handle of the statement that it executes; `None` while it
     /// executes none.
     cancels: Arc<Mutex<Vec<Option<CancelHandle>>>>,
-    /// The index, in the list of open parts, of the part that the next idle thread writes.
+    /// The index of the next part to write, in the list of parts that were not written yet. The
+    /// next idle thread takes this part.
     next: AtomicUsize,
     failure: Mutex<Option<Failure>>,
     has_failed: AtomicBool,
@@ -459,7 +461,8 @@ impl JobState<'_> {
     }
 }
 
-/// The observer of one part, which adds its rows and bytes to the totals.
+/// The progress observer of one part. It adds the part's rows and bytes to the totals of the
+/// export.
 struct PartObserver<'s, 'a> {
     shared: &'s JobState<'a>,
     /// The index of the thread that writes the part.

@@ -20,8 +20,9 @@ use crate::console::{coloured, error, ledger_table, notice, print_line, styled};
 use crate::exit;
 use crate::supervisor;
 
-/// Runs the command `onecopy serve`; returns the exit code of the process. `again` is the command
-/// line with which a child process is started for third-party drivers.
+/// Runs the command `onecopy serve`; returns the exit code of the process. If the configuration has
+/// third-party drivers, a child process serves. `again` is the command line with which the child
+/// process is started.
 pub(crate) fn run(args: &Serve, again: Option<&[OsString]>) -> i32 {
     if let Some(lent) = Socket::inherited() {
         return run_child(args, lent);

@@ -27,7 +27,7 @@ use crate::exit;
 /// index of the database and the number of seconds for which it is disabled.
 const SET_ASIDE_VARIABLE: &str = "ONECOPY_SET_ASIDE";
 
-/// A database of the configuration that uses a third-party driver.
+/// A configured database whose driver is a third-party driver.
 pub(crate) struct Foreign {
     /// The index of the database in the configuration.
     index: usize,

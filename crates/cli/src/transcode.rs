@@ -22,7 +22,8 @@ use crate::input;
 use crate::interrupt::Interrupt;
 use crate::output::Output;
 
-/// Returns the message for a file whose encoding cannot be detected, or only with uncertainty.
+/// Returns the message for a file whose encoding cannot be detected, or can be detected only with
+/// uncertainty.
 fn undetected(name: &str, found: &Detection) -> String {
     match found.encoding {
         None => format!(
@@ -37,8 +38,8 @@ fn undetected(name: &str, found: &Detection) -> String {
     }
 }
 
-/// Returns the message for text that could not be converted: it is invalid in the encoding `from`,
-/// or contains a character that the encoding `to` cannot represent.
+/// Returns the message for a text that could not be converted. The text is invalid in the encoding
+/// `from`, or it contains a character that the encoding `to` cannot represent.
 fn not_converted(
     name: &str,
     from: Encoding,

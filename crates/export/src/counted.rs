@@ -17,7 +17,8 @@ pub(crate) struct CountedWrite<'o> {
 }
 
 impl<'o> CountedWrite<'o> {
-    /// Creates a writer to `out`. If `hashed`, it computes the BLAKE3 hash of the bytes.
+    /// Creates a writer that passes bytes on to `out`. If `hashed` is `true`, the writer also
+    /// computes the BLAKE3 hash of the bytes.
     pub(crate) fn new(out: &'o mut (dyn Write + Send), hashed: bool) -> CountedWrite<'o> {
         CountedWrite {
             out,

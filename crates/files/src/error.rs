@@ -44,8 +44,8 @@ pub enum Error {
         /// The kind of the object at this path, such as a directory or a pipe.
         what: &'static str,
     },
-    /// From [`crate::AtomicFile::commit_new`]: a file with the final name exists, which must not be
-    /// replaced. Write to another name.
+    /// From [`crate::AtomicFile::commit_new`]: a file with the final name exists, and this call
+    /// never replaces a file. Write to another name.
     Exists {
         /// The final path of the file that was being written.
         path: PathBuf,

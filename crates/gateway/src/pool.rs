@@ -31,8 +31,8 @@ pub(crate) struct Pool {
     /// happens at the first connect.
     noticed: AtomicBool,
     log: Log,
-    /// The counters of driver calls in progress, and the index of the database in them. `None`
-    /// without a supervisor, or if the driver is part of onecopy.
+    /// The counters of the driver calls that are in progress, and the index of the counter for this
+    /// database. `None` without a supervisor, or if the driver is part of onecopy.
     calls: Option<(DriverCalls, usize)>,
     /// The database is disabled until this time, because its driver crashed an earlier serving
     /// process. `None` if the database was not disabled.

@@ -1,4 +1,5 @@
-//! [`Problem`]: each response that reports a failure, as a problem document of RFC 9457.
+//! [`Problem`]: a response that reports a failure as a problem document (RFC 9457). The gateway
+//! reports every failure with such a response.
 
 use std::time::Duration;
 

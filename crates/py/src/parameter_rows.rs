@@ -17,7 +17,8 @@ const BYTES_AHEAD: usize = 1 << 20;
 /// The rows of parameters of `executemany`. The database iterates over them without holding the
 /// GIL; the iterator acquires the GIL once for each batch.
 pub(crate) struct ParameterRows {
-    /// The first row. It determines whether parameters are passed by name or by position.
+    /// The first row of parameters. It determines whether parameters are passed by name or by
+    /// position.
     first: Option<Py<PyAny>>,
     iterator: Py<PyIterator>,
     statement: BoundSql,
@@ -25,8 +26,8 @@ pub(crate) struct ParameterRows {
     ledger: Ledger,
     ahead: std::vec::IntoIter<Vec<Value>>,
     ended: bool,
-    /// The exception that was raised for the row after the rows in `ahead`, which were read in
-    /// advance.
+    /// The exception that was raised for the row after the rows in `ahead`. The rows in `ahead`
+    /// were read from Python in advance.
     failure: Option<PyErr>,
     /// `true` if the iterator has not yet returned an error for the exception in `failure`.
     has_error: bool,

@@ -27,8 +27,8 @@ pub fn thread_number() -> u64 {
     })
 }
 
-/// A thread that waits for a lock. `holder` points to the atomic in that lock that contains the
-/// number of the thread that holds the lock.
+/// A thread that waits for a lock. `holder` points to an atomic integer in the lock: the number of
+/// the thread that holds the lock.
 struct Waiting {
     thread: u64,
     holder: NonNull<AtomicU64>,

@@ -142,8 +142,8 @@ pub struct Schema {
     pub columns: Arc<[Column]>,
     /// `true` if the statement returns rows, which may have no columns.
     has_rows: bool,
-    /// The name and version of the ODBC driver that describes the columns; `None` for a database
-    /// without an ODBC driver.
+    /// The name and version of the ODBC driver from which the result was received; `None` if the
+    /// database is not accessed by an ODBC driver.
     driver: Option<Arc<str>>,
 }
 
@@ -159,7 +159,8 @@ impl Schema {
         }
     }
 
-    /// Creates the schema of a result whose rows have these columns, or no columns.
+    /// Creates the schema of a result with rows. `columns` may be empty, because rows can have no
+    /// columns.
     pub(crate) fn of_rows(columns: Vec<Column>) -> Schema {
         Schema {
             has_rows: true,

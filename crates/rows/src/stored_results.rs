@@ -194,7 +194,8 @@ pub struct StoredRows {
 }
 
 impl StoredRows {
-    /// Appends the bytes of a value to `self.bytes`; returns the range of these bytes in it.
+    /// Appends the bytes of a value to `self.bytes`. Returns the range in `self.bytes` that they
+    /// occupy.
     fn keep(&mut self, bytes: &[u8]) -> Result<Range<usize>, Error> {
         let start = self.bytes.len();
         self.bytes.try_reserve(bytes.len()).map_err(no_memory)?;

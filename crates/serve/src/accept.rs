@@ -25,7 +25,8 @@ const SYSTEM_PAUSE_MS: u64 = 250;
 /// The shortest time, in milliseconds, between two calls to [`crate::Config::on_trouble`].
 const TROUBLE_PAUSE_MS: u64 = 60_000;
 
-/// Pauses accepting, because as many connections are open as the limit of open files permits.
+/// Pauses the acceptance of connections, because the process has as many open connections as its
+/// limit of open files permits.
 fn pause_where_full(shared: &Shared, listener: &Listener, now_ms: u64) {
     shared.config.metrics.accept_paused();
     report_trouble(shared, &io::Error::from_raw_os_error(libc::EMFILE), now_ms);
@@ -53,7 +54,8 @@ fn report_trouble(shared: &Shared, error: &io::Error, now_ms: u64) {
     }
 }
 
-/// Accepts the connections in the kernel's queue of the listener, as far as the limits permit.
+/// Accepts the connections that wait in the listener's queue, until the queue is empty or a limit
+/// is reached.
 pub(crate) fn accept(shared: &Shared, now_ms: u64) {
     let listener = lock(&shared.gate.listener);
     let Some(listener) = listener.as_ref() else {

@@ -65,7 +65,8 @@ pub enum BodyError {
     Late,
     /// The chunked coding is malformed, or the body is longer than [`crate::Limits::body_bytes`].
     Coding(ChunkedError),
-    /// No memory is available for the body, or [`crate::Config::body_folder`] cannot store it.
+    /// The body cannot be stored, because no memory is available for it, or because writing it to
+    /// the folder [`crate::Config::body_folder`] failed.
     Store,
     /// The server was stopped, and the time limit [`crate::Limits::stop`] for requests in progress
     /// has expired.
@@ -138,8 +139,7 @@ impl BodyRequest {
         matches!(*lock(&self.stage), BodyStage::Asked)
     }
 
-    /// Delivers `come`, which is the body or an error, to the handler. Calls after the first one
-    /// have no effect.
+    /// Delivers the body, or an error, to the handler. Only the first call has an effect.
     pub(crate) fn settle(&self, come: Result<RequestBody, BodyError>) {
         let mut stage = lock(&self.stage);
         if !matches!(*stage, BodyStage::Unasked | BodyStage::Asked) {
@@ -251,8 +251,8 @@ pub(crate) struct ExpectPermits {
 }
 
 impl ExpectPermits {
-    /// Creates permits for a server that runs up to `n_handlers` handlers at the same time. For one
-    /// handler, there are no permits.
+    /// Creates `n_handlers / 2` permits, rounded down. `n_handlers` is the maximum number of
+    /// handlers that run at the same time. If it is 1, there are no permits.
     pub(crate) fn new(n_handlers: usize) -> ExpectPermits {
         ExpectPermits {
             n_max: n_handlers / 2,

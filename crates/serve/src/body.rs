@@ -115,7 +115,7 @@ impl fmt::Debug for FileBody {
 /// ([`crate::Body::Pieces`]).
 #[derive(Debug)]
 pub enum BodyPart {
-    /// Bytes, which are copied to the output queue. Because of this copy, they should be few.
+    /// Bytes in memory. They are copied to the output queue, so they should be few.
     Bytes(Vec<u8>),
     /// A range of a file.
     File(FileBody),

@@ -233,16 +233,17 @@ impl OutQueue {
         }
     }
 
-    /// Sends `part`, the first part of the queue. Returns the result of the send (the number of
-    /// bytes that the kernel has accepted) and the number of bytes that were passed to the kernel.
+    /// Sends `part`, the first part of the queue. Returns the result of the send, which is the
+    /// number of bytes that the kernel has accepted. Also returns the number of bytes that were
+    /// passed to the kernel.
     fn send_part(&self, stream: &Stream, part: &QueuedPart) -> (io::Result<usize>, Option<usize>) {
         let bytes = &part.bytes(&self.framing)[self.n_of_first..];
         (stream.send_bytes(bytes), Some(bytes.len()))
     }
 
-    /// Sends up to `N` parts at the start of the queue, but no file. Returns the result of the send
-    /// (the number of bytes that the kernel has accepted) and the number of bytes that were passed
-    /// to the kernel.
+    /// Sends up to `N` parts at the start of the queue, but no file. Returns the result of the
+    /// send, which is the number of bytes that the kernel has accepted. Also returns the number of
+    /// bytes that were passed to the kernel.
     fn send_parts<const N: usize>(&self, stream: &Stream) -> (io::Result<usize>, Option<usize>) {
         let mut views = [IoSlice::new(&[]); N];
         let offered = self.views(&mut views, usize::MAX);

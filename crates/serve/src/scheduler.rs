@@ -28,8 +28,8 @@ const BUSY_TICK: Duration = Duration::from_millis(4);
 /// processor. Clients then wait some milliseconds longer if a handler runs for long.
 const BUSY_MOVES: u64 = 4;
 /// The number of ticks for which [`Scheduler::watch`] continues to check after the last handler has
-/// returned. For a request that arrives in this time, the thread of `watch` need not be woken,
-/// which would cost more than these checks.
+/// returned. If a request arrives in this time, the thread of `watch` is still awake. Waking the
+/// thread would cost more than these checks.
 const QUIET_TICKS: u32 = 100;
 
 /// Distributes tasks (connections with an event) and the wait in epoll to the threads of a server.
@@ -229,10 +229,10 @@ impl<T> Scheduler<T> {
         waited
     }
 
-    /// Waits for `interval`, or only until a handler returns if `until_return` is `true`. Returns
-    /// the number of times that handlers have made progress so far, and a flag. The flag is `true`
-    /// if the permitted number of handlers is running and none of them waits for its client.
-    /// Returns `None` if the server has ended.
+    /// Waits for `interval`. If `until_return` is `true`, the wait also ends when a handler
+    /// returns. Returns a pair, or `None` if the server has ended. The first value of the pair is
+    /// the number of times that handlers have made progress so far. The second value is `true` if
+    /// the permitted number of handlers is running and none of them waits for its client.
     pub(crate) fn wait_for_look(
         &self,
         interval: Duration,

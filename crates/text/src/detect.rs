@@ -29,13 +29,13 @@ pub enum Certainty {
     Guess,
     /// The bytes have a pattern that rarely occurs in text of any other encoding.
     Likely,
-    /// The bytes have a byte order mark, or are valid in an encoding in which bytes of another
-    /// encoding are very rarely valid.
+    /// The bytes have a byte order mark, or they are valid in the detected encoding, and text in
+    /// another encoding is very rarely valid in this encoding.
     Certain,
 }
 
 impl Certainty {
-    /// Returns `guess`, `likely` or `certain`.
+    /// Returns the lower-case name of the degree of certainty: `guess`, `likely` or `certain`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -52,7 +52,7 @@ pub struct Detection {
     /// The detected encoding; `None` for bytes that are not text. If the bytes begin with a byte
     /// order mark, this is an encoding whose decoder drops the mark, such as `utf-8-sig`.
     pub encoding: Option<Encoding>,
-    /// The reason for the detection, as a phrase for messages.
+    /// The reason why this encoding was detected, as a phrase for messages.
     pub reason: String,
     /// The degree of certainty of the detection.
     pub certainty: Certainty,
@@ -89,7 +89,7 @@ pub struct Detector {
     /// `true` if the bytes passed to chardetng contain the ESC character (0x1B), as in ISO-2022-JP.
     has_escape: bool,
     guesser: Box<EncodingDetector>,
-    /// The last ASCII bytes (at most 16) before the first byte that is above 0x7F or is ESC.
+    /// The last ASCII bytes (at most 16) before the first byte that is ESC or is above 0x7F.
     before: Vec<u8>,
     n_guessed: usize,
 }
@@ -182,8 +182,8 @@ impl Detector {
         }
     }
 
-    /// Passes the bytes to chardetng, starting with the first byte that is not ASCII or is an
-    /// escape (0x1B). Of leading ASCII, only the last few bytes are passed, because chardetng is
+    /// Passes the bytes to chardetng. The first byte passed is the first escape (0x1B) or non-ASCII
+    /// byte. Of the ASCII bytes before it, only the last few are passed, because chardetng is
     /// slow and cannot infer an encoding from ASCII.
     fn guess(&mut self, part: &[u8]) {
         if self.n_guessed >= GUESSED_BYTES {

@@ -256,8 +256,8 @@ impl LegacyDecoder {
         }
     }
 
-    /// Returns the number of input bytes that were either decoded or reported as malformed. The
-    /// number is exact only if the caller pushed one byte at a time.
+    /// Returns the number of input bytes that were decoded or were reported as malformed. The
+    /// number is exact only if the caller has pushed one byte at a time.
     pub(crate) fn settled_bytes(&self) -> u64 {
         self.settled_bytes
     }

@@ -64,7 +64,8 @@ pub enum Error {
     Broken(io::Error),
     /// On the sender: the receiver refused the transfer for this reason, with this message.
     Refused(Reason, String),
-    /// On the receiver: this receiver refused the transfer, with a message for the user.
+    /// On the receiver: this receiver refused the transfer for this reason, with this message for
+    /// the user.
     Refusing(Reason, String),
     /// On the receiver: the sender aborted the transfer, with this message.
     Aborted(String),

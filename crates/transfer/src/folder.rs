@@ -88,9 +88,9 @@ impl Folder {
         }
     }
 
-    /// Makes the folder `name` inside the current folder the current one. `path` is its path for
-    /// error messages. If `make` is given, a missing folder is created with these permissions and
-    /// all permissions for its owner.
+    /// Enters the folder `name` inside the current folder. `path` is its path for error messages.
+    /// If `make` is given and the folder is missing, creates the folder with the permissions
+    /// `make`, and with all permissions for its owner.
     pub(crate) fn enter(&mut self, name: &str, path: &str, make: Option<u16>) -> Result<(), Error> {
         let Some(here) = self.here() else {
             self.inner.push(None);

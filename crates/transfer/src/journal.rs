@@ -4,8 +4,8 @@
 //!
 //! The hash of a block is written after the block, so a receiver that is killed loses no block.
 //! Each time [`SYNC_BYTES`] bytes were received, the data is synced, then the hashes, and then the
-//! number of blocks is recorded. After a crash of the machine, these blocks are trusted, and only
-//! the later ones are read and hashed again.
+//! number of blocks is recorded. After a crash of the machine, the blocks up to this number are
+//! trusted, and only the later blocks are read and hashed again.
 
 use std::fs::File;
 use std::io;

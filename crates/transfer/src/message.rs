@@ -106,7 +106,8 @@ pub enum Message {
     Start {
         /// The number of blocks that the receiver already has; [`SKIP`] if it has the whole file.
         n_blocks: u64,
-        /// The nodes of the file's hash tree that together cover the `n_blocks` blocks.
+        /// Hashes from the file's hash tree. These nodes together cover exactly the `n_blocks`
+        /// blocks that the receiver already has.
         stack: Vec<[u8; 32]>,
     },
     /// From the receiver: the reply to [`Message::Done`], when all files are synced to disk.

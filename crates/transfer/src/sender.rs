@@ -82,7 +82,7 @@ struct SenderRun<'a> {
     channel: &'a mut Channel,
     observer: &'a mut dyn Observer,
     summary: Summary,
-    /// A reused buffer for one block to send.
+    /// A buffer for the block that is sent next. The same buffer is used for all blocks.
     buffer: Vec<u8>,
     mover: FileSender,
     /// The number of bytes of the current block that were announced by its header and not sent yet.
@@ -313,7 +313,8 @@ impl SenderRun<'_> {
         })
     }
 
-    /// Sends the header of a block, and then the bytes of the block, which are in a buffer.
+    /// Sends a block that is in a buffer: first the header of the block, and then its bytes
+    /// `block`.
     fn send_block(&mut self, block: &[u8]) -> Result<(), Error> {
         self.channel.send(&Message::Block(block.len() as u32))?;
         self.channel.send_bytes(block)?;

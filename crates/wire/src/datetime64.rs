@@ -1,5 +1,5 @@
-//! [`Step`]: the time between two successive values of a column that stores times as a number of
-//! steps since 1970, as NumPy's `datetime64` does.
+//! [`Step`]: the length of one step, for a column that stores each time as a number of steps since
+//! 1970, as NumPy's `datetime64` does.
 
 use crate::datetime::{Date, Time, Timestamp};
 
@@ -142,8 +142,9 @@ impl Step {
     }
 }
 
-/// Returns the number of days in the first `n` years, months, weeks or days (`unit`) after
-/// 1970-01-01. Returns `None` if it does not fit into 64 bits.
+/// Returns the number of days from 1970-01-01 to the date that is `n` years, months, weeks or days
+/// later. `unit` determines which of these four units is used. Returns `None` if the number does
+/// not fit into 64 bits.
 #[inline]
 fn days(unit: Unit, n: i64) -> Option<i64> {
     match unit {

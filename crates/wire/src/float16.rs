@@ -131,8 +131,8 @@ impl Half {
 /// 30 ns. The system allocates only those memory pages of the cache that are used.
 static WIDENED: [AtomicU64; 1 << 15] = [const { AtomicU64::new(0) }; 1 << 15];
 
-/// The powers of ten from 10^0 to 10^12, which suffice for the decimal digits of the smallest
-/// float.
+/// The powers of ten from 10^0 to 10^12. They suffice for the decimal digits of the smallest
+/// half-precision float.
 const POWERS: [u64; 13] = {
     let mut all = [1; 13];
     let mut i = 1;
@@ -150,7 +150,8 @@ fn nearest_multiple(value: u64, unit: u64) -> u64 {
     n + u64::from(rest > unit / 2 || (rest == unit / 2 && n % 2 == 1))
 }
 
-/// Returns the decimal exponent of the first digit of the number `value * 2^-25`.
+/// Returns the exponent of ten of the first digit of the number `value * 2^-25`. For example, it is
+/// -2 for 0.05.
 fn first_place(value: u64) -> i32 {
     let mut place: i32 = 4;
     while place >= 0 && value < POWERS[place.unsigned_abs() as usize] << 25 {

@@ -15,22 +15,22 @@ pub fn put_bool<P: Put>(value: bool, window: &mut P) {
     }
 }
 
-/// Writes an integer with all its digits.
+/// Writes a signed integer in decimal.
 #[inline(always)]
 pub fn put_i64<P: Put>(value: i64, window: &mut P) {
     window.put_short(b"-", usize::from(value < 0));
     put_u64(value.unsigned_abs(), window);
 }
 
-/// Writes an integer with all its digits, followed by a comma.
+/// Writes a signed integer in decimal, followed by a comma.
 #[inline(always)]
 pub fn put_i64_comma<P: Put>(value: i64, window: &mut P) {
     window.put_short(b"-", usize::from(value < 0));
     put_u64_comma(value.unsigned_abs(), window);
 }
 
-/// Writes an unsigned integer with all its digits, followed by a comma. For a number below 1,000,
-/// one store instruction writes the digits and the comma.
+/// Writes an unsigned integer in decimal, followed by a comma. For a number below 1,000, one store
+/// instruction writes the digits and the comma.
 #[inline(always)]
 pub fn put_u64_comma<P: Put>(value: u64, window: &mut P) {
     if let Some(text) = SHORT_WITH_COMMA.get(value as usize) {
@@ -68,7 +68,7 @@ static SHORT_WITH_COMMA: [[u8; 4]; 1000] = {
     all
 };
 
-/// Writes an unsigned integer with all its digits.
+/// Writes an unsigned integer in decimal.
 #[inline(always)]
 pub fn put_u64<P: Put>(value: u64, window: &mut P) {
     if value < 10_000 {

@@ -121,8 +121,8 @@ class _Worker:
         return {"variant": self._job.variant, "note": self._job.note, "version": version}
 
     def do_warm(self, command: dict[str, Any]) -> dict[str, Any]:
-        """Run the statement once. Return the time that it took, and by how much the peak memory
-        exceeds the resident memory before the run."""
+        """Run the statement once. Return the time that it took, and the difference between the peak
+        memory during the run and the resident memory before it."""
         job = self._opened()
         pids = [pid for pid in (os.getpid(), job.pid) if pid is not None]
         before = [_reset_peak(pid) for pid in pids]

@@ -77,7 +77,8 @@ def read(text: str, item: Callable[[str], Any]) -> list[Any]:
 
 def converted(value: Any, convert: Callable[[Any], Any], dimensions: int | None) -> Any:
     """Return an array whose items are replaced by the results of ``convert``. NULL remains
-    ``None``. Without ``dimensions``, each list in the array is a dimension and not an item."""
+    ``None``. If ``dimensions`` is ``None``, each list inside the array is treated as a dimension,
+    not as an item."""
     if value is None:
         return None
     if isinstance(value, (list, tuple)) and dimensions != 0:

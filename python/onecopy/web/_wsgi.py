@@ -23,8 +23,8 @@ def wsgi(
     status: int = 200,
     headers: Headers = (),
 ) -> RowStream:
-    """Start a response, and return the iterable that the application has to return, which is the
-    stream itself.
+    """Call ``start_response``, and return the iterable that the application has to return to the
+    server: the stream itself.
 
     ``start_response`` is called when the first chunk is ready. The other arguments and the
     exceptions are those of `response`.

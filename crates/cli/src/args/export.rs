@@ -194,8 +194,8 @@ impl FromStr for PartNumber {
 }
 
 impl PartNumber {
-    /// Returns the number of the part. Returns an error if the number of parts in `plan` differs
-    /// from the one in `--part`.
+    /// Returns the number of the part to export. Returns an error if `--part` names another number
+    /// of parts than `plan` has.
     pub(crate) fn of(self, plan: &plan::Plan) -> Result<usize, Failure> {
         match plan.parts.len() == self.count {
             true => Ok(self.number),

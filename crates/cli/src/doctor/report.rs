@@ -218,8 +218,8 @@ impl Finding {
     }
 }
 
-/// Returns the number `n` and the noun `what`, which gets a plural `s` unless `n` is 1, such as `3
-/// warnings`.
+/// Returns a text such as `3 warnings`: the number `n`, and the noun `what` with a plural `s`. If
+/// `n` is 1, the noun gets no `s`.
 pub(super) fn counted(n: usize, what: &str) -> String {
     match n {
         1 => format!("1 {what}"),

@@ -11,13 +11,14 @@ use crate::error::Error;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Key {
     pub(crate) columns: Vec<KeyColumn>,
-    /// Columns that are appended to `columns` if single values of `columns` have too many rows for
-    /// one part.
+    /// Additional columns for division. If too many rows for one part have the same values in
+    /// `columns`, the columns in `further` are appended to `columns`.
     pub(crate) further: Vec<KeyColumn>,
     /// The description of the key for the user, such as `primary key`.
     pub(crate) kind: &'static str,
-    /// `true` if the key consists of columns of the table. The predicate of a part is then added to
-    /// the condition of the query. `false` if the key consists of columns of the result.
+    /// `true` if the key consists of columns of the table, `false` if it consists of columns of the
+    /// result. For columns of the table, the predicate of a part is added to the condition of the
+    /// query.
     pub(crate) is_of_table: bool,
 }
 

@@ -23,7 +23,8 @@ pub(crate) fn write(out: &mut JsonWriter, value: &Value) {
     out.close('}');
 }
 
-/// Returns the value that [`write`] has written as `json`. Returns `None` for any other JSON.
+/// Parses JSON that [`write`] has written, and returns the value. Returns `None` for JSON that
+/// `write` does not write.
 pub(crate) fn read(json: &Json) -> Option<Value> {
     let name = text(member(json, "type")?)?;
     if name == "null" {

@@ -170,8 +170,8 @@ fn ipc_writer<'w, 'o>(
     Ok(FileWriter::try_new_with_options(out, schema, options)?)
 }
 
-/// Returns an error for a column name that Parquet cannot have, because Parquet addresses columns
-/// by their names.
+/// Returns an error if a column has an empty name, or the name of an earlier column. Programs
+/// address the columns of a Parquet file by their names.
 fn check_names(schema: &Schema) -> Result<(), Error> {
     let Some((column, name)) = schema.unfit_name() else {
         return Ok(());
@@ -207,8 +207,8 @@ fn parquet_types(schema: &Schema, requested: &[(String, DataType)]) -> Vec<(Stri
     types
 }
 
-/// Returns the same type with the unit millisecond if the unit of `data_type` is the second;
-/// otherwise `None`.
+/// If `data_type` is a time or timestamp in seconds, returns the same type in milliseconds.
+/// Otherwise returns `None`.
 fn without_seconds(data_type: &DataType) -> Option<DataType> {
     match data_type {
         DataType::Time(TimeUnit::Second) => Some(DataType::Time(TimeUnit::Milli)),

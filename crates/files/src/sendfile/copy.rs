@@ -150,9 +150,9 @@ fn next_data(file: &File, at: u64, len_bytes: u64) -> io::Result<Option<(u64, u6
     }
 }
 
-/// Copies the file `from` to `to`, which gets its name only when it is complete. A new file gets
-/// the permissions of `from`; a replaced file keeps its own permissions. [`copy_contents`]
-/// describes when `go_on` is called.
+/// Copies the file `from` to `to`. The copy appears under the name `to` only when it is complete. A
+/// new file gets the permissions of `from`; a replaced file keeps its own permissions.
+/// [`copy_contents`] describes when `go_on` is called.
 ///
 /// # Errors
 /// The error of the operating system, of [`AtomicFile`], or of `go_on`. `IsADirectory` if `from` is

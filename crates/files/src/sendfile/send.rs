@@ -101,8 +101,9 @@ impl SendBuffer {
         }
     }
 
-    /// Returns at most `most` bytes of the file from `offset` on. Bytes that the previous step has
-    /// read and not sent are returned first; without such bytes, the file is read.
+    /// Returns at most `most` bytes of the file from `offset` on. If the buffer still has these
+    /// bytes, because the previous step has read them but not sent them, they are returned.
+    /// Otherwise the file is read.
     fn read(&mut self, file: BorrowedFd<'_>, offset: u64, most: usize) -> io::Result<&[u8]> {
         let begun = offset.checked_sub(self.offset).map(usize::try_from);
         let skip = match begun {

@@ -69,7 +69,7 @@ impl<'t, 'i> TomlTable<'t, 'i> {
         }
     }
 
-    /// Returns the position of the table as a byte range of the text.
+    /// Returns the position of the table in the configuration text, as a range of bytes.
     pub(super) fn span(&self) -> Range<usize> {
         self.span.clone()
     }

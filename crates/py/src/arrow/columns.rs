@@ -55,7 +55,6 @@ impl ColumnValues {
         }
     }
 
-    /// Returns the number of rows that the columns contain.
     pub(crate) fn n_rows(&self) -> usize {
         self.n_rows
     }

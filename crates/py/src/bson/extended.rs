@@ -295,7 +295,7 @@ fn from_json_options(args: &Args<'_, '_>) -> PyResult<FromJson> {
     Ok(options)
 }
 
-/// Calls `work` with the bytes of `object`. The GIL is released during the call for a long `bytes`.
+/// Calls `work` with the bytes of `object`. The GIL is released if `object` is a long `bytes`.
 fn with_bytes<'py, R: Send>(
     py: Python<'py>,
     object: Borrowed<'_, 'py, PyAny>,
@@ -384,7 +384,7 @@ fn likely_bytes(n_read: usize) -> usize {
     n_read + n_read / 4 + LEAST_BYTES
 }
 
-/// Passes the bytes of `object` to `work`, and returns the output of `work` as a `bytes` object.
+/// Calls `work` with the bytes of `object`, and returns the output of `work` as a `bytes` object.
 fn made<'py>(
     py: Python<'py>,
     object: Borrowed<'_, 'py, PyAny>,

@@ -198,8 +198,8 @@ impl Connection {
         &self.names.dbms_version
     }
 
-    /// The name of the driver, as it reports it; usually its file name. It is ``"onecopy"`` for
-    /// SQLite, which is built in.
+    /// The name of the driver, as the driver reports it; usually its file name. It is ``"onecopy"``
+    /// for SQLite, which is built in.
     #[getter]
     fn driver_name(&self) -> &str {
         &self.names.driver

@@ -107,8 +107,8 @@ impl Cursor {
         Ok(())
     }
 
-    /// Waits for the row of output parameters, and stores their values; `_settle_ready` does this
-    /// without waiting.
+    /// Waits for the row of output parameters, and stores the values of the row. `_settle_ready`
+    /// stores the values only if the row can be read without waiting.
     fn _settle(&self, py: Python<'_>) -> PyResult<()> {
         self.settle(py, Receiving::AsNeeded).map(drop)
     }

@@ -22,7 +22,8 @@ pub(super) struct Drive<'a> {
     what: Readiness,
     count: u64,
     pub(super) moved: Moved,
-    /// The time at which the current wait began; `None` while bytes are being transferred.
+    /// The time at which the transfer began to wait for the socket. `None` if it is not waiting,
+    /// because bytes are being transferred.
     waits_since: Option<Instant>,
 }
 

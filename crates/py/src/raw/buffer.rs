@@ -1,9 +1,9 @@
 //! The unsafe boundary of the buffer protocol (PEP 3118, PEP 688): borrows or copies the bytes of
 //! Python objects.
 //!
-//! Only the data of a `bytes` never changes. The owner of any other buffer, another thread or
-//! another process may write to it at any time: `readinto`, `recv_into` and `preadv` do so without
-//! the GIL. Such a buffer is read as [`VolatileBytes`], or first copied to private memory.
+//! Only the data of a `bytes` never changes. Any other buffer may be written to at any time by its
+//! owner, by another thread or by another process: `readinto`, `recv_into` and `preadv` write
+//! without the GIL. Such a buffer is read as [`VolatileBytes`], or first copied to private memory.
 
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;

@@ -37,7 +37,7 @@ fn blank_by_cpython(py: Python<'_>, shape: Shape) -> PyResult<Bound<'_, PyAny>> 
 }
 
 /// Stores the header of a new, empty `str` of each kind. New `str` objects get copies of these
-/// headers: see [`templates`]. It is called when the module is imported.
+/// headers: see [`templates`]. This function is called when the module is imported.
 pub(crate) fn take_headers(py: Python<'_>) -> PyResult<()> {
     #[cfg(not(any(Py_3_14, Py_GIL_DISABLED)))]
     templates::take(py)?;

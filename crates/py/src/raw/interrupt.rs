@@ -37,15 +37,15 @@ struct Watched {
     tripped: AtomicBool,
     /// The eventfd with which the watcher is woken; -1 before it is created.
     wake: AtomicI32,
-    /// The process generation in which the watcher thread was started; `u32::MAX` if it was never
-    /// started.
+    /// The number [`process::generation`] of the process that started the watcher thread.
+    /// `u32::MAX` if the thread was never started.
     generation: AtomicU32,
     /// The signal handler that was installed before this module's handler.
     before: Handler,
 }
 
-/// The previous signal handler. The main thread writes this value only while this module's handler,
-/// which reads it, is not installed.
+/// The previous signal handler. This module's handler reads this value, so the main thread writes
+/// it only while this module's handler is not installed.
 struct Handler(UnsafeCell<MaybeUninit<libc::sigaction>>);
 
 // SAFETY: only the main thread writes it, before our handler is installed, and only the handler

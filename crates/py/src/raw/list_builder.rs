@@ -8,9 +8,9 @@ use pyo3::types::PyList;
 /// Builds a list whose length is known in advance. The items are set in order, from the first to
 /// the last.
 ///
-/// Items that are not set are null. Therefore other code cannot access the list before it is
-/// complete: even the garbage collector does not track it. If the builder is dropped, the list and
-/// its items are freed.
+/// An item that is not set is null. Other code must not access a list with such items, so the
+/// garbage collector does not track the list until it is complete. If the builder is dropped, the
+/// list and its items are freed.
 pub(crate) struct ListBuilder<'py> {
     list: Bound<'py, PyList>,
     /// The address of the list's items. It does not change, because the list is never resized.

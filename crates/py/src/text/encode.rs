@@ -61,8 +61,9 @@ fn len_of(units: Units<'_>, codec: Codec) -> Option<usize> {
     }
 }
 
-/// Returns the length in bytes of the encoded text, like [`len_of`]. For UTF-32, whose length
-/// depends only on the number of characters, it does not check if they can be encoded.
+/// Returns the length in bytes of the encoded text, like [`len_of`]. The length of UTF-32 depends
+/// only on the number of characters, so for UTF-32 the function does not check if the characters
+/// can be encoded.
 #[inline]
 fn likely_len_of(units: Units<'_>, codec: Codec) -> Option<usize> {
     match codec {
@@ -104,7 +105,7 @@ fn write(units: Units<'_>, codec: Codec, out: &mut [MaybeUninit<u8>]) -> bool {
     true
 }
 
-/// Copies the code units of the text, which must have one byte each, to `out`.
+/// Copies the code units of a text to `out`. Each code unit must have one byte.
 fn write_bytes(units: Units<'_>, out: &mut [MaybeUninit<u8>]) {
     if let Units::Latin1(u) = units {
         put(out, u);

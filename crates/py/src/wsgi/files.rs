@@ -174,7 +174,8 @@ impl Files {
     }
 }
 
-/// Returns the status line, the header fields (which include the length of the body), and the body.
+/// Returns three values: the status line, the header fields, and the body. The header fields
+/// include the length of the body.
 fn head_and_body(
     py: Python<'_>,
     response: Response,

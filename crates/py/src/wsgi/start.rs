@@ -92,8 +92,8 @@ impl StartResponse {
         lock(&self.state)
     }
 
-    /// Ends the use of this object for a request: later calls to `write` fail. Returns the response
-    /// that the application has begun.
+    /// Returns the response that the application has begun, and ends the use of this object for the
+    /// request. Later calls to `write` fail.
     pub(super) fn take(&self) -> Said {
         let mut state = self.state();
         state.writer = None;

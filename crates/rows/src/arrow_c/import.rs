@@ -422,9 +422,8 @@ mod tests {
     use super::*;
 
     /// Imports a batch with one column whose lengths are wrong, and returns the message of the
-    /// error. `column` contains the length and the offset of the column's struct, `rows` those of
-    /// the batch's struct. Either the two lengths contradict each other, or they are impossible for
-    /// `data_type`.
+    /// error. `column` is the length and the offset of the column, and `rows` is those of the
+    /// batch. The two lengths contradict each other, or are impossible for `data_type`.
     fn refusal(column: (i64, i64), rows: (i64, i64), data_type: DataType) -> String {
         let mut buffers = [std::ptr::null(); 3];
         let mut child = ArrowArray::released();

@@ -72,8 +72,7 @@ pub(crate) fn open(
     Ok(connection)
 }
 
-/// Returns the connection string for `target`, and the quirks of its driver, if the driver is
-/// known.
+/// Returns the connection string for `target`, and the quirks of its driver, if that is known.
 fn resolve(
     target: &str,
 ) -> Result<(&'static Manager, ConnectionString, Option<&'static Quirks>), Error> {

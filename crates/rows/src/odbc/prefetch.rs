@@ -113,9 +113,9 @@ impl Prefetcher {
         self.arrived.is_some()
     }
 
-    /// Replaces `block` by the next filled block, and queues the old block, to be filled again.
-    /// Returns the outcome of the fetch that filled the new block. If the thread has stopped and
-    /// all its blocks were returned, returns `None` and leaves `block` unchanged.
+    /// Replaces `block` by the next filled block, and queues the old block, so that the thread
+    /// fills it again. Returns the outcome of the fetch that filled the new block. If the thread
+    /// has stopped and no filled block is left, returns `None` and leaves `block` unchanged.
     pub(crate) fn next(&mut self, block: &mut CurrentBlock) -> Option<FetchOutcome> {
         let outcome = match self.arrived.take() {
             Some(outcome) => outcome,

@@ -16,7 +16,7 @@ use crate::value::Value;
 /// Executes `sql` once for each row of parameters in `rows`, and returns the number of changed rows
 /// if the server reports it. Each value is sent with the same parameter type as in a single
 /// execution. `first_row` is the index (from 0) that the first row of `rows` has among all rows of
-/// the caller. An error contains such an index of the row that caused it.
+/// the caller. An error contains the index, counted in the same way, of the row that caused it.
 pub(super) fn run_batch(
     shared: &Shared,
     wire: &mut Wire,
@@ -119,9 +119,10 @@ pub(super) fn prepare_many(
     Ok(new)
 }
 
-/// Reads the server's responses to `n` executions, up to ReadyForQuery; the first execution is for
-/// the row of parameters with the index `first_row`. Returns the result of all executions (the
-/// first error, if any), and the number of rows that they changed.
+/// Reads the server's responses to `n` executions, up to the message ReadyForQuery. The first of
+/// these executions is for the row of parameters with the index `first_row`. Returns two values:
+/// `Ok`, or the error of the first execution that failed; and the number of rows that the
+/// executions changed.
 ///
 /// # Errors
 /// The connection was lost, or the server violated the protocol. An error of an execution is in the

@@ -41,8 +41,8 @@ pub fn messages(mut bytes: &[u8]) -> (Vec<String>, Option<String>) {
     }
 }
 
-/// Returns `true` if a SQL text is one COPY between a table and the client, and `None` if it has
-/// several statements.
+/// Returns `Some(true)` if a SQL text is a single COPY between a table and the client,
+/// `Some(false)` if it is another single statement, and `None` if it has several statements.
 #[must_use]
 pub fn is_copy(sql: &str) -> Option<bool> {
     match classify(sql) {
@@ -100,8 +100,8 @@ pub fn accepts_row(
     (whole, true)
 }
 
-/// Returns the [`Kind`] and the [`Column`] of each type in `types`, a pair of an object identifier
-/// and a type modifier.
+/// Returns the [`Kind`] and the [`Column`] of each type in `types`. A type is given as a pair: its
+/// object identifier and its type modifier.
 fn describe_all(types: &[(u32, i32)], is_utc: bool) -> impl Iterator<Item = (Kind, Column)> {
     types.iter().map(move |&(type_oid, type_modifier)| {
         let field = FieldDescription {
@@ -114,7 +114,7 @@ fn describe_all(types: &[(u32, i32)], is_utc: bool) -> impl Iterator<Item = (Kin
     })
 }
 
-/// The rows of the DataRow messages at the start of the fuzz target's input.
+/// The rows that the fuzz target has read from the DataRow messages at the start of its input.
 #[derive(Debug)]
 pub struct ReceivedRows {
     rows: Rows,

@@ -19,8 +19,8 @@ use crate::cell::Cell;
 use crate::error::Error;
 use crate::source::{Block, Emitted, RowSink};
 
-/// The largest size in bytes of the parts in which a deferred value (read only on request) of a
-/// long row is read.
+/// The maximum size in bytes of one part of a deferred value (a value that is read only on
+/// request). It is used for long rows if no other size of parts was set.
 const DEFERRED_PART_BYTES: usize = 64 << 10;
 
 /// The result of [`Rows::deferred_value`]: bytes of a value that was not emitted with its row,
@@ -28,7 +28,7 @@ const DEFERRED_PART_BYTES: usize = 64 << 10;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum DeferredValue<'a> {
     Null,
-    /// Bytes of the value. The flag is `true` if the value ends with these bytes.
+    /// Some bytes of the value, and `true` if they are the last bytes of the value.
     Bytes(&'a [u8], bool),
     /// The next bytes were not received yet.
     NotReceived,
@@ -57,8 +57,8 @@ pub struct Rows {
     piece: Option<(Piece, usize)>,
     /// If `piece` is a part of a value: the offset of its first byte in that value.
     part_offset: u64,
-    /// The largest size in bytes of the parts in which a row stream reads long values; `None` if
-    /// the reader is not a row stream.
+    /// If the reader is a row stream: the maximum size in bytes of the parts in which it reads long
+    /// values; otherwise `None`.
     part_bytes: Option<usize>,
     /// The values of a long row that are read in parts; `None` if every row is read whole.
     parts: Option<Parts>,
@@ -102,17 +102,17 @@ impl Rows {
         self.parts.as_ref()
     }
 
-    /// Sets the largest size in bytes of the parts in which long values of all columns are read;
-    /// `None` to read every value whole.
+    /// Sets the maximum size in bytes of one part of a value. Long values of all columns are read
+    /// in parts of at most this size. With `None`, every value is read whole.
     pub(super) fn set_part_bytes(&mut self, part_bytes: Option<usize>) {
         self.part_bytes = part_bytes;
         self.update_parts();
     }
 
-    /// Sets the deferred columns, whose values are left out of the rows. `deferred` has an item for
-    /// each column, which is `true` for a deferred column; it is empty if no column is deferred.
-    /// Deferred values are read in parts only if all columns after the first deferred column are
-    /// deferred too.
+    /// Sets which columns are deferred. The values of a deferred column are not emitted with the
+    /// rows. `deferred` has one item per column, which is `true` if the column is deferred. It is
+    /// empty if no column is deferred. Deferred values are read in parts only if all columns after
+    /// the first deferred column are deferred too.
     pub(super) fn set_deferred(&mut self, deferred: Vec<bool>) {
         self.deferred = deferred;
         self.update_parts();
@@ -238,9 +238,10 @@ impl Rows {
         Ok(true)
     }
 
-    /// Returns the received bytes of the deferred value in `column` of the row that was emitted
-    /// last, from byte `offset` of the value on. In a long row, this call skips the values to the
-    /// left of `column`. Returns `None` if an earlier call has skipped the requested value.
+    /// Returns received bytes of a deferred value (a value that is read only on request). The value
+    /// is in `column` of the row that was emitted last, and its bytes are returned from byte
+    /// `offset` on. In a long row, this call skips the values to the left of `column`. Returns
+    /// `None` if an earlier call has skipped the requested value.
     ///
     /// # Errors
     /// The lengths of the row's values do not add up to the length of the row.
@@ -291,9 +292,9 @@ impl Rows {
         }
     }
 
-    /// Returns the bytes, from byte `offset` on, of a value that was received completely.
-    /// `n_before` other values precede it; the length field of the first of them is at offset `at`
-    /// of the buffer.
+    /// Returns the bytes of a value from byte `offset` of the value on. The value must have been
+    /// received completely. `at` is the position in the buffer of an earlier value's length field,
+    /// and `n_before` is the number of values from that one up to the requested one.
     fn complete_value(&self, mut at: usize, n_before: usize, offset: u64) -> DeferredValue<'_> {
         let bytes = self.bytes();
         for _ in 0..n_before {

@@ -75,10 +75,12 @@ pub(super) enum Kind {
     /// second.
     Time(u8),
     Timestamp(u8),
-    /// A timestamp with time zone in binary format, for a session whose time zone is UTC.
+    /// A timestamp with time zone in binary format, for a session whose time zone is UTC. The field
+    /// is the number of digits of the fraction of a second.
     TimestampUtc(u8),
     /// A timestamp with time zone in text format, for a session whose time zone is not UTC. The
-    /// text contains the zone's offset from UTC, which the binary format omits.
+    /// text contains the zone's offset from UTC, which the binary format omits. The field is the
+    /// number of digits of the fraction of a second.
     TimestampText(u8),
     /// A time of day with an offset from UTC, in text format.
     TimeTz,

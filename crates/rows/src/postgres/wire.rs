@@ -64,14 +64,14 @@ pub(super) struct Wire {
     /// The statements of a SQL string that were not executed yet. They must be executed before any
     /// other statement.
     pub(super) further: Option<Waiting>,
-    /// The position in the long row of which only the beginning was passed to the reader so far;
+    /// The position in a long row of which the reader has received only the beginning so far;
     /// `None` if there is no such row.
     split: Option<SplitRow>,
     /// The number of bytes of incomplete rows that were copied to another receive buffer, and that
     /// no statement has added to the ledger yet.
     pub(super) moved_bytes: usize,
-    /// The direction and the number (`Activity::begin`) of the COPY that is in progress; `None` if
-    /// there is none. During a COPY, nothing else can be executed.
+    /// The direction of the COPY that is in progress, and the number that `Activity::begin` has
+    /// given to it; `None` if no COPY is in progress. During a COPY, nothing else can be executed.
     pub(super) copying: Option<(CopyDirection, u64)>,
     /// `true` if the session cannot be used any more: it has ended, or the protocol was violated.
     pub(super) is_lost: bool,
@@ -254,8 +254,8 @@ impl Wire {
         }
     }
 
-    /// Returns an error if a response without an error has no CommandComplete, because its rows may
-    /// then be incomplete.
+    /// Returns the CommandComplete of a response that contains no error. If it is missing, returns
+    /// an error, because the rows of the response may be incomplete.
     pub(super) fn completed(
         &mut self,
         completion: Option<Completion>,
@@ -334,8 +334,9 @@ impl Wire {
         self.reader = Some(Arc::clone(delivery));
     }
 
-    /// Returns the number of bytes at the start of the inbox that can be passed to the reader:
-    /// complete rows, or the received values and parts of values of a long row.
+    /// Returns the number of bytes at the start of the inbox that can be passed to the reader. They
+    /// are complete rows. If a long row is only partly received, they are the values, or parts of
+    /// values, that were received.
     fn rows_received(&mut self, long_rows: LongRows<'_>) -> Result<usize, Error> {
         let bytes = self.inbox.bytes_mut();
         let mut n = 0;
@@ -412,8 +413,9 @@ impl Wire {
         Ok(is_row && matches!(frame(bytes)?, Framed::Partial(len) if len >= LONG_ROW_BYTES))
     }
 
-    /// Handles the complete messages in the inbox, up to the end of the response. Returns the end
-    /// of the result; `None` if it was not received yet, or if a row precedes it.
+    /// Handles the messages in the inbox that were received completely, up to the first row or the
+    /// end of the result. Returns the end of the result. Returns `None` if a row precedes the end,
+    /// or if the end was not received yet.
     fn end_if_received(&mut self) -> Result<Option<ResultEnd>, Error> {
         if self.split.is_some() {
             return Ok(None);

@@ -60,7 +60,8 @@ impl SinkError {
     }
 }
 
-/// The two limits that determine when a chunk is passed on: its size, and a deadline.
+/// The two limits that determine when a chunk is passed to the consumer: the size of the chunk, and
+/// a deadline.
 #[derive(Clone, Copy, Debug)]
 pub struct Turn {
     /// The size in bytes at which the chunk counts as full.
@@ -70,7 +71,7 @@ pub struct Turn {
     pub deadline: Option<Instant>,
 }
 
-/// The progress of a row stream. The stream stores it between two chunks.
+/// The progress of a row stream. The stream keeps it while no chunk is being filled.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SinkProgress {
     /// The number of complete rows since the beginning of the stream.
@@ -148,8 +149,8 @@ impl<'a, F: RowFormat, S: ByteSink> ByteRows<'a, F, S> {
         self.len() + next + self.format.cell_room_bytes() > self.turn.enough_bytes
     }
 
-    /// Returns `true` if the chunk must not be passed on, because it ends within a row that must
-    /// stay in one chunk.
+    /// Returns `true` if the chunk ends within a row that must stay in one chunk. The chunk must
+    /// then not be passed to the consumer yet.
     #[must_use]
     pub fn is_bound(&self) -> bool {
         F::WHOLE_ROWS && self.progress.in_whole_row

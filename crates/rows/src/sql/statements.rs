@@ -1,5 +1,5 @@
-//! Classifies a statement by its tokens (query, INSERT of literals, …), and detects a second
-//! statement in a SQL string.
+//! Determines properties of a SQL statement from its tokens, for example whether it is a query, and
+//! detects a second statement in a SQL string.
 
 use std::borrow::Cow;
 

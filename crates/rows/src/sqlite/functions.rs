@@ -1,8 +1,8 @@
 //! Registers SQL functions, aggregates and collations that the host program (Python) implements.
 //! SQLite calls them while it steps a statement.
 //!
-//! SQLite calls the functions on the thread that steps the statement and holds the call lock. A
-//! function that uses the same connection therefore gets an error. A panic in a function is caught
+//! SQLite calls a function on the thread that steps the statement. This thread holds the call lock,
+//! so a function that uses the same connection gets an error. A panic in a function is caught
 //! before it reaches C.
 
 use std::cmp::Ordering;

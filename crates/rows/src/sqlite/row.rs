@@ -165,8 +165,8 @@ unsafe fn read_text<'a>(value: *mut ffi::sqlite3_value) -> Option<Units<'a>> {
     }
 }
 
-/// Emits the next part of the long value in `cell`, from byte `offset` on, and advances `offset`;
-/// returns `true` if more parts follow.
+/// Emits the next part of the long value in `cell`. The part begins at byte `offset` of the value.
+/// Afterwards, `offset` is the end of the part. Returns `true` if more parts follow.
 fn emit_part<S: RowSink>(
     column: usize,
     cell: Cell<'_>,

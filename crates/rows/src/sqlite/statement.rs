@@ -1,4 +1,5 @@
-//! `Statement`: an executed SQLite statement, from which rows are read one by one or in one loop.
+//! `Statement`: an executed SQLite statement. Its rows are read one by one, or many of them in one
+//! loop.
 
 use std::cell::Cell as MutCell;
 use std::ffi::{CStr, c_char, c_int};
@@ -27,8 +28,8 @@ use crate::source::{
 /// A SQLite statement that was executed.
 #[derive(Debug)]
 pub struct Statement {
-    /// The prepared statement; `None` after all rows were read, because it was then returned to the
-    /// connection's cache.
+    /// The prepared statement. `None` after all rows were read: the prepared statement is then in
+    /// the connection's cache.
     prepared: Option<Prepared>,
     schema: Schema,
     state: StatementState,
@@ -370,7 +371,8 @@ impl Source for Statement {
         self.pump_in(&database, &guard, None, budget, sink)
     }
 
-    /// Emits rows as `pump` does: row by row until the sink is full, because SQLite has no blocks.
+    /// Does the same as `pump`: rows are emitted one by one until the sink is full. SQLite has no
+    /// blocks of columns.
     fn pump_columns<S: RowSink>(
         &mut self,
         position: &mut BlockPosition,
@@ -381,8 +383,8 @@ impl Source for Statement {
         self.pump(position, budget, sink)
     }
 
-    /// Emits rows as `pump` does, for a caller that holds the interpreter lock. The values are not
-    /// copied before they are emitted.
+    /// Emits rows as `pump` does, for a caller that holds the interpreter lock. The sink reads the
+    /// values in SQLite's memory; they are not copied first.
     fn pump_attached<S: RowSink>(
         &mut self,
         _position: &mut BlockPosition,

@@ -150,8 +150,8 @@ fn an_offset_is_neither_added_nor_removed() {
 }
 
 proptest! {
-    /// Tests that text of another database is either converted or refused, whatever the type of the
-    /// column, and that a converted value is not changed by a second conversion.
+    /// Tests that any text is either converted or refused, for each type of column. Also tests that
+    /// a second conversion does not change a converted value.
     #[test]
     fn any_text_is_converted_or_refused(
         given in "[-+0-9.:eETZ ]{0,30}|\\PC{0,12}|NaN|-?(I|i)nfinity|[0-9]{4}-[0-9]{2}-[0-9]{2}",

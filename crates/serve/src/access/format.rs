@@ -17,8 +17,9 @@ pub enum Format {
     /// be parsed, the request line is `-`.
     #[default]
     Common,
-    /// [`Format::Common`], followed by `"Referer" "User-Agent"`. For this format, the server must
-    /// record these two header fields. [`Format::keep`] returns the selection that requests this.
+    /// [`Format::Common`], followed by `"Referer" "User-Agent"`. The server must record these two
+    /// header fields of each request only if this format is used; [`Format::keep`] returns which
+    /// fields it must record.
     Combined,
     /// One JSON object per line. The member `bytes` is the size of the response with its head. The
     /// member `duration` is in seconds.

@@ -165,8 +165,8 @@ struct ConnectionState {
     /// log and the metrics treat it as the start of the requests whose bytes were read.
     read_us: u64,
     /// The response that was in progress when its connection was closed, if a worker was filling a
-    /// chunk at that time. The response is reported after the worker has delivered the chunk and
-    /// has dropped its source.
+    /// chunk at that time. The response is reported after the worker has delivered the chunk, and
+    /// the source of the chunk was dropped.
     orphan: Option<Answer>,
 }
 

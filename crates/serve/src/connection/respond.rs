@@ -21,8 +21,9 @@ use crate::workers::Job;
 const MOST_NAMES: usize = 64;
 
 impl Drive<'_> {
-    /// Queues `response`. If its body is a row stream or is produced item by item, queues no body
-    /// yet, and starts the production of the body.
+    /// Queues `response`, including its body if all bytes of the body are known. If the body is a
+    /// row stream or consists of items that are still to be produced, starts the production
+    /// instead.
     pub(super) fn respond(&mut self, mut exchange: Exchange, response: Response) {
         let Response {
             status,
@@ -182,8 +183,8 @@ impl Drive<'_> {
         self.finish(answer, 0, None);
     }
 
-    /// Returns default properties for a request that could not be parsed. The error response needs
-    /// them.
+    /// Returns default properties of a request. They are used for the error response to a request
+    /// that could not be parsed.
     fn unread_exchange(&self) -> Exchange {
         Exchange {
             is_head: false,

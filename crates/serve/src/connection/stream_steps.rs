@@ -143,7 +143,8 @@ impl Drive<'_> {
         }
     }
 
-    /// Ends a stream whose source has ended. It is called after the kernel has accepted all chunks.
+    /// Ends a stream whose source has ended. This method is called after the kernel has accepted
+    /// all chunks of the stream.
     fn end_stream(&mut self, mut stream: ActiveStream) {
         match mem::replace(&mut stream.progress, StreamProgress::Running) {
             StreamProgress::Running => {}
@@ -193,8 +194,8 @@ impl Drive<'_> {
         self.await_request();
     }
 
-    /// Sends `response`, a complete error response, instead of the response of a stream that failed
-    /// before any byte of it was sent.
+    /// Sends the complete error response `response`. It replaces the response of a stream that
+    /// failed before any byte of that response was sent.
     fn answer_instead(
         &mut self,
         stream: ActiveStream,
@@ -246,8 +247,8 @@ impl Drive<'_> {
         self.state.fell_short = true;
     }
 
-    /// Cancels the source of a stream whose connection ends before the stream is complete. The
-    /// response is reported after the source was dropped.
+    /// Cancels the source of a stream whose connection ends before the stream is complete. First
+    /// the source is dropped, then the response is reported to the access log.
     pub(super) fn abandon(&mut self, stream: ActiveStream, why: CutReason, n_sent: u64) {
         guard(|| stream.cancel.cancel());
         if let Some(chunk) = stream.ready {
@@ -266,7 +267,8 @@ impl Drive<'_> {
         }
     }
 
-    /// Processes a chunk that a worker returned only after the response of its stream had ended.
+    /// Processes a chunk that a worker thread has filled for a stream whose response ended before
+    /// the chunk was ready.
     pub(super) fn late_fill(&mut self) {
         let Some(fill) = self.connection.take_fill() else {
             return;

@@ -156,8 +156,8 @@ fn again(mut call: impl FnMut() -> libc::ssize_t) -> io::Result<usize> {
 }
 
 impl RawAddress {
-    /// Returns the result of the system call `fill` and the socket address that it has written.
-    /// `fill` is a call such as accept(2), which gets a buffer for an address.
+    /// Calls `fill`, a system call such as accept(2) that writes a socket address to a given
+    /// buffer. Returns the result of `fill`, and the address.
     pub(super) fn filled(
         fill: impl FnOnce(*mut libc::sockaddr, *mut libc::socklen_t) -> libc::c_int,
     ) -> io::Result<(libc::c_int, RawAddress)> {

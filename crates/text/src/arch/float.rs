@@ -70,8 +70,9 @@ impl Work for PutFloat<'_, f32> {
     }
 }
 
-/// Calls `write` with a buffer, and appends to `out` as many bytes of the buffer as `write`
-/// returns. Returns `false` if `write` returns `None`.
+/// Calls `write` with a buffer. `write` returns the number of bytes that it has written to the
+/// buffer; these bytes are appended to `out`. If `write` returns `None`, this function returns
+/// `false`.
 #[inline(always)]
 fn put_at<P: Put>(
     out: &mut P,

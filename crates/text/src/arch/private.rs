@@ -1,6 +1,7 @@
 //! Converts text that may be written to during the conversion. Each part of the text is first
-//! copied to private memory, and the copy is converted. This is for conversions that read a text
-//! more than once and do not check the bounds of their output.
+//! copied to private memory, and the copy is converted. The conversions read a text more than once,
+//! and do not check the bounds of their output. If they read the original text, a change between
+//! two reads could make them write out of bounds.
 
 use std::mem::MaybeUninit;
 
@@ -9,8 +10,8 @@ use super::memory::uninit;
 /// The number of units of one part. A part and its result fit into the L1 cache together.
 const PART_UNITS: usize = 1024;
 
-/// A text and its encoding. The encoding determines between which units the text may be divided
-/// into parts.
+/// A text and its encoding. The text may be divided into parts only between two characters, so the
+/// encoding determines where it may be divided.
 #[derive(Clone, Copy)]
 pub(super) enum Encoded<'a, U> {
     Utf8(&'a [U]),

@@ -10,7 +10,8 @@ use super::encode;
 use super::family::{Kernels, Work};
 use crate::{ByteSink, Pen, Put, Window};
 
-/// Writes UTF-8 as the body of a JSON string, and returns the number of bytes written.
+/// The arguments for writing UTF-8 text as the body of a JSON string: the text and the destination.
+/// The result is the number of bytes written.
 struct JsonBody<'a>(&'a [u8], &'a mut [MaybeUninit<u8>]);
 
 impl Work for JsonBody<'_> {
@@ -26,8 +27,8 @@ impl Work for JsonBody<'_> {
 }
 
 impl<S: ByteSink> Window<'_, S> {
-    /// Copies the bytes before the first byte that must be escaped in JSON. Returns their number,
-    /// and `true` if one of them is not ASCII.
+    /// Copies the bytes before the first byte that must be escaped in JSON. Returns the number of
+    /// bytes copied, and `true` if one of these bytes is not ASCII.
     ///
     /// # Panics
     /// Panics if the window has less space than `src` has bytes, which is a bug in the caller.
@@ -50,9 +51,9 @@ impl<S: ByteSink> Window<'_, S> {
         unsafe { self.advance(n_bytes) };
     }
 
-    /// Copies 16-bit units as bytes, at most up to the first unit that is not ASCII. If `JSON` is
-    /// `true`, a unit that must be escaped in JSON ends the copy too. Returns the number of units
-    /// copied.
+    /// Copies 16-bit units as bytes. Stops at the first unit that is not ASCII, or earlier. If
+    /// `JSON` is `true`, a unit that must be escaped in JSON also ends the copy. Returns the number
+    /// of units copied.
     #[inline]
     pub(crate) fn put_plain_u16<const JSON: bool>(&mut self, src: &[u16]) -> usize {
         let n = narrow_plain::<JSON>(src, self.rest());
@@ -61,9 +62,10 @@ impl<S: ByteSink> Window<'_, S> {
         n
     }
 
-    /// Writes UTF-16 as UTF-8. The window must have space for at least 3 bytes per unit, or for
-    /// exactly the bytes of the result. Returns `false`, and writes nothing, if the text is
-    /// malformed or was changed after it was measured.
+    /// Writes UTF-16 as UTF-8. The space of the window must be at least 3 bytes per unit, or
+    /// exactly the length of the result, which the caller has measured. If the text is malformed,
+    /// or if other code has changed it since the measurement, nothing is written and the function
+    /// returns `false`.
     #[inline]
     pub(crate) fn put_utf16(&mut self, src: &[u16]) -> bool {
         let written = utf16_to_utf8(src, self.rest());
@@ -72,9 +74,10 @@ impl<S: ByteSink> Window<'_, S> {
         written.is_some()
     }
 
-    /// Writes UTF-32 as UTF-8. The window must have space for at least 4 bytes per unit, or for
-    /// exactly the bytes of the result. Returns `false`, and writes nothing, if the text is
-    /// malformed or was changed after it was measured.
+    /// Writes UTF-32 as UTF-8. The space of the window must be at least 4 bytes per unit, or
+    /// exactly the length of the result, which the caller has measured. If the text is malformed,
+    /// or if other code has changed it since the measurement, nothing is written and the function
+    /// returns `false`.
     #[inline]
     pub(crate) fn put_utf32(&mut self, src: &[u32]) -> bool {
         let written = ucs4_to_utf8(src, self.rest());
@@ -83,9 +86,9 @@ impl<S: ByteSink> Window<'_, S> {
         written.is_some()
     }
 
-    /// Writes Latin-1 as UTF-8. The window must have space for at least 2 bytes per unit, or for
-    /// exactly the bytes of the result. Returns `false`, and writes nothing, if the text was
-    /// changed after it was measured.
+    /// Writes Latin-1 as UTF-8. The space of the window must be at least 2 bytes per unit, or
+    /// exactly the length of the result, which the caller has measured. If other code has changed
+    /// the text since the measurement, nothing is written and the function returns `false`.
     #[inline]
     pub(crate) fn put_latin1(&mut self, src: &[u8]) -> bool {
         let written = latin1_to_utf8(src, self.rest());

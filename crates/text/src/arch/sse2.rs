@@ -346,8 +346,8 @@ pub(super) unsafe fn narrow_u16(src: &[u16], out: &mut [MaybeUninit<u8>]) {
     }
 }
 
-/// Copies the bytes before the first byte that must be escaped in JSON. Returns their number, and
-/// `true` if one of them is not ASCII.
+/// Copies the bytes before the first byte that must be escaped in JSON. Returns the number of bytes
+/// copied, and `true` if one of these bytes is not ASCII.
 ///
 /// # Safety
 /// `out` must have at least as many bytes as `src`.
@@ -371,8 +371,8 @@ pub(super) unsafe fn copy_to_escape(src: &[u8], out: &mut [MaybeUninit<u8>]) -> 
     }
 }
 
-/// Copies 16-bit units as bytes, at most up to the first unit that is not ASCII. If `JSON` is
-/// `true`, a unit that must be escaped in JSON ends the copy too. Returns the number of units
+/// Copies 16-bit units as bytes. Stops at the first unit that is not ASCII, or earlier. If `JSON`
+/// is `true`, a unit that must be escaped in JSON also ends the copy. Returns the number of units
 /// copied.
 ///
 /// # Safety
@@ -409,7 +409,8 @@ pub(super) unsafe fn narrow_plain<const JSON: bool>(
     }
 }
 
-/// Copies ASCII bytes, at most up to the first non-ASCII byte. Returns the number of bytes copied.
+/// Copies ASCII bytes. Stops at the first non-ASCII byte, or earlier. Returns the number of bytes
+/// copied.
 ///
 /// # Safety
 /// `out` must have at least as many bytes as `src`.
@@ -425,8 +426,8 @@ pub(super) unsafe fn copy_ascii(src: &[u8], out: &mut [MaybeUninit<u8>]) -> usiz
     }
 }
 
-/// Copies 16-bit units as bytes, at most up to the first unit above `MAX`. Returns the number of
-/// units copied.
+/// Copies 16-bit units as bytes. Stops at the first unit above `MAX`, or earlier. Returns the
+/// number of units copied.
 ///
 /// # Safety
 /// `out` must have at least as many units as `src`.
@@ -445,7 +446,8 @@ pub(super) unsafe fn narrow_up_to<const MAX: u16>(
     }
 }
 
-/// Copies 16-bit units, at most up to the first surrogate. Returns the number of units copied.
+/// Copies 16-bit units. Stops at the first surrogate, or earlier. Returns the number of units
+/// copied.
 ///
 /// # Safety
 /// `out` must have at least as many units as `src`.

@@ -94,7 +94,7 @@ const BLOCK_UNITS: usize = 4096;
 /// The replacement character U+FFFD in UTF-8.
 const REPLACEMENT_UTF8: &[u8] = "\u{FFFD}".as_bytes();
 
-/// The reason why a writer stopped. The writer accepts only well-formed text.
+/// The reason why [`OutputForm::block`] could not write a block of text.
 enum WriteStop {
     /// The text is malformed; the caller must determine the position of the error.
     Malformed,

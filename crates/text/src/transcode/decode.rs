@@ -11,7 +11,7 @@ use crate::transcode::error::{
 use crate::transcode::naive;
 use crate::{ByteSink, MalformedKind, Policy, SinkFull, Units, find_malformed};
 
-/// The number of units that are decoded per step. Its input and output fit into the L2 cache.
+/// The number of units that are decoded per step. The data of a step fits into the L2 cache.
 const PIECE_UNITS: usize = 16 * 1024;
 
 /// The handling of a byte order mark at the start of the input.
@@ -418,7 +418,7 @@ impl UnitDecode {
         Ok(at)
     }
 
-    /// Handles malformed bytes as the policy specifies. They start at position `at_bytes + at`.
+    /// Handles malformed bytes at position `at_bytes + at` of the stream by the policy.
     fn malformed<S: ByteSink>(
         &self,
         at: usize,
@@ -435,8 +435,8 @@ impl UnitDecode {
     }
 }
 
-/// Returns 3 if `bytes` starts with a surrogate that is encoded in three bytes as if it were a
-/// character. Returns 1 or 2 if `bytes` consists of only the first 1 or 2 bytes of such a sequence.
+/// Returns 3 if `bytes` starts with a surrogate that is encoded in three bytes, 1 or 2 if `bytes`
+/// is only the first 1 or 2 bytes of such a surrogate, and otherwise `None`.
 fn surrogate_in_utf8(bytes: &[u8]) -> Option<usize> {
     match bytes {
         [0xED, 0xA0..=0xBF, 0x80..=0xBF, ..] => Some(3),
@@ -459,8 +459,8 @@ fn units_of<'a, U: CodeUnit>(bytes: &'a [u8], big: bool, aside: &'a mut Vec<U>) 
     }
 }
 
-/// Returns the encoding and byte order of the text, and the length in bytes of the byte order mark
-/// in `begun` that must be dropped. Returns `None` if more bytes are needed to decide.
+/// Returns the encoding and byte order of a text, and the number of bytes of the byte order mark to
+/// drop. `begun` is the start of the text. Returns `None` if more bytes are needed to decide.
 fn look_for_mark(
     encoding: Encoding,
     marks: Marks,

@@ -127,8 +127,8 @@ impl Transcoder {
 
     /// Returns the number of input bytes that encoding_rs has read. Returns `None` if encoding_rs
     /// is not used, or if the output is not UTF-8. After [`TranscodeError::Malformed`], the caller
-    /// may write a replacement, and then push the input from this position on to the same
-    /// transcoder.
+    /// may write a replacement for the malformed bytes. The caller may then continue with the same
+    /// transcoder, by pushing the input that follows the bytes already read.
     #[must_use]
     pub fn taken_bytes(&self) -> Option<u64> {
         self.decode.taken_bytes().filter(|_| self.is_direct)

@@ -44,8 +44,8 @@ impl KeySegments {
         self.len() == 0
     }
 
-    /// Returns the number of free bytes that a sink must provide before a tag and any of the keys
-    /// are written to it.
+    /// Returns the number of free bytes that a sink must have when a tag and one of the keys are
+    /// written to it. It is sufficient for each of the keys.
     #[inline]
     #[must_use]
     pub fn room_bytes(&self) -> usize {

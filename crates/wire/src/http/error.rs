@@ -1,5 +1,5 @@
 //! [`HeadError`], [`ChunkedError`] and [`ResponseError`]: the reasons why an HTTP message is
-//! rejected. For errors of a request, the status of the error response is part of the type.
+//! rejected. Each error of a request determines the HTTP status of the error response.
 
 use std::fmt;
 

@@ -183,8 +183,8 @@ impl HeadParser {
         }
     }
 
-    /// Returns the largest position at which the next line may end, including its CR LF, and the
-    /// error to report if the line is longer.
+    /// Returns the maximum position of the end of the next line, including its CR LF. Also returns
+    /// the error to report if the line is longer.
     fn line_limit(&self) -> (usize, HeadError) {
         let whole = self.limits.max_head_bytes;
         if self.next == HeadLine::Field {

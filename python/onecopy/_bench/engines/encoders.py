@@ -1,4 +1,5 @@
-"""Encodes the rows of a driver as JSON and CSV, with the code that users of the driver write."""
+"""Encodes the rows that a database driver returns as JSON and CSV. It uses the code that an
+application would use with this driver."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ class Row(list[Any]):
         A row that pyodbc has pickled is unpickled by calling this constructor.
 
         Raises:
-            TypeError: the description does not have one item for each value, or there are none.
+            TypeError: `description` and ``values`` have different lengths, or ``values`` is empty.
         """
         is_complete = type(description) is tuple and type(indexes) is dict and len(description) == len(values)
         if not is_complete or not values:

@@ -106,8 +106,8 @@ fn read_indexes(found: &[crate::plan::fetch::Row]) -> Vec<TableIndex> {
     indexes
 }
 
-/// Returns the number of rows that PostgreSQL's last `ANALYZE` of the table has estimated. If the
-/// table was never analyzed, returns an estimate from its number of pages.
+/// Returns the number of rows in PostgreSQL's statistics about the table. If the table has no
+/// statistics yet, returns an estimate from its number of pages.
 fn estimate(row: &[Option<Value>], n_pages: u64) -> Option<u64> {
     const ROWS_PER_PAGE: u64 = 60;
     match row.get(3) {

@@ -13,8 +13,8 @@ use super::raw_document::Parent;
 use crate::raw::codecs;
 use crate::raw::text::{self, MakeError};
 
-/// Returns the key of a BSON element as a `str`. A malformed key is an error, or is passed to the
-/// caller's error handler.
+/// Returns the key of a BSON element as a `str`. If the key is malformed, the error handler of the
+/// caller's options is called, if there is one; otherwise an error is returned.
 pub(super) fn key<'py>(
     py: Python<'py>,
     element: &Element<'_>,

@@ -20,7 +20,7 @@ use crate::raw::buffer::{BufferBytes, immutable};
 use crate::raw::stack;
 
 impl RawDocument {
-    /// Calls `run` with the bytes of the document. They are part of the buffer `owner`.
+    /// Calls `run` with the bytes of the document, which are a range of the buffer `owner`.
     #[inline(always)]
     fn with_bytes<'py, R>(
         &self,

@@ -27,8 +27,9 @@ fn wrong(kind: &'static str, reason: &str) -> BsonStop {
     }
 }
 
-/// Writes an object of a BSON class such as `Binary`, or returns another object to write in its
-/// place. Returns `None` if the object's class is not a BSON class.
+/// Writes the value of an object of a BSON class such as `Binary`, and returns its tag. For some
+/// classes, such as `Code`, writes nothing, and returns an object that the caller must write
+/// instead. Returns `None` if the class of the object is not a BSON class.
 pub(super) fn write<'py>(
     object: &Bound<'py, PyAny>,
     out: &mut dyn ByteSink,

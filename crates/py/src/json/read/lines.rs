@@ -66,7 +66,7 @@ Copies: one, of each text into its `str`.
     }
 }
 
-/// A value of [`JSONLines::at`] that is not an offset: it marks that a line is being parsed.
+/// The value of [`JSONLines::at`] while a line is being parsed. It is not a valid offset.
 const BUSY: usize = usize::MAX;
 
 /// An iterator over the values in lines of JSON. Each line is parsed when its value is requested.

@@ -116,7 +116,7 @@ impl<'py> JsonReadOptions<'py> {
         Ok(options)
     }
 
-    /// Returns `true` if no Python code that the caller has passed runs while objects are created.
+    /// Returns `true` if no Python code of the caller runs while objects are created.
     #[inline]
     pub(super) fn is_alone(&self) -> bool {
         self.object_hook.is_none() && self.parse_float.is_none()

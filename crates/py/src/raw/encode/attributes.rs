@@ -394,7 +394,7 @@ unsafe fn values_before(
     None
 }
 
-/// Returns the value for the key object `name`, compared by address; null if there is none.
+/// Returns the value of the key `name`, or null. Keys are compared by their addresses.
 ///
 /// # Safety
 /// `dict` must be a live `dict`, or null.

@@ -1,6 +1,7 @@
 //! The loop over an encoder's open containers. A container is open until all its members have been
-//! written. The loop continues each container with the member at which the loop over its members
-//! was interrupted.
+//! written. The inner loop over the members of a container stops early at a member that it cannot
+//! write itself, or if space is needed. The loop in this module then does this work, and continues
+//! the container at that member.
 
 use onecopy_text::Pen;
 use onecopy_text::convert::Kernels;
@@ -12,9 +13,9 @@ use super::format::MemberEncoder;
 use super::frames::{ContainerForm, ContainerFrame};
 use super::members::{ExitReason, container, write_fields, write_members};
 
-/// Writes the remaining members of all open containers, whose states are the frames on the stack.
-/// It is called after a frame was pushed for the outermost container, or after [`enter`], which may
-/// have pushed frames because it was interrupted.
+/// Writes the remaining members of all open containers. The frames on the stack describe the state
+/// of each open container. The function is called after a frame was pushed for the outermost
+/// container, or after [`enter`], which pushes frames if it stops before all members are written.
 ///
 /// # Safety
 /// The GIL must be held while the encoder lives, the caller must hold a reference to the root, and
@@ -73,9 +74,9 @@ pub(super) unsafe fn run<'py, 's, K: Kernels, F: MemberEncoder<'py>>(
     }
 }
 
-/// Enters a list, tuple, `dict` or dataclass instance, and writes its members. If the writing is
-/// interrupted before all members are written, pushes a frame for each container that has members
-/// left to write.
+/// Enters a list, tuple, `dict` or dataclass instance, and writes its members. If the function
+/// stops before all members are written, it pushes a frame for each container that has members left
+/// to write.
 ///
 /// # Safety
 /// The same requirements as for [`MemberEncoder::any_value`]; the depth must allow another level.

@@ -23,8 +23,8 @@ const N: usize = 24;
 #[cfg(all(Py_3_11, not(Py_GIL_DISABLED)))]
 const INDICES: usize = 32;
 
-/// The entries (keys and values) of a `dict`, an array inside CPython's table of the keys of the
-/// `dict`.
+/// The entries (keys and values) of a `dict`. CPython stores them as an array in the hash table of
+/// the `dict`.
 #[derive(Clone, Copy)]
 pub(super) struct Entries {
     /// The address of the first entry's key; null if `PyDict_Next` must be used.
@@ -95,8 +95,8 @@ pub(super) unsafe fn entries(dict: *mut ffi::PyObject) -> Entries {
 
 /// Returns the entries of a `dict`'s table in CPython 3.11 or later.
 ///
-/// # Safety
-/// `keys` must be the table of a live `dict`, in the layout that `is_known` has compared.
+/// # Safety `keys` must be the table of a live `dict` in the expected layout. The function
+/// `is_known` checks at import that this interpreter has this layout.
 #[cfg(all(Py_3_11, not(Py_GIL_DISABLED)))]
 #[inline(always)]
 unsafe fn table_entries(keys: *mut u8) -> Entries {
@@ -124,8 +124,8 @@ unsafe fn table_entries(keys: *mut u8) -> Entries {
 /// Returns the entries of a `dict`'s table in CPython 3.10. Each entry consists of a hash, a key
 /// and a value.
 ///
-/// # Safety
-/// `keys` must be the table of a live `dict`, in the layout that `is_known` has compared.
+/// # Safety `keys` must be the table of a live `dict` in the expected layout. The function
+/// `is_known` checks at import that this interpreter has this layout.
 #[cfg(not(any(Py_3_11, Py_GIL_DISABLED)))]
 #[inline(always)]
 unsafe fn table_entries(keys: *mut u8) -> Entries {

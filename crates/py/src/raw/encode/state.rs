@@ -107,11 +107,10 @@ impl<'py> EncoderState<'py> {
         }
     }
 
-    /// Returns an error if more than `max_depth` of the objects that are being written are
-    /// replacements for other objects, for example results of `default`. Without this limit, a
-    /// chain of replacements could be endless, because `default` may be called for its own result.
-    /// Replacements do not count as containers, so an object with one replacement can be written at
-    /// any depth.
+    /// Limits chains of replacements. A replacement is an object that is written instead of another
+    /// one, for example a result of `default`. Returns an error if more than `max_depth` of the
+    /// objects that are being written are replacements. Replacements do not count as containers, so
+    /// an object with one replacement can be written at any depth.
     pub(super) fn check_held(
         &self,
         object: *mut ffi::PyObject,

@@ -11,10 +11,11 @@ pub(crate) struct View {
     first: *const u8,
     dtype: DType,
     n_dims: usize,
-    /// The length and stride of each dimension, if there are at most [`INLINE_DIMS`]. Unused
-    /// entries have no meaning.
+    /// The length and stride of each dimension, if the array has at most [`INLINE_DIMS`]
+    /// dimensions. Unused entries have no meaning.
     inline_dims: [Dim; INLINE_DIMS],
-    /// The length and stride of each dimension, if there are more than [`INLINE_DIMS`].
+    /// The length and stride of each dimension, if the array has more than [`INLINE_DIMS`]
+    /// dimensions.
     heap_dims: Vec<Dim>,
 }
 
@@ -24,7 +25,7 @@ struct Dim {
     stride: isize,
 }
 
-/// A view of an array with at most this number of dimensions needs no allocation.
+/// The largest number of dimensions for which the view of an array needs no allocation.
 const INLINE_DIMS: usize = 3;
 
 impl View {

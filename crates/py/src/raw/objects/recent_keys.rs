@@ -150,9 +150,9 @@ impl Keys {
         self.slots[usize::from(at)].likely_next
     }
 
-    /// Returns the slot of the first key of the object that was most recently the value of the key
-    /// in slot `owner`, or was in a list that is its value. Returns [`NONE`] if there was no such
-    /// object.
+    /// For a key whose value is an object, or a list of objects: returns the slot of the first key
+    /// of the most recent such object. `owner` is the slot of the outer key. Returns [`NONE`] if
+    /// there was no such object.
     #[inline(always)]
     pub(super) fn first(&self, owner: u16) -> u16 {
         self.slots[usize::from(owner)].first

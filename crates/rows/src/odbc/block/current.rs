@@ -37,7 +37,6 @@ impl CurrentBlock {
         }
     }
 
-    /// Removes the rows of the block.
     pub(crate) fn clear(&mut self) {
         self.view = RowsetSlice::default();
         self.arena.clear();

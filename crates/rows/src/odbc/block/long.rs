@@ -46,8 +46,8 @@ pub(crate) struct RowsetSlice {
     /// The part of a long value with which this slice begins. `None` if the first row of the slice
     /// is not the rest of a row whose beginning was in an earlier slice.
     pub(crate) resume: Option<ArenaPart>,
-    /// The part of a long value with which the last row of this slice ends, if the next slice will
-    /// contain the rest of the row.
+    /// The part of a long value with which this slice ends. `None` if the last row of the slice is
+    /// complete.
     pub(crate) stop: Option<ArenaPart>,
 }
 
@@ -91,8 +91,8 @@ impl RowsetReader {
         }
     }
 
-    /// Returns `true` if all fetched rows were returned, so that the next call to `advance` must
-    /// fetch rows.
+    /// Returns `true` if all fetched rows were already returned. The next call to `advance` must
+    /// then fetch rows.
     pub(crate) fn is_between_blocks(&self) -> bool {
         self.next == self.end && self.under_way.is_none() && self.failure.is_none()
     }
@@ -380,8 +380,8 @@ impl RowsetReader {
         Ok(true)
     }
 
-    /// Reads those values of row `self.next` that the driver has not written completely to their
-    /// bound buffers, from column `from` on. Returns `true` if the row is complete.
+    /// Reads the values of row `self.next` that the driver has not written completely to their
+    /// bound buffers, beginning at column `from`. Returns `true` if the row is then complete.
     fn row<C: FetchCalls>(
         &mut self,
         view: &mut RowsetSlice,

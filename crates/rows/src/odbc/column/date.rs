@@ -27,7 +27,8 @@ impl DateStruct {
 
     /// Returns the date as a cell. MariaDB's `0000-00-00` is not a date, and is returned as NULL,
     /// as MariaDB's own clients do. A date in which only the month or day is zero is passed to the
-    /// sink, which refuses it. As NULL, the date would lose its year without an error.
+    /// sink, which refuses it. If it were returned as NULL instead, its year would be lost without
+    /// an error.
     #[inline]
     pub(crate) fn cell<'b>(&self, raw: Raw<'b>) -> Cell<'b> {
         date(raw).map_or(Cell::Null, Cell::Date)

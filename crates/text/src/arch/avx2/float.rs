@@ -65,9 +65,9 @@ static LASTS: [u8; N_FORMS] = {
     all
 };
 
-/// Returns the 16 decimal digits of `value`, as numbers 0 to 9. The first eight digits are in one
-/// half of the vector and the last eight in the other, each half with its first digit in the
-/// highest byte.
+/// Returns the 16 decimal digits of `value`, as 16 bytes with values from 0 to 9. One half of the
+/// vector has the first eight digits, the other half the last eight. In each half, the first digit
+/// is in the highest byte.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn sixteen(value: u64) -> __m128i {

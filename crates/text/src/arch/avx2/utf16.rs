@@ -1,5 +1,5 @@
-//! Counts the characters of UTF-16 with surrogate pairs, validates it, and decodes it to 32-bit
-//! units.
+//! For UTF-16 that may contain surrogate pairs: counts the characters, checks that the text is
+//! well-formed, and decodes the text to 32-bit units.
 
 #![allow(unused_unsafe)] // Newer compilers treat these intrinsics as safe.
 
@@ -18,8 +18,8 @@ pub(in crate::arch) fn count(src: &[u16]) -> usize {
     scalar::count_utf16(src)
 }
 
-/// Returns a mask of 32 units, those of `a` and then those of `b`. A bit is set if the upper six
-/// bits of the unit are equal to the upper six bits of `top`.
+/// Compares 32 units (those of `a`, then those of `b`) with `top`. Returns a mask with one bit per
+/// unit. The bit is set if the upper six bits of the unit and of `top` are equal.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn lanes(a: __m256i, b: __m256i, top: u16) -> u32 {

@@ -183,10 +183,11 @@ unsafe fn long_latin1<const ESCAPES: bool>(u: &[u8], as_is: bool, mut out: *mut 
     out
 }
 
-/// Writes the bytes of the vector `v` (which starts with the bytes of `u`) whose bits are set in
-/// `which`. The bytes in the mask `stop` are written as a backslash and a letter. If one of them
-/// has no escape letter, [`each_escape`] is called. No branch depends on whether there are escapes,
-/// because such a branch would often be mispredicted.
+/// Writes the text `u` as JSON text. The vector `v` starts with the bytes of `u`. Only bytes whose
+/// bit is set in the mask `which` are written. A byte whose bit is set in `stop` is written as a
+/// backslash and a letter. If one of these bytes has no escape letter, [`each_escape`] is called.
+/// No branch depends on whether there are escapes, because such a branch would often be
+/// mispredicted.
 ///
 /// # Safety
 /// `out` must be writable for `6 * u.len() + 64` bytes, and must not overlap `u`.
@@ -211,8 +212,9 @@ unsafe fn escaped_part(v: __m512i, u: &[u8], stop: u64, which: u64, out: *mut u8
 /// one.
 const FEW_ESCAPES: u32 = 10;
 
-/// Writes the bytes of the vector `v` (which starts with the bytes of `u`) whose bits are set in
-/// `which`. The bytes in the mask `stop` are written as escapes of two or six bytes.
+/// Writes the text `u` as JSON text, and writes each escape separately. The vector `v` starts with
+/// the bytes of `u`. Only bytes whose bit is set in the mask `which` are written. Bytes whose bit
+/// is set in `stop` are written as escapes of two or six bytes.
 ///
 /// # Safety
 /// `out` must be writable for `6 * u.len() + 64` bytes, and must not overlap `u`.

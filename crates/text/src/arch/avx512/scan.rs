@@ -225,8 +225,8 @@ unsafe fn load_two(p: *const u16, n: usize) -> (__m512i, __m512i) {
     }
 }
 
-/// Copies the bytes before the first byte that must be escaped in JSON. Returns their number, and
-/// `true` if one of them is not ASCII.
+/// Copies the bytes before the first byte that must be escaped in JSON. Returns the number of bytes
+/// copied, and `true` if one of these bytes is not ASCII.
 ///
 /// # Safety
 /// The processor must support AVX-512, and `out` must have at least as many bytes as `src`.
@@ -260,8 +260,8 @@ pub(in crate::arch) unsafe fn copy_to_escape(
     }
 }
 
-/// Copies 16-bit units as bytes, up to the first unit that is not ASCII. If `JSON` is `true`, a
-/// unit that must be escaped in JSON ends the copy too. Returns the number of units copied.
+/// Copies 16-bit units as bytes. Stops at the first unit that is not ASCII. If `JSON` is `true`,
+/// also stops at the first unit that must be escaped in JSON. Returns the number of units copied.
 ///
 /// # Safety
 /// The processor must support AVX-512, and `out` must have at least as many units as `src`.

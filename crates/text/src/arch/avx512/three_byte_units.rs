@@ -11,16 +11,16 @@ pub(super) struct Three {
     /// A result vector consists of 8 groups of 8 bytes. For each group: the indices of the four
     /// consecutive units from whose UTF-8 these bytes are taken.
     units: [u16; 32],
-    /// For each of the 64 result bytes, the position of its lowest bit in the group of four units
-    /// (64 bits) that the byte belongs to.
+    /// Each of the 64 result bytes is taken from the 64 bits of a group of four units. For each
+    /// result byte: the number of its lowest bit in these 64 bits.
     shifts: [u8; 64],
     bits: [u8; 64],
     marks: [u8; 64],
 }
 
-/// The tables for the three vectors of UTF-8 (64 bytes each) to which 64 units are converted. Each
-/// table reads a vector of 32 units: the first from unit 0 on, the second from unit 16 on, and the
-/// third from unit 32 on.
+/// Three tables with which 64 units are converted to 192 bytes of UTF-8, one table for each result
+/// vector of 64 bytes. The first table reads the 32 units from unit 0 on, the second those from
+/// unit 16 on, and the third those from unit 32 on.
 pub(super) static THREE: [Three; 3] = [Three::new(0), Three::new(1), Three::new(2)];
 
 impl Three {

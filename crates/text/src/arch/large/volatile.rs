@@ -185,8 +185,8 @@ struct Recorded<'n, N> {
     kind: Kind,
     /// `true` if the kernel itself checks that the units of a `str` of kind 4 are code points.
     is_ucs4_checked: bool,
-    /// `true` if a `str` of kind ASCII must be checked after it was written, because the kernels do
-    /// not store the same vectors that they test.
+    /// `true` if a `str` of kind ASCII must be checked after it was written. This is the case for
+    /// kernels that load a vector of the source once to test it and once more to store it.
     checks_ascii: bool,
 }
 

@@ -25,7 +25,8 @@ impl Work for Utf8Body<'_> {
     }
 }
 
-/// Returns the bytes that a kernel writes for the text; `None` if the kernel does not convert it.
+/// Converts the text with a kernel. Returns the bytes that the kernel has written, or `None` if
+/// this kernel does not convert the text.
 #[inline(always)]
 fn body<K: Utf8Kernels>(kernels: K, Utf8Body(units, is_short): Utf8Body<'_>) -> Option<Vec<u8>> {
     const CANARY: u8 = 0xA5;

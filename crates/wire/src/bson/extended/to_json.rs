@@ -30,7 +30,7 @@ pub enum Form {
 /// The options for writing Extended JSON.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ToJson {
-    /// The format of numbers and dates.
+    /// The format of the text of numbers and dates: canonical or relaxed.
     pub form: Form,
     /// The treatment of malformed text in the document.
     pub policy: Policy,

@@ -49,10 +49,11 @@ pub(super) enum ContainerKind {
     Array,
     /// An object whose first key has not been read yet.
     Fresh,
-    /// An object without a type wrapper key such as `$oid`. It becomes an embedded document.
+    /// An object whose first key is not the key of a type wrapper (such as `$oid`). It becomes an
+    /// embedded document.
     Document,
-    /// An object that has the key of a type wrapper. The writer determines at the end of the object
-    /// whether it is a valid wrapper.
+    /// An object whose first key is the key of a type wrapper. The writer determines at the end of
+    /// the object whether it is a valid wrapper.
     Candidate,
 }
 
@@ -266,8 +267,8 @@ impl<'s, K: Kernels, S: ByteSink> DocumentWriter<'s, K, S> {
         frame.end_text(self.sink).map_err(|e| self.no(e.into()))
     }
 
-    /// Replaces the object of a type wrapper by the BSON value that it represents. `units` is the
-    /// string in the wrapper, which has no escapes.
+    /// Replaces the object of a type wrapper, such as `{"$oid": "…"}`, by the BSON value that it
+    /// represents. `units` is the string in the wrapper; it contains no escapes.
     #[inline(never)]
     pub(super) fn wrapped(&mut self, units: Units<'_>) -> EventResult {
         let ValueState::Want(one) = self.state else {
@@ -389,7 +390,7 @@ impl<'s, K: Kernels, S: ByteSink> DocumentWriter<'s, K, S> {
 
     /// Ends an object that has the key of a type wrapper. If the object is a valid type wrapper,
     /// replaces its elements by the value that the wrapper represents. Otherwise the object remains
-    /// a document, or is rejected.
+    /// a document, or is rejected if its key is permitted only in a type wrapper.
     #[inline(never)]
     pub(super) fn end_candidate(&mut self) -> EventResult {
         let Level { frame, tag, .. } = self.level;
@@ -431,7 +432,8 @@ impl<'s, K: Kernels, S: ByteSink> DocumentWriter<'s, K, S> {
     }
 }
 
-/// The size in bytes of the buffer to which a part of a text with escapes is unescaped.
+/// The size in bytes of a buffer. A text with escapes is processed in parts, and the buffer
+/// receives one part without escapes.
 const PART_BYTES: usize = 512;
 
 /// The size in bytes of a stack buffer. Short texts of type wrappers are copied to it. A text with

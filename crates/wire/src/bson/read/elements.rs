@@ -185,7 +185,7 @@ fn variable_len(tag: u8, tag_at: usize, rest: &[u8], at: usize) -> Result<usize,
 }
 
 /// Returns the size in bytes of the text at the start of `rest`, including its length prefix and
-/// its NUL. `at` is the position of the text, which errors report.
+/// its NUL. `at` is the position of the text in the document. An error contains this position.
 #[inline]
 fn text_len(rest: &[u8], at: usize) -> Result<usize, ReadError> {
     let length = length_at(rest, 0).ok_or(error(Reason::Value, at))? as usize;
@@ -201,7 +201,7 @@ fn text_len(rest: &[u8], at: usize) -> Result<usize, ReadError> {
 }
 
 /// Returns the size in bytes of the embedded document at the start of `rest`. `at` is the position
-/// of the document, which errors report.
+/// of the embedded document in the outer document. An error contains this position.
 #[inline]
 fn document_inside(rest: &[u8], at: usize) -> Result<usize, ReadError> {
     let length = length_at(rest, 0).ok_or(error(Reason::Value, at))? as usize;

@@ -31,7 +31,7 @@ impl Rejection {
         }
     }
 
-    /// Returns the rejection with `n_bytes` added to its position.
+    /// Returns this rejection with `n_bytes` added to the position of the error.
     #[must_use]
     pub const fn later_by(self, n_bytes: usize) -> Rejection {
         Rejection {
@@ -98,8 +98,8 @@ pub trait BsonEvents {
     fn end_array(&mut self) -> EventResult;
     /// Receives the code of a value of type "code with scope". The elements of the scope follow.
     fn begin_code_with_scope(&mut self, code: &[u8]) -> EventResult;
-    /// Called at the end of the scope, which is also the end of the value of type "code with
-    /// scope".
+    /// Called at the end of the scope of a value of type "code with scope". The value ends there
+    /// too.
     fn end_code_with_scope(&mut self) -> EventResult;
     /// Called for a document without elements, instead of the events for its start and end.
     #[inline(always)]
@@ -169,8 +169,8 @@ pub trait BsonEvents {
     fn guess(&self) -> Option<&[u8]> {
         None
     }
-    /// Called instead of [`BsonEvents::key`] if the next key is equal to the key that
-    /// [`BsonEvents::guess`] returned.
+    /// Called for the next key if it is equal to the key that [`BsonEvents::guess`] returned.
+    /// [`BsonEvents::key`] is then not called.
     fn likely_key(&mut self) -> EventResult {
         unreachable!("no key was guessed")
     }

@@ -144,8 +144,8 @@ impl<'py> BsonEncoder<'_, 'py> {
         Ok((pen, step))
     }
 
-    /// Enters a container: writes its length and members. If the loop over the members is
-    /// interrupted, pushes a frame, from which the remaining members are written later.
+    /// Enters a container: writes its length and members. If the loop over the members stops early,
+    /// pushes a frame, from which the remaining members are written later.
     ///
     /// # Safety
     /// The same requirements as for [`BsonEncoder::value`].

@@ -223,7 +223,7 @@ impl<'s> Work for Floats<'_, '_, '_, '_, 's> {
 /// Writes an `f64` and a comma. NaN and the infinities are written according to the option `nan`.
 ///
 /// # Panics
-/// If the pen has less than [`ITEM_BYTES`].
+/// If the pen has less space than [`ITEM_BYTES`] bytes.
 #[inline(always)]
 fn put_double<K: Kernels>(
     kernels: K,

@@ -431,7 +431,7 @@ impl<'py, const STYLED: bool> JsonFormat<'_, 'py, STYLED> {
     }
 
     /// Enters a list, tuple, `dict` or dataclass instance, and writes its members. If the writing
-    /// is interrupted, pushes frames for the members that have not been written.
+    /// stops early, pushes frames for the members that have not been written.
     ///
     /// # Errors
     /// [`JsonStop::TooDeep`] if the container would exceed the maximum depth, or an exception of

@@ -14,7 +14,7 @@ use crate::raw::encode::frames::{ContainerForm, ContainerFrame};
 use crate::raw::encode::members::{self, ExitReason, Members};
 use crate::raw::encode::prefetch;
 
-/// The JSON encoder for default options. No other encoder supports rows.
+/// The JSON encoder for default options. Only this encoder can write rows.
 type Compact<'a, 'py> = JsonFormat<'a, 'py, false>;
 
 /// The keys and values of one row. The function `value` returns the value at an index. A row is

@@ -37,8 +37,8 @@ public final class BsonReader extends BsonCursor {
     /**
      * Returns a reader of a document. A text that is not UTF-8 is an error.
      *
-     * @param document a buffer with the document between its position and its limit, which are not
-     * changed
+     * @param document a buffer. The document begins at its position and ends at its limit. The call
+     * changes neither of them
      * @return the reader, before the first element
      * @throws BsonException if the length at the start of the document differs from the number of
      * bytes in the buffer, or if the last byte is not a NUL
@@ -51,8 +51,8 @@ public final class BsonReader extends BsonCursor {
     /**
      * Returns a reader of a document.
      *
-     * @param document a heap or direct buffer, of either byte order, with the document between its
-     * position and its limit, which are not changed
+     * @param document a heap or direct buffer, of either byte order. The document begins at its
+     * position and ends at its limit. The call changes neither of them
      * @param malformed the treatment of texts and names that are not UTF-8
      * @return the reader, before the first element
      * @throws BsonException if the length at the start of the document differs from the number of
@@ -66,7 +66,8 @@ public final class BsonReader extends BsonCursor {
      * Returns the length of the document at the position of a buffer. With this length, documents
      * that follow each other in one buffer can be separated.
      *
-     * @param buffer a buffer with the document at its position, which is not changed
+     * @param buffer a buffer. The document begins at its position. The call does not change the
+     * position
      * @return the number of bytes: at least 5, and at most the remaining ones
      * @throws BsonException if fewer than 4 bytes remain, or the length is less than 5 or more than
      * the number of remaining bytes
@@ -92,8 +93,8 @@ public final class BsonReader extends BsonCursor {
      * and that texts and names are UTF-8. The names of the items of an array need not be their
      * indexes. The document is not copied.
      *
-     * @param document a buffer with the document between its position and its limit, which are not
-     * changed
+     * @param document a buffer. The document begins at its position and ends at its limit. The call
+     * changes neither of them
      * @throws BsonException if the document is not valid BSON
      */
     public static void validate(ByteBuffer document) {

@@ -31,8 +31,8 @@ public final class NativeBsonOutput extends OutputBuffer {
     private static final int INITIAL_BYTES = 1024;
 
     /**
-     * The destination and the contents. {@code target} and {@code bytes} are null after {@link
-     * #close}.
+     * {@code bytes} contains the BSON that was written, and {@code target} writes values to it.
+     * Both are null after {@link #close}.
      */
     private BsonTarget target;
 
@@ -75,7 +75,7 @@ public final class NativeBsonOutput extends OutputBuffer {
      * @throws MalformedTextException if the text has a lone surrogate and the policy is THROW;
      * nothing is written then
      * @throws java.nio.BufferOverflowException if the contents would be longer than 2 GiB. All
-     * methods that write throw it
+     * methods that write throw this exception
      */
     @Override
     public void writeString(String value) {

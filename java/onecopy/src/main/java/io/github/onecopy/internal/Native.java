@@ -7,10 +7,10 @@ import java.nio.ByteBuffer;
  * JDK 22 and newer, the jar has another version of this class with the same members, which loads
  * the library. No other class uses method handles to call it.
  *
- * <p>The results are those of the C functions: a count, or {@code -1 - k} for malformed text at
- * unit k, or {@link #NO_ROOM}. The callers have checked each range: that of an array against its
- * length, that of a buffer against its capacity. No range is longer than {@link #MOST_UNITS},
- * because the garbage collector cannot run during a call.
+ * <p>The methods return the results of the C functions: a count, or {@code -1 - k} for malformed
+ * text at unit k, or {@link #NO_ROOM}. The callers have checked that each range is within its array
+ * or buffer. The garbage collector cannot run during a call. To keep each call short, no range is
+ * longer than {@link #MOST_UNITS}.
  */
 public final class Native {
     /**
@@ -19,7 +19,7 @@ public final class Native {
      */
     public static final int MOST_UNITS = 1 << 16;
 
-    /** The result of a call whose destination is too small. */
+    /** The result of a native call if the destination is too small. */
     public static final long NO_ROOM = Long.MIN_VALUE;
 
     private Native() {}

@@ -109,8 +109,8 @@ final class Pure {
 
     /**
      * Writes the UTF-16 units {@code from..to} of an array as UTF-8. The array contains a part of a
-     * string, and {@code base} is the index in the string at which this part begins. It is needed
-     * for the index in the exception.
+     * string. {@code base} is the index in the string at which this part begins; the index in the
+     * exception is computed from it.
      *
      * @return the index in {@code dst} after the last byte written; the caller has ensured space
      * for {@link #MOST_BYTES} per unit

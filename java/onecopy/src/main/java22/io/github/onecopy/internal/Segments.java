@@ -12,8 +12,8 @@ import java.util.Objects;
 
 /**
  * Encodes strings into memory segments, and decodes and checks the UTF-8 in memory segments. For
- * the decoder, a segment is wrapped in a {@code ByteBuffer}. A segment that is only checked may be larger
- * than the largest {@code ByteBuffer}, so it is checked part by part.
+ * the decoder, a segment is wrapped in a {@code ByteBuffer}. A segment that is only checked may be
+ * larger than the largest {@code ByteBuffer}, so it is checked part by part.
  */
 public final class Segments {
     /** The size in bytes of the largest buffer over a segment: a few bytes less than 2 GiB. */

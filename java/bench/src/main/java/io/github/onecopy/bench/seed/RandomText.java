@@ -5,9 +5,9 @@ import java.util.Random;
 /**
  * Random text like that of {@code RandomStringUtils.random(n)} of Apache Commons Lang, which the
  * post used. Each UTF-16 unit has the same probability, even if no character is assigned to it. A
- * surrogate is completed to a pair by one of the first 128 surrogates of the other kind. Another
- * unit is drawn instead of a high surrogate for private use (U+DB80 to U+DBFF), and instead of a
- * surrogate if there is no space for a pair.
+ * drawn surrogate becomes a pair: its partner is one of the first 128 surrogates of the other kind.
+ * If there is no space for a pair, or if the surrogate is a high surrogate for private use (U+DB80
+ * to U+DBFF), another unit is drawn.
  */
 final class RandomText {
     private static final int PARTNERS = 128;
