@@ -64,7 +64,7 @@ impl Connection {
                 check_callable(func.bind(py))?;
                 let label = name.clone();
                 let call: Box<Scalar> = Box::new(move |arguments| {
-                    run(&label, |py| {
+                    run("function", &label, |py| {
                         let given = func.bind(py).call1(to_python(py, arguments)?)?;
                         parameters::result_of_function(&given)
                     })
@@ -116,7 +116,7 @@ impl Connection {
                 check_callable(class.bind(py))?;
                 let label: Arc<str> = name.as_str().into();
                 let new: Box<NewAggregate> = Box::new(move || {
-                    run(&label, |py| {
+                    run("function", &label, |py| {
                         let state: Box<dyn Aggregate> = Box::new(Group {
                             instance: class.call0(py)?,
                             label: label.clone(),
@@ -137,9 +137,8 @@ impl Connection {
     /// Args:
     ///     name: the collation's name in SQL.
     ///     callable: a function of two `str` that returns a negative number, 0 or a positive
-    ///         number; ``None`` removes the collation. If it raises an exception,
-    ///         `sys.unraisablehook` reports the exception, and the two strings are compared by
-    ///         their code points.
+    ///         number; ``None`` removes the collation. If it raises an exception, the statement
+    ///         that compares the strings raises OperationalError with the text of the exception.
     ///
     /// Raises:
     ///     NotSupportedError: the database is not SQLite.
@@ -160,20 +159,17 @@ impl Connection {
         if let Some(callable) = &callable {
             check_callable(callable.bind(py))?;
         }
+        let label = name.clone();
         let collation = callable.map(|callable| -> Box<Collation> {
             Box::new(move |left, right| {
-                let order = gil::attach(|py| {
-                    let order = callable.call1(py, (left, right)).and_then(|given| {
-                        let given = given.bind(py);
-                        Ok(match given.lt(0)? {
-                            true => Ordering::Less,
-                            false if given.gt(0)? => Ordering::Greater,
-                            false => Ordering::Equal,
-                        })
-                    });
-                    order.map_err(|e| e.write_unraisable(py, Some(callable.bind(py))))
-                });
-                order.unwrap_or_else(|()| left.cmp(right))
+                run("collation", &label, |py| {
+                    let given = callable.bind(py).call1((left, right))?;
+                    Ok(match given.lt(0)? {
+                        true => Ordering::Less,
+                        false if given.gt(0)? => Ordering::Greater,
+                        false => Ordering::Equal,
+                    })
+                })
             })
         });
         self.call(py, move |db| {
@@ -434,14 +430,14 @@ struct Group {
 
 impl Aggregate for Group {
     fn step(&mut self, arguments: Vec<Value>) -> Result<(), String> {
-        run(&self.label, |py| {
+        run("function", &self.label, |py| {
             let step = self.instance.bind(py).getattr("step")?;
             step.call1(to_python(py, arguments)?).map(drop)
         })
     }
 
     fn finish(&mut self) -> Result<Value, String> {
-        run(&self.label, |py| {
+        run("function", &self.label, |py| {
             let result = self.instance.bind(py).call_method0("finalize")?;
             parameters::result_of_function(&result)
         })
@@ -455,16 +451,20 @@ fn check_callable(func: &Bound<'_, PyAny>) -> PyResult<()> {
     }
 }
 
-/// Acquires the GIL and runs `work`, which calls a Python function. `label` is the function's name
-/// in SQL, which error messages contain.
-fn run<T>(label: &str, work: impl FnOnce(Python<'_>) -> PyResult<T>) -> Result<T, String> {
+/// Acquires the GIL and runs `work`, which calls a Python function. Error messages contain `kind`
+/// ("function" or "collation") and `label`, its name in SQL.
+fn run<T>(
+    kind: &str,
+    label: &str,
+    work: impl FnOnce(Python<'_>) -> PyResult<T>,
+) -> Result<T, String> {
     gil::attach(|py| {
         work(py).map_err(|e| {
             let class = e.get_type(py);
             let class = class
                 .name()
                 .map_or_else(|_| "?".to_owned(), |n| n.to_string());
-            format!("the function `{label}` raised {class}: {}", e.value(py))
+            format!("the {kind} `{label}` raised {class}: {}", e.value(py))
         })
     })
 }

@@ -266,6 +266,23 @@ impl CallGuard<'_> {
         }
     }
 
+    /// Steps a statement, and returns SQLite's result code.
+    ///
+    /// # Errors
+    /// A collation has failed in the step. The statement must be reset.
+    ///
+    /// # Safety
+    /// The caller must pass a live statement of this connection that no other code uses.
+    #[inline]
+    pub(super) unsafe fn step(&self, stmt: *mut ffi::sqlite3_stmt) -> Result<c_int, Error> {
+        // SAFETY: the caller vouches for the statement; this thread holds the lock.
+        let code = unsafe { ffi::sqlite3_step(stmt) };
+        match self.0.watch.take_collation_error() {
+            None => Ok(code),
+            Some(message) => Err(of(ffi::SQLITE_ERROR, message, During::Step)),
+        }
+    }
+
     /// Executes a SQL string without parameters. Rows that it returns are discarded.
     pub(super) fn run(&self, sql: &str) -> Result<(), Error> {
         let prepared = self.prepare(sql)?;
@@ -273,15 +290,16 @@ impl CallGuard<'_> {
         // the lock.
         let code = unsafe {
             loop {
-                match ffi::sqlite3_step(prepared.stmt) {
-                    ffi::SQLITE_ROW => {}
+                match self.step(prepared.stmt) {
+                    Ok(ffi::SQLITE_ROW) => {}
                     code => break code,
                 }
             }
         };
         let result = match code {
-            ffi::SQLITE_DONE => Ok(()),
-            code => Err(self.error(code, During::Step)),
+            Ok(ffi::SQLITE_DONE) => Ok(()),
+            Ok(code) => Err(self.error(code, During::Step)),
+            Err(error) => Err(error),
         };
         self.rest(prepared);
         result

@@ -130,6 +130,10 @@ pub(super) struct CallbackState {
     /// The current call into SQLite. Only the thread that makes this call, and therefore holds the
     /// call lock, accesses the field.
     current: UnsafeCell<Current>,
+    /// The error of a collation that failed in the current step, until that step returns it.
+    collation_error: Mutex<Option<String>>,
+    /// `true` if `collation_error` is set. Each step checks this flag and does not take the lock.
+    has_collation_error: AtomicBool,
 }
 
 #[derive(Default)]
@@ -156,11 +160,36 @@ impl CallbackState {
             shared: Arc::default(),
             busy_timeout,
             current: UnsafeCell::default(),
+            collation_error: Mutex::default(),
+            has_collation_error: AtomicBool::new(false),
         }
     }
 
     pub(super) fn shared(&self) -> &Arc<CancelSignals> {
         &self.shared
+    }
+
+    /// Records the error of a collation. SQLite has no way to report it, so the progress handler
+    /// ends the current step, and the step returns the error by
+    /// [`take_collation_error`](Self::take_collation_error).
+    pub(super) fn set_collation_error(&self, message: String) {
+        *lock(&self.collation_error) = Some(message);
+        self.has_collation_error.store(true, Relaxed);
+    }
+
+    /// Returns `true` if a collation has failed in the current step.
+    pub(super) fn has_collation_error(&self) -> bool {
+        self.has_collation_error.load(Relaxed)
+    }
+
+    /// Returns the error of a collation that failed in the current step, and clears it.
+    #[inline]
+    pub(super) fn take_collation_error(&self) -> Option<String> {
+        if !self.has_collation_error() {
+            return None;
+        }
+        self.has_collation_error.store(false, Relaxed);
+        lock(&self.collation_error).take()
     }
 
     /// Records that this thread calls SQLite. The record ends when the returned guard is dropped.
@@ -198,6 +227,7 @@ impl CallbackState {
             .cancel
             .as_ref()
             .is_some_and(|c| self.shared.stopped(c))
+            || self.has_collation_error()
         {
             return true;
         }

@@ -131,7 +131,7 @@ impl Many<'_> {
         unsafe {
             guard.bind_all(prepared, values, Keep::Borrowed)?;
             let code = loop {
-                match ffi::sqlite3_step(prepared.stmt) {
+                match guard.step(prepared.stmt)? {
                     ffi::SQLITE_ROW => {} // A row of a RETURNING is discarded.
                     code => break code,
                 }

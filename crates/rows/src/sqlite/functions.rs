@@ -14,6 +14,7 @@ use libsqlite3_sys as ffi;
 
 use super::bind::text_of;
 use super::call::CallGuard;
+use super::callbacks::CallbackState;
 use super::error::During;
 use crate::error::{Error, ErrorKind};
 use crate::value::{Value, exact_number};
@@ -41,7 +42,15 @@ pub trait Aggregate {
 pub type NewAggregate = dyn Fn() -> Result<Box<dyn Aggregate>, String> + Send + Sync;
 
 /// A function that compares two strings for a collation.
-pub type Collation = dyn Fn(&str, &str) -> Ordering + Send + Sync;
+///
+/// If it returns an error, the statement fails with this text as the message.
+pub type Collation = dyn Fn(&str, &str) -> Result<Ordering, String> + Send + Sync;
+
+/// A collation, and the callback state of its connection, which receives the collation's error.
+struct CollationContext {
+    compare: Box<Collation>,
+    watch: *const CallbackState,
+}
 
 /// A function that can be used in SQL.
 pub enum Function {
@@ -147,7 +156,11 @@ impl CallGuard<'_> {
         let name = c_name(name)?;
         let (context, compare): (*mut c_void, ffi_compare::Compare) = match collation {
             Some(collation) => (
-                Box::into_raw(Box::new(collation)).cast(),
+                Box::into_raw(Box::new(CollationContext {
+                    compare: collation,
+                    watch: &raw const *self.0.watch,
+                }))
+                .cast(),
                 Some(on_compare as _),
             ),
             None => (ptr::null_mut(), None),
@@ -160,10 +173,10 @@ impl CallGuard<'_> {
                 ffi::SQLITE_UTF8,
                 context,
                 compare,
-                compare.map(|_| on_drop::<Box<Collation>> as _),
+                compare.map(|_| on_drop::<CollationContext> as _),
             );
             if code != ffi::SQLITE_OK && !context.is_null() {
-                on_drop::<Box<Collation>>(context);
+                on_drop::<CollationContext>(context);
             }
             self.check(code)
         }
@@ -363,7 +376,7 @@ unsafe extern "C" fn on_finish(context: *mut ffi::sqlite3_context) {
 /// Compares two strings with a collation; SQLite calls this function.
 ///
 /// # Safety
-/// The caller must be SQLite, for a collation whose context is a [`Collation`].
+/// The caller must be SQLite, for a collation whose context is a [`CollationContext`].
 unsafe extern "C" fn on_compare(
     context: *mut c_void,
     n_left: c_int,
@@ -371,16 +384,24 @@ unsafe extern "C" fn on_compare(
     n_right: c_int,
     right: *const c_void,
 ) -> c_int {
-    // SAFETY: the caller vouches for the context; the texts do not change during the call.
+    // SAFETY: the caller vouches for the context; the texts do not change during the call. The
+    // callback state lives as long as the connection, which SQLite is stepping.
     unsafe {
-        let compare = &*context.cast::<Box<Collation>>();
+        let CollationContext { compare, watch } = &*context.cast();
+        let watch = &**watch;
         let text = |at: *const c_void, n: c_int| match usize::try_from(n) {
             Ok(n) if n > 0 => String::from_utf8_lossy(std::slice::from_raw_parts(at.cast(), n)),
             _ => "".into(),
         };
         let (left, right) = (text(left, n_left), text(right, n_right));
-        let order = catch_unwind(AssertUnwindSafe(|| compare(&left, &right)));
-        // A collation cannot report an error, so after a panic the bytes are compared.
-        order.unwrap_or_else(|_| left.cmp(&right)) as c_int
+        if !watch.has_collation_error() {
+            match caught(|| compare(&left, &right)) {
+                Ok(order) => return order as c_int,
+                Err(message) => watch.set_collation_error(message),
+            }
+        }
+        // The statement fails after this step. Until then, the bytes are compared, which is a
+        // consistent order.
+        left.cmp(&right) as c_int
     }
 }

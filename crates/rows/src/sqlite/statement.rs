@@ -70,12 +70,17 @@ impl Statement {
         mut prepared: Prepared,
     ) -> Result<Statement, Error> {
         // SAFETY: the statement is bound and has no other user, and this thread holds the lock.
-        let code = unsafe { ffi::sqlite3_step(prepared.stmt) };
-        if code != ffi::SQLITE_ROW && code != ffi::SQLITE_DONE {
-            let error = step_error(&database, guard, &cancel, code);
-            guard.rest(prepared);
-            return Err(error);
-        }
+        let code = match unsafe { guard.step(prepared.stmt) } {
+            Ok(code @ (ffi::SQLITE_ROW | ffi::SQLITE_DONE)) => code,
+            failed => {
+                let error = failed.map_or_else(
+                    |error| error,
+                    |code| step_error(&database, guard, &cancel, code),
+                );
+                guard.rest(prepared);
+                return Err(error);
+            }
+        };
         // The schema is read after the step, which prepares the statement again if the schema of
         // the database has changed.
         // SAFETY: the statement is live and has no other user, and this thread still holds the
@@ -198,13 +203,14 @@ impl Statement {
     #[inline]
     fn step(&mut self, guard: &CallGuard<'_>) -> Result<Stepped, Error> {
         // SAFETY: by the state the statement is not finished, and this thread holds the lock.
-        match unsafe { ffi::sqlite3_step(self.row.stmt) } {
-            ffi::SQLITE_ROW => Ok(Stepped::Row),
-            ffi::SQLITE_DONE => {
+        match unsafe { guard.step(self.row.stmt) } {
+            Ok(ffi::SQLITE_ROW) => Ok(Stepped::Row),
+            Ok(ffi::SQLITE_DONE) => {
                 self.finish(guard);
                 Ok(Stepped::Done)
             }
-            code => {
+            Err(error) => Err(self.fail(guard, error)),
+            Ok(code) => {
                 let error = step_error(&self.row.database, guard, &self.cancel, code);
                 Err(self.fail(guard, error))
             }
