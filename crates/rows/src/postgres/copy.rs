@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bytes::BufMut;
+use bytes::{BufMut, BytesMut};
 use onecopy_wire::CancelHandle;
 use postgres_protocol::message::frontend;
 
@@ -357,6 +357,15 @@ impl Connection {
     }
 }
 
+/// Appends a CopyData message with `data` to `out`.
+pub(super) fn put_data(data: &[u8], out: &mut BytesMut) -> Result<(), Error> {
+    let len = i32::try_from(data.len() + 4).map_err(|_| violation("too long a message"))?;
+    out.put_u8(b'd');
+    out.put_i32(len);
+    out.put_slice(data);
+    Ok(())
+}
+
 /// A `COPY … FROM STDIN` in progress. The caller must call `finish` after the last data or after a
 /// failure; until then, the connection executes no other statement.
 #[derive(Debug)]
@@ -398,11 +407,7 @@ impl CopyIn {
         self.shared.with(|wire| {
             let mut is_sent = false;
             for part in data.chunks(MESSAGE_BYTES) {
-                let len =
-                    i32::try_from(part.len() + 4).map_err(|_| violation("too long a message"))?;
-                wire.out.put_u8(b'd');
-                wire.out.put_i32(len);
-                wire.out.put_slice(part);
+                put_data(part, &mut wire.out)?;
                 // Small messages are collected in `out` and sent together.
                 if wire.out.len() >= CHUNK_BYTES {
                     wire.send()?;

@@ -21,11 +21,11 @@ use crate::task::TimeSlice;
 use crate::value::{Batches, Value};
 
 /// The header of the binary COPY format: its signature, no flags, no extension.
-const HEADER: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
+pub(super) const HEADER: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
 
 /// The end of the data in the binary COPY format: the number -1, instead of the number of columns
 /// of a further row.
-const TRAILER: i16 = -1;
+pub(super) const TRAILER: i16 = -1;
 
 /// The smallest size in bytes of a CopyData message. The last message of a COPY may be smaller.
 const MESSAGE_BYTES: usize = 64 << 10;
@@ -184,14 +184,8 @@ impl<'a> TableCopy<'a> {
         };
         for (i, values) in rows.iter().enumerate() {
             check(types.len(), values).map_err(|e| e.at_row(first_row + i as u64))?;
-            data.put_u16(u16::try_from(values.len()).unwrap_or_default());
-            for (value, oid) in values.iter().zip(types) {
-                if !copy_values::put(value, *oid, data) {
-                    return Ok(false);
-                }
-            }
         }
-        Ok(true)
+        Ok(encode(rows, types, data))
     }
 
     /// Ends the current COPY, if one is in progress, and waits for its result.
@@ -217,6 +211,17 @@ impl<'a> TableCopy<'a> {
             Ok(_) => error,
         }
     }
+}
+
+/// Encodes `rows` in the binary COPY format, and appends them to `data`. `types` has the object
+/// identifiers of the columns' types. Returns `false` if a value has no binary encoding for the
+/// type of its column.
+pub(super) fn encode(rows: &[Vec<Value>], types: &[u32], data: &mut BytesMut) -> bool {
+    rows.iter().all(|values| {
+        data.put_u16(u16::try_from(values.len()).unwrap_or_default());
+        values.len() == types.len()
+            && (values.iter().zip(types)).all(|(value, oid)| copy_values::put(value, *oid, data))
+    })
 }
 
 /// Adds the index of the failed row (from 0) to an error of a COPY. The index is computed from the

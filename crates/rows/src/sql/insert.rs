@@ -41,6 +41,11 @@ impl TableInsert {
 pub(crate) struct RowInsert<'a> {
     /// The name of the table, exactly as the statement contains it.
     pub(crate) table: &'a str,
+    /// The names of the columns, separated by commas, as they are written in the statement; `None`
+    /// if the statement has no list of columns.
+    pub(crate) columns: Option<&'a str>,
+    /// `true` if each value is a parameter.
+    pub(crate) has_only_parameters: bool,
     /// The text of the statement up to the list of values.
     head: &'a str,
     /// The part of the SQL text that contains the values of the row, with its parentheses.
@@ -66,20 +71,27 @@ impl<'a> RowInsert<'a> {
         if tokens.next_if(|token| token.text == ".").is_some() {
             last = tokens.next().filter(is_name)?;
         }
-        if tokens.next_if(|token| token.text == "(").is_some() {
+        let mut columns = None;
+        if let Some(open) = tokens.next_if(|token| token.text == "(") {
             loop {
                 tokens.next().filter(is_name)?;
-                match tokens.next()?.text {
+                let token = tokens.next()?;
+                match token.text {
                     "," => {}
-                    ")" => break,
+                    ")" => {
+                        columns = Some(&sql[open.start + 1..token.start]);
+                        break;
+                    }
                     _ => return None,
                 }
             }
         }
         tokens.next_if(|token| token.is("VALUES"))?;
         let open = tokens.next().filter(|token| token.text == "(")?;
+        let mut has_only_parameters = true;
         let end = loop {
-            tokens.next().filter(is_constant)?;
+            let value = tokens.next().filter(is_constant)?;
+            has_only_parameters &= value.kind == TokenKind::QuestionMark;
             let token = tokens.next()?;
             match token.text {
                 "," => {}
@@ -90,6 +102,8 @@ impl<'a> RowInsert<'a> {
         match tokens.all(|token| token.kind == TokenKind::Semicolon) {
             true => Some(RowInsert {
                 table: &sql[first.start..last.start + last.text.len()],
+                columns,
+                has_only_parameters,
                 head: &sql[..open.start],
                 values: &sql[open.start..end],
             }),
@@ -182,6 +196,27 @@ mod tests {
             "",
         ] {
             assert_eq!(of(sql), None, "{sql}");
+        }
+    }
+
+    #[test]
+    fn the_columns_and_parameters_of_an_insert_are_found() {
+        let of = |sql| RowInsert::read(sql).map(|i| (i.columns, i.has_only_parameters));
+        for (sql, columns, has_only_parameters) in [
+            ("insert into t values (?, ?)", None, true),
+            (
+                "insert into t(a, \"b)\") values (?, ?)",
+                Some("a, \"b)\""),
+                true,
+            ),
+            ("insert into t (a) values (1)", Some("a"), false),
+            (
+                "insert into t (a, b) values (?, default)",
+                Some("a, b"),
+                false,
+            ),
+        ] {
+            assert_eq!(of(sql), Some((columns, has_only_parameters)), "{sql}");
         }
     }
 
