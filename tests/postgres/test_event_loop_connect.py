@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
 import threading
 from collections.abc import Callable, Coroutine, Iterator
@@ -322,8 +323,9 @@ def test_a_pool_that_is_closed_while_a_probe_is_cancelled_closes_the_connection(
             await asyncio.sleep(0)
         await pool.close()
         task.cancel()
-        with pytest.raises((asyncio.CancelledError, onecopy.InterfaceError)):
-            await task
+        # The probe may have ended before the pool was closed.
+        with contextlib.suppress(asyncio.CancelledError, onecopy.InterfaceError):
+            await pool.release(await task)
         assert pool.stats()[:3] == (0, 0, 0)
 
     asyncio.run(main())

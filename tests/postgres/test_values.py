@@ -192,6 +192,17 @@ def test_elements_of_json_are_objects_if_requested(postgres_native: Database) ->
         assert con.execute(sql).fetchall() == [(['{"a": [1]}', None, '"x"'], [["1"], ["[null]"]], None)]
 
 
+@pytest.mark.parametrize("value", ["'{value}'::json", "array['1', '{value}']::json[]"])
+def test_json_that_python_cannot_read_is_a_data_error(postgres_native: Database, value: str) -> None:
+    deep = "[" * 2000 + "]" * 2000
+    with (
+        onecopy.connect(postgres_native.odbc, json="objects") as con,
+        pytest.raises(onecopy.DataError, match="not valid JSON") as raised,
+    ):
+        con.execute("select " + value.format(value=deep)).fetchall()
+    assert isinstance(raised.value.__cause__, onecopy.json.JSONDecodeError)
+
+
 def test_json_is_a_value_in_json_and_text_or_objects_in_python(
     con: onecopy.Connection, postgres_native: Database
 ) -> None:
@@ -274,6 +285,18 @@ def test_far_dates_are_an_error_or_text(
         con.execute("set timezone = 'UTC'")
         assert con.execute(f"select {sql} as x, date '2024-02-29'").fetchall() == [(text, datetime.date(2024, 2, 29))]
         assert json.loads(con.execute(f"select {sql} as x").json().read()) == [{"x": text}]
+        arrays = f"select array[{sql}, null, date '2024-02-29'] as x, array[array[{sql}]] as y"
+        typed = con.execute(arrays)
+        (x, y) = typed.fetchall()[0]
+        assert (x[0], x[1], x[2] == text, y) == (text, None, False, [[text]])
+        assert json.loads(con.execute(arrays).json().read())[0]["y"] == [[text]]
+
+
+@pytest.mark.parametrize("sql", ["'{[-infinity,2024-01-01)}'::datemultirange", "'[0044-03-15 BC,)'::daterange"])
+def test_ranges_of_far_dates_in_arrays_are_text(postgres_native: Database, sql: str) -> None:
+    with onecopy.connect(postgres_native.odbc, datetime_range="text") as con:
+        ((values, text),) = con.execute(f"select array[{sql}], ({sql})::text").fetchall()
+        assert values == [text]
 
 
 NOT_FINITE = ["NaN", "Infinity", "-Infinity"]

@@ -3,6 +3,7 @@
 use onecopy_rows::{Error, ErrorKind, Message};
 use onecopy_wire::ChunkError;
 use onecopy_wire::chunk_source::ChunkErrorKind;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
 
@@ -110,6 +111,18 @@ pub(crate) fn interface(py: Python<'_>, message: &str) -> PyErr {
 /// of the object.
 pub(crate) fn programming(py: Python<'_>, message: &str) -> PyErr {
     to_py(py, &Error::new(ErrorKind::Programming, message))
+}
+
+/// Converts a `JSONDecodeError` for the value of a column to a `DataError`, whose cause it becomes.
+/// Returns every other exception unchanged.
+pub(crate) fn of_json(py: Python<'_>, error: PyErr) -> PyErr {
+    if !error.is_instance_of::<PyValueError>(py) {
+        return error;
+    }
+    let message = format!("the value is not valid JSON: {}", error.value(py));
+    let data = to_py(py, &Error::new(ErrorKind::Data, message));
+    data.set_cause(py, Some(error));
+    data
 }
 
 /// Returns `true` if the exception's class is in `onecopy.errors`. Returns `false` for other

@@ -89,7 +89,8 @@ impl Maker {
             for (column, convert) in &self.converters {
                 // Converters are not called for NULL and for deferred values.
                 if !items[*column].is_none() && !items[*column].is(py.Ellipsis()) {
-                    items[*column] = call_one(convert.bind(py), &items[*column])?;
+                    items[*column] = call_one(convert.bind(py), &items[*column])
+                        .map_err(|e| of_converter(convert.bind(py), e))?;
                 }
             }
             PyTuple::new(py, items)?
@@ -105,6 +106,18 @@ impl Maker {
             }
             RowForm::Python(make) => call_one(make.bind(py), &row),
         }
+    }
+}
+
+/// Returns the exception to raise for one that a converter has raised. A value that `onecopy.json`
+/// cannot parse is a `DataError`; other converters are the user's, and their exceptions are kept.
+#[cold]
+fn of_converter(convert: &Bound<'_, PyAny>, error: PyErr) -> PyErr {
+    let py = convert.py();
+    let loads = py.import("onecopy.json").and_then(|m| m.getattr("loads"));
+    match loads.is_ok_and(|loads| convert.is(&loads)) {
+        true => errors::of_json(py, error),
+        false => error,
     }
 }
 

@@ -86,7 +86,7 @@ impl ArrayText<'_> {
                     let rest = &text[at..];
                     let value = quoted(rest, &mut unescaped).ok_or(ArrayError::Malformed)?;
                     at += value.1;
-                    give(self.element, value.0, visitor)?;
+                    self.give(value.0, visitor)?;
                     is_value_due = false;
                 }
                 _ if depth > 0 && is_value_due => {
@@ -99,7 +99,7 @@ impl ArrayText<'_> {
                     at += value.len() - 1;
                     match value {
                         b"NULL" => visitor.element(Cell::Null)?,
-                        value => give(self.element, value, visitor)?,
+                        value => self.give(value, visitor)?,
                     }
                     is_value_due = false;
                 }
@@ -110,6 +110,34 @@ impl ArrayText<'_> {
             true => Ok(()),
             false => Err(ArrayError::Malformed),
         }
+    }
+
+    /// Passes the element with this text, which has no quotes and escapes, to `visitor`.
+    fn give<V: ArrayVisitor>(
+        &self,
+        text: &[u8],
+        visitor: &mut V,
+    ) -> Result<(), ArrayError<V::Error>> {
+        match self.element {
+            ElementType::Text => visitor.element(Cell::Text(Units::Utf8(text)))?,
+            ElementType::Bytes => {
+                let bytes = bytes_of_text(text).ok_or(ArrayError::Malformed)?;
+                visitor.element(Cell::Bytes(&bytes))?;
+            }
+            ElementType::Money => {
+                let mut amount = text.to_vec();
+                money_text::to_digits(&mut amount);
+                visitor.element(money_text::cell(&amount))?;
+            }
+            element => {
+                let cell = cell(element, text).ok_or(ArrayError::Malformed)?;
+                visitor.element(match self.far_dates_as_text && cell.has_far_date() {
+                    true => Cell::Text(Units::Utf8(text)),
+                    false => cell,
+                })?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -131,27 +159,6 @@ fn quoted<'a>(rest: &'a [u8], unescaped: &'a mut Vec<u8>) -> Option<(&'a [u8], u
         }
     }
     None
-}
-
-fn give<V: ArrayVisitor>(
-    element: ElementType,
-    text: &[u8],
-    visitor: &mut V,
-) -> Result<(), ArrayError<V::Error>> {
-    match element {
-        ElementType::Text => visitor.element(Cell::Text(Units::Utf8(text)))?,
-        ElementType::Bytes => {
-            let bytes = bytes_of_text(text).ok_or(ArrayError::Malformed)?;
-            visitor.element(Cell::Bytes(&bytes))?;
-        }
-        ElementType::Money => {
-            let mut amount = text.to_vec();
-            money_text::to_digits(&mut amount);
-            visitor.element(money_text::cell(&amount))?;
-        }
-        element => visitor.element(cell(element, text).ok_or(ArrayError::Malformed)?)?,
-    }
-    Ok(())
 }
 
 /// Converts the text of an array element, or of one bound of a range, to a cell. `element` is the
@@ -296,7 +303,12 @@ mod tests {
     fn written(text: &str, element: ElementType) -> Option<String> {
         let mut out = Written::default();
         let text = text.as_bytes();
-        let visited = ArrayText { text, element }.visit(&mut out);
+        let visited = ArrayText {
+            text,
+            element,
+            far_dates_as_text: false,
+        }
+        .visit(&mut out);
         visited.ok().map(|()| out.0)
     }
 

@@ -123,6 +123,9 @@ pub struct ArrayText<'a> {
     pub text: &'a [u8],
     /// The type of the array's elements.
     pub element: ElementType,
+    /// `true` if dates, timestamps and ranges that Python cannot represent are passed to the visitor
+    /// as text (`connect(datetime_range="text")`).
+    pub far_dates_as_text: bool,
 }
 
 /// A borrowed view of one value, in the driver's buffer and encoding. Creating it copies nothing.
@@ -204,5 +207,18 @@ impl<'a> Cell<'a> {
             cell => return cell,
         };
         Cell::Text(Units::Utf8(text))
+    }
+
+    /// Returns `true` for a date or timestamp outside the years 1 to 9999, and for a range with such
+    /// a bound. Infinite dates and timestamps are outside.
+    #[inline]
+    pub(crate) fn has_far_date(&self) -> bool {
+        let year = match self {
+            Cell::Date(date) => date.year,
+            Cell::Timestamp(stamp, _) => stamp.date.year,
+            Cell::Range(range) => return range.has_far_bound(),
+            _ => return false,
+        };
+        !(1..=9999).contains(&year)
     }
 }

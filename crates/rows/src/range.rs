@@ -6,7 +6,7 @@
 use onecopy_text::Units;
 
 use crate::array;
-use crate::cell::{Cell, Date, RangeText};
+use crate::cell::{Cell, RangeText};
 
 /// The bounds of a range, as parsed from its text.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -57,13 +57,10 @@ impl<'a> RangeText<'a> {
     /// Returns `true` if a bound is a date or timestamp outside the years 1 to 9999.
     #[must_use]
     pub(crate) fn has_far_bound(&self) -> bool {
-        let is_far = |cell: Cell<'_>| match cell {
-            Cell::Date(Date { year, .. }) => !(1..=9999).contains(&year),
-            Cell::Timestamp(stamp, _) => !(1..=9999).contains(&stamp.date.year),
-            _ => false,
-        };
         let ranges = self.parse().unwrap_or_default();
-        ranges.iter().any(|r| is_far(r.lower) || is_far(r.upper))
+        ranges
+            .iter()
+            .any(|r| r.lower.has_far_date() || r.upper.has_far_date())
     }
 
     /// Parses the range at the start of `text`. Returns the range and the text after it; `None` if

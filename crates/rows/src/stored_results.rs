@@ -173,7 +173,7 @@ enum StoredCell {
     Decimal(Range<usize>),
     Utf8(Range<usize>),
     Json(Range<usize>),
-    Array(Range<usize>, ElementType),
+    Array(Range<usize>, ElementType, bool),
     Range(Range<usize>, BoundType, bool),
     Utf16(Range<usize>),
     Bytes(Range<usize>),
@@ -209,9 +209,10 @@ impl StoredRows {
             StoredCell::Decimal(at) => Cell::Decimal(&self.bytes[at.clone()]),
             StoredCell::Utf8(at) => Cell::Text(Units::Utf8(&self.bytes[at.clone()])),
             StoredCell::Json(at) => Cell::Json(Units::Utf8(&self.bytes[at.clone()])),
-            StoredCell::Array(at, element) => Cell::Array(ArrayText {
+            StoredCell::Array(at, element, far_dates_as_text) => Cell::Array(ArrayText {
                 text: &self.bytes[at.clone()],
                 element: *element,
+                far_dates_as_text: *far_dates_as_text,
             }),
             StoredCell::Range(at, bound, is_multi) => Cell::Range(RangeText {
                 text: &self.bytes[at.clone()],
@@ -267,7 +268,11 @@ impl RowSink for StoredRows {
             }
             Cell::Text(Units::Utf8(text)) => StoredCell::Utf8(self.keep(text)?),
             Cell::Json(Units::Utf8(text)) => StoredCell::Json(self.keep(text)?),
-            Cell::Array(array) => StoredCell::Array(self.keep(array.text)?, array.element),
+            Cell::Array(array) => StoredCell::Array(
+                self.keep(array.text)?,
+                array.element,
+                array.far_dates_as_text,
+            ),
             Cell::Range(range) => {
                 StoredCell::Range(self.keep(range.text)?, range.bound, range.is_multi)
             }

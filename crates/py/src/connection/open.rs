@@ -31,7 +31,9 @@ fn json_elements<'py>(loads: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyCFunct
                 Ok(PyList::new(value.py(), elements)?.into_any())
             }
             Err(_) if value.is_none() => Ok(value.clone()),
-            Err(_) => loads.call1((value,)),
+            Err(_) => loads
+                .call1((value,))
+                .map_err(|e| errors::of_json(value.py(), e)),
         }
     }
     let (py, loads) = (loads.py(), loads.clone().unbind());

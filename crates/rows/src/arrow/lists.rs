@@ -162,6 +162,7 @@ mod tests {
                 bits: 32,
                 unsigned: false,
             },
+            far_dates_as_text: false,
         })
     }
 
@@ -223,7 +224,11 @@ mod tests {
         let mut lists = column("list<string>");
         for text in [&b"{a,b}"[..], b"{}", b"{c,\xFF}", b"{d}"] {
             let element = ElementType::Text;
-            let cell = Cell::Array(ArrayText { text, element });
+            let cell = Cell::Array(ArrayText {
+                text,
+                element,
+                far_dates_as_text: false,
+            });
             lists.put(cell, &mut Tally::default()).unwrap();
         }
         assert_eq!(lists.take().unwrap_err().0, 2);

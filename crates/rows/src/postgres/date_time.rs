@@ -67,18 +67,15 @@ pub(super) fn micros_of_timestamp(stamp: &Timestamp) -> Option<i64> {
 /// bound, in the form in which the server writes it. Returns `None` for any other cell.
 #[inline]
 pub(super) fn far_text(cell: Cell<'_>) -> Option<String> {
-    let (date, stamp) = match cell {
-        Cell::Date(date) => (date, None),
-        Cell::Timestamp(stamp, _) => (stamp.date, Some(stamp)),
-        Cell::Range(range) if range.has_far_bound() => {
-            return Some(String::from_utf8_lossy(range.text).into_owned());
-        }
-        _ => return None,
-    };
-    if (1..=9999).contains(&date.year) {
+    if !cell.has_far_date() {
         return None;
     }
-    Some(stamp.map_or_else(|| with_era(&date, ""), |stamp| timestamp_text(&stamp)))
+    match cell {
+        Cell::Date(date) => Some(with_era(&date, "")),
+        Cell::Timestamp(stamp, _) => Some(timestamp_text(&stamp)),
+        Cell::Range(range) => Some(String::from_utf8_lossy(range.text).into_owned()),
+        _ => None,
+    }
 }
 
 /// Returns a time of day as `hh:mm:ss[.ffffff]`, truncated to microseconds, without trailing zeros.

@@ -15,7 +15,7 @@ use super::row_check::{COUNT_BYTES, check, four, wrong};
 use super::split_row::{LONG_ROW_BYTES, Parts, Piece, SplitRow};
 use super::types::Kind;
 use super::value_cell::{as_text, cell};
-use crate::cell::Cell;
+use crate::cell::{ArrayText, Cell};
 use crate::error::Error;
 use crate::source::{Block, Emitted, RowSink};
 
@@ -321,6 +321,18 @@ impl Rows {
         }
     }
 
+    /// Returns the cell; if it is an array, with the option `far_dates_as_text` for its elements.
+    #[inline]
+    fn with_option<'c>(&self, cell: Cell<'c>) -> Cell<'c> {
+        match cell {
+            Cell::Array(array) if self.far_dates_as_text => Cell::Array(ArrayText {
+                far_dates_as_text: true,
+                ..array
+            }),
+            cell => cell,
+        }
+    }
+
     /// Emits the values of `columns` to `sink`. `bytes` are the contents of the buffer. The value
     /// of the first of these columns begins with its length field, at offset `at` of `bytes`.
     /// Deferred values are emitted as NULL.
@@ -341,7 +353,7 @@ impl Rows {
                 Some(value) if !self.is_deferred(column) => {
                     let cell = cell(value, *kind);
                     match self.far_date(cell, value, *kind) {
-                        None => sink.cell(column, cell)?,
+                        None => sink.cell(column, self.with_option(cell))?,
                         Some(text) => sink.cell(column, as_text(&text))?,
                     }
                 }

@@ -65,6 +65,7 @@ pub(super) fn cell(value: &[u8], kind: Kind) -> Cell<'_> {
         Kind::Array(element) => Cell::Array(ArrayText {
             text: value,
             element,
+            far_dates_as_text: false,
         }),
         Kind::Range(bound, is_multi) => Cell::Range(RangeText {
             text: value,
