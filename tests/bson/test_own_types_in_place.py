@@ -11,6 +11,7 @@ from typing import Any
 
 import bson as pymongo
 import pytest
+from bson.raw_bson import RawBSONDocument
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -37,6 +38,73 @@ def test_values_of_both_libraries_are_written_as_by_pymongo(
     for values in (of(bson), of(pymongo)):
         assert bson.encode(values) == expected
         assert bson.encode(values, check_keys=True) == expected
+
+
+_TEXTS = st.text(st.characters(exclude_characters="\0", exclude_categories=("Cs",)), max_size=40)
+_LETTERS = st.sets(st.sampled_from("ilmsux"))
+_SECONDS = st.integers(0, 2**32 - 1)
+
+
+@given(
+    st.lists(st.tuples(st.binary(max_size=60), st.sampled_from([0, 1, 2, 3, 4, 5, 9, 128, 254]))),
+    st.lists(st.tuples(_TEXTS, _LETTERS)),
+    st.lists(st.tuples(_SECONDS, _SECONDS)),
+    st.lists(_INTEGERS),
+    st.lists(st.tuples(_TEXTS, st.sampled_from([None, {}, {"a": 1}]))),
+)
+@tried(100)
+def test_the_other_types_of_both_libraries_are_written_as_by_pymongo(
+    binaries: list[tuple[bytes, int]],
+    patterns: list[tuple[str, set[str]]],
+    stamps: list[tuple[int, int]],
+    moments: list[int],
+    codes: list[tuple[str, dict[str, int] | None]],
+) -> None:
+    def of(library: Any) -> dict[str, Any]:
+        return {
+            "binaries": [library.Binary(*each) for each in binaries],
+            "patterns": [library.Regex(text, "".join(letters)) for text, letters in patterns],
+            "stamps": [library.Timestamp(*each) for each in stamps],
+            "moments": [library.DatetimeMS(each) for each in moments],
+            "codes": [library.Code(*each) for each in codes],
+            "keys": [library.MinKey(), library.MaxKey()],
+        }
+
+    expected = pymongo.encode(of(pymongo))
+    for values in (of(bson), of(pymongo)):
+        assert bson.encode(values) == expected
+        assert b"".join(bson.encode_many([values, values], chunk_bytes=64)) == expected * 2
+    raw = RawBSONDocument(expected)
+    assert bson.encode({"raw": [raw, raw]}) == pymongo.encode({"raw": [raw, raw]})
+
+
+@pytest.mark.parametrize("size", [0, 100, 400, 511, 512, 513, 5000, 100_000])
+@pytest.mark.parametrize("library", [bson, pymongo])
+def test_long_values_of_these_types(library: Any, size: int) -> None:
+    text = "x" * size
+    values = [library.Binary(b"x" * size, 5), library.Code(text), library.Code(text + "é"), library.Regex(text, "i")] * 9
+    expected = pymongo.encode({"v": [pymongo.Binary(b"x" * size, 5), pymongo.Code(text), pymongo.Code(text + "é")]})
+    assert bson.encode({"v": values[:3]}) == expected
+    assert bson.decode(bson.encode({"v": values}))["v"][3].pattern == text
+
+
+def test_values_that_were_changed_are_errors_or_written_by_their_attributes() -> None:
+    binary = bson.Binary(b"x")
+    binary.subtype = 300
+    with pytest.raises(OverflowError):
+        bson.encode({"v": [binary]})
+    regex = bson.Regex("a")
+    object.__setattr__(regex, "pattern", "a\0b")
+    with pytest.raises(bson.BSONEncodeError, match="NUL"):
+        bson.encode({"v": [regex]})
+    stamp = bson.Timestamp(1, 2)
+    object.__setattr__(stamp, "time", 2**32)
+    with pytest.raises(OverflowError):
+        bson.encode({"v": [stamp]})
+    raw = RawBSONDocument(pymongo.encode({"a": 1}))
+    raw._RawBSONDocument__raw = raw.raw[:-1]  # type: ignore[attr-defined]
+    with pytest.raises(bson.BSONEncodeError, match="raw document"):
+        bson.encode({"v": [raw]})
 
 
 @pytest.mark.parametrize("library", [bson, pymongo])

@@ -2,7 +2,7 @@
 
 /// The flags of Python's `re`, each with the corresponding option letter of a BSON regular
 /// expression.
-pub(super) const REGEX_FLAGS: [(u32, u8); 6] = [
+pub(crate) const REGEX_FLAGS: [(u32, u8); 6] = [
     (2, b'i'),
     (4, b'l'),
     (8, b'm'),

@@ -87,10 +87,10 @@ thread_local! {
 
 /// A guard that exists while a thread acquires the GIL, or runs Python code inside a call to this
 /// crate. The finalization waits until the guard is dropped.
-struct Crossing;
+pub(crate) struct Crossing;
 
 impl Crossing {
-    fn begin() -> Crossing {
+    pub(crate) fn begin() -> Crossing {
         let depth = DEPTH.get();
         DEPTH.set(depth + 1);
         if depth == 0 {

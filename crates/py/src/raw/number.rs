@@ -3,13 +3,21 @@
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::PyType;
+use pyo3::types::{PyInt, PyType};
 
 /// Creates an `int`.
 #[inline]
 pub(crate) fn int(py: Python<'_>, value: i64) -> PyResult<Bound<'_, PyAny>> {
     // SAFETY: attached; the call takes any value.
     unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyLong_FromLongLong(value)) }
+}
+
+/// Returns the value of an `int` that fits into `i64`; `None` for any other `int`.
+pub(crate) fn to_i64(value: &Bound<'_, PyInt>) -> Option<i64> {
+    let mut overflow = 0;
+    // SAFETY: attached, and an `int`. The call reports an overflow without an exception.
+    let n = unsafe { ffi::PyLong_AsLongLongAndOverflow(value.as_ptr(), &raw mut overflow) };
+    (overflow == 0).then_some(n)
 }
 
 /// Creates a `float`.

@@ -74,7 +74,7 @@ pub(super) fn write<'py>(
                 .extract()?;
             out.put(&ms.to_le_bytes())?;
         }
-        Tag::Regex => put_regex(object, out)?,
+        Tag::Regex => put_regex(object, true, out)?,
         Tag::Code => {
             let code = text::exact(object)?;
             let scope = attribute(pyo3::intern!(py, "scope"))?;
@@ -179,8 +179,13 @@ fn document(raw: &Bound<'_, PyAny>, out: &mut dyn ByteSink) -> Result<(), BsonSt
     Ok(out.put(bytes)?)
 }
 
-/// Writes a regular expression of any class that has a pattern and flags, such as `re.Pattern`.
-pub(super) fn put_regex(object: &Bound<'_, PyAny>, out: &mut dyn ByteSink) -> Result<(), BsonStop> {
+/// Writes a regular expression of any class that has a pattern and flags, such as `re.Pattern`. If
+/// `has_options` is `true` and the object has the attribute `options`, writes it instead of flags.
+pub(super) fn put_regex(
+    object: &Bound<'_, PyAny>,
+    has_options: bool,
+    out: &mut dyn ByteSink,
+) -> Result<(), BsonStop> {
     let py = object.py();
     let pattern = object.getattr(pyo3::intern!(py, "pattern"))?;
     if let Ok(bytes) = pattern.cast::<PyBytes>() {
@@ -193,7 +198,11 @@ pub(super) fn put_regex(object: &Bound<'_, PyAny>, out: &mut dyn ByteSink) -> Re
     } else {
         put_cstring(&utf8(&pattern)?, out)?;
     }
-    match object.getattr_opt(pyo3::intern!(py, "options"))? {
+    let options = match has_options {
+        true => object.getattr_opt(pyo3::intern!(py, "options"))?,
+        false => None,
+    };
+    match options {
         Some(options) => put_cstring(&utf8(&options)?, out),
         None => {
             let flags: u32 = object.getattr(pyo3::intern!(py, "flags"))?.extract()?;

@@ -144,7 +144,7 @@ impl BsonWriteOptions {
     fn numpy<'py>(&self, object: &Bound<'py, PyAny>) -> Result<Option<ObjectForm<'py>>, BsonStop> {
         let described = ndarray::describe(object, self.style.natives.numpy)?;
         Ok(match described {
-            Some(Described::Memory(memory)) => Some(ObjectForm::Memory(memory)),
+            Some(Described::Memory(memory)) => Some(ObjectForm::Memory(Box::new(memory))),
             Some(Described::List(list)) => Some(ObjectForm::Instead(list)),
             Some(Described::Swapped) | None => None,
         })
@@ -233,7 +233,7 @@ impl BsonWriteOptions {
             return Ok(Some(other));
         }
         if object.is_instance(pattern_class(py)?)? {
-            put_regex(object, out)?;
+            put_regex(object, false, out)?;
             return Ok(Some(ObjectForm::Put(Tag::Regex)));
         }
         if object.cast::<PyMapping>().is_ok() {

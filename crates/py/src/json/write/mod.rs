@@ -29,7 +29,6 @@ use pyo3::prelude::*;
 use crate::raw::function;
 
 pub(super) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<other_types::Fragment>()?;
     module.add_class::<chunks::JSONChunks>()?;
     functions::add(module)?;
     function::add::<rows::DumpsRows>(module)?;

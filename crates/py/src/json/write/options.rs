@@ -134,6 +134,7 @@ impl JsonWriteOptions {
                 nan: NonFinite::Error,
                 exact_ints: true,
                 text_ints: false,
+                scalar_keys: false,
                 max_depth: MAX_DEPTH,
                 natives: Natives::ALL,
             },
@@ -252,6 +253,7 @@ impl JsonWriteOptions {
             exact_ints: self.style.exact_ints,
             ..self.style.natives
         };
+        self.style.scalar_keys = self.non_str_keys && !self.keys_by_str;
         Ok(())
     }
 

@@ -4,7 +4,6 @@
 use num_bigint::BigUint;
 use onecopy_text::ByteSink;
 use onecopy_wire::{WriteError, json};
-use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 
@@ -12,62 +11,7 @@ use super::options::{BigIntPolicy, JsonWriteOptions, Passed};
 pub(super) use crate::raw::encode::bson::class_name;
 use crate::raw::encode::json::{JsonStop, ObjectForm, ObjectForms, put_scalar};
 use crate::raw::ndarray::{self, Choice, Described, ItemType};
-use crate::raw::{buffer, encode, number, text, uuid};
-
-/// Encoded JSON, which is written unchanged.
-///
-/// `Fragment(data)` accepts a `bytes`, any other object with a buffer, or a `str`, with one JSON
-/// value in UTF-8. The value is not checked: if it is invalid, the surrounding JSON is invalid too.
-///
-/// Copies: the constructor copies a `str`, or a buffer that may change, once. Each time the
-/// fragment is written, its data is copied once.
-///
-/// Raises `TypeError` for any other object.
-///
-/// >>> import onecopy
-/// >>> onecopy.json.dumps({"a": onecopy.json.Fragment(b"[1,2]")})
-/// b'{"a":[1,2]}'
-#[pyclass(frozen, module = "onecopy.json")]
-pub(crate) struct Fragment {
-    contents: Py<PyAny>,
-    bytes: Vec<u8>,
-}
-
-#[pymethods]
-impl Fragment {
-    #[new]
-    #[pyo3(signature = (data, /))]
-    fn new(data: Bound<'_, PyAny>) -> PyResult<Fragment> {
-        let bytes = if let Ok(string) = data.cast::<PyString>() {
-            let made = text::to_string(string.as_borrowed(), &mut onecopy_text::Tally::default());
-            made.map_err(|e| match e {
-                text::MakeError::Python(e) => e,
-                text::MakeError::Malformed(e) => pyo3::exceptions::PyValueError::new_err(format!(
-                    "the str is not valid text: {e}"
-                )),
-            })?
-            .into_bytes()
-        } else {
-            buffer::copy_of(data.as_borrowed())?.ok_or_else(|| {
-                PyTypeError::new_err("a Fragment takes a str or an object with a buffer")
-            })?
-        };
-        Ok(Fragment {
-            contents: data.unbind(),
-            bytes,
-        })
-    }
-
-    /// The data that was passed to the constructor.
-    #[getter]
-    fn contents(&self, py: Python<'_>) -> Py<PyAny> {
-        self.contents.clone_ref(py)
-    }
-
-    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        Ok(format!("Fragment({})", self.contents.bind(py).repr()?))
-    }
-}
+use crate::raw::{encode, number, text, uuid};
 
 impl From<PyErr> for JsonStop {
     fn from(error: PyErr) -> JsonStop {
@@ -138,7 +82,7 @@ impl JsonWriteOptions {
             {
                 None
             }
-            Some(Described::Memory(memory)) => Some(ObjectForm::Memory(memory)),
+            Some(Described::Memory(memory)) => Some(ObjectForm::Memory(Box::new(memory))),
             Some(Described::List(list)) => Some(ObjectForm::Instead(list)),
             Some(Described::Swapped) => {
                 let class = class_name(object);
@@ -254,6 +198,11 @@ fn unquoted(text: &[u8]) -> &[u8] {
 /// but this function takes less than quadratic time.
 fn digits(value: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
     let py = value.py();
+    if let Ok(int) = value.cast::<PyInt>()
+        && let Some(small) = number::to_i64(int)
+    {
+        return Ok(small.to_string().into_bytes());
+    }
     let is_negative = value.lt(0)?;
     let magnitude = value.abs()?;
     let bits: usize = magnitude.call_method0("bit_length")?.extract()?;
@@ -291,9 +240,6 @@ impl JsonWriteOptions {
             let digits = text::ascii(digits.as_any().as_borrowed()).unwrap_or_default();
             json::write_decimal(named(digits), self.style.nan, &mut text)?;
             return Ok(Some(ObjectForm::Text(text)));
-        }
-        if let Ok(fragment) = object.cast::<Fragment>() {
-            return Ok(Some(ObjectForm::Text(fragment.get().bytes.clone())));
         }
         if !self.passes(Passed::Enum) && self.is_enum(object)? {
             return Ok(Some(ObjectForm::Instead(

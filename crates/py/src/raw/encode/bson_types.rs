@@ -1,71 +1,108 @@
-//! Reads values of the BSON classes of onecopy and of pymongo directly from memory.
+//! Writes values of the BSON classes of onecopy and of pymongo, which are read directly from
+//! memory.
 
-use onecopy_wire::bson::Tag;
+use onecopy_text::{Pen, Put};
+use onecopy_wire::bson::{SUBTYPE_OLD, Tag};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyType};
 
 use super::attributes::Attribute;
-use super::builtin_types;
+use super::builtin_types::{self, ObjectKind};
+use crate::bson::REGEX_FLAGS;
 
-/// The maximum size in bytes of a value that this module reads.
-const MOST_BYTES: usize = 16;
-
-/// A short BSON value and its tag. The value has at most [`MOST_BYTES`] bytes.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct ShortValue {
-    pub(super) tag: Tag,
-    bytes: [u8; MOST_BYTES],
-    len: usize,
-}
-
-impl ShortValue {
-    pub(super) fn bytes(&self) -> &[u8] {
-        &self.bytes[..self.len]
-    }
-}
-
-/// The type of the value that an instance of a BSON class represents, and the place in the instance
-/// at which this value is stored.
+/// A BSON class: the kind of its values, and where its instances store them.
 #[derive(Debug)]
-pub(super) enum BsonClass {
-    /// The class is `Int64`. Its instances are also `int` objects, and are read as such.
-    Int64,
-    /// The value is a `bytes` in an attribute. The fields are the BSON tag, the length of the
-    /// `bytes`, and the attribute that contains it.
-    Bytes(Tag, usize, Attribute),
-    /// The value is a Decimal128, in two `int` attributes: its low and its high 64 bits.
-    Words([Attribute; 2]),
+pub(super) struct BsonClass {
+    kind: BsonKind,
+    attributes: Vec<Attribute>,
 }
 
-/// The classes whose instances store their value as a `bytes` in an attribute of `__slots__`. Each
-/// entry has the module and the name of the class, the name of the attribute, the BSON tag of the
-/// value, and the number of its bytes.
-const IN_SLOTS: [(&str, &str, &str, Tag, usize); 3] = [
-    (
-        "onecopy.bson._decimal128",
-        "Decimal128",
-        "bid",
-        Tag::Decimal128,
-        16,
-    ),
-    (
-        "bson.decimal128",
-        "Decimal128",
-        "_Decimal128__bid",
-        Tag::Decimal128,
-        16,
-    ),
-    (
-        "bson.objectid",
-        "ObjectId",
-        "_ObjectId__id",
-        Tag::ObjectId,
-        12,
-    ),
-];
-/// The classes that represent 64-bit integers: module and name.
-const INTEGERS: [(&str, &str); 2] = [("onecopy.bson._types", "Int64"), ("bson.int64", "Int64")];
+/// What the attributes of a BSON class contain.
+#[derive(Clone, Copy, Debug)]
+enum BsonKind {
+    /// The instances are also `int` objects, and are read as such. They have no attribute.
+    Int64,
+    /// There is only one value of the class. It has no attribute.
+    Single(Tag),
+    /// A `bytes` of this length.
+    Bytes(Tag, usize),
+    /// The low and the high 64 bits of a Decimal128, as `int`.
+    Words,
+    /// The milliseconds since 1970, as `int`.
+    Moment,
+    /// The increment and the seconds of a timestamp, as `int`.
+    Timestamp,
+    /// The subtype, as `int`. The instances are also `bytes` objects, and are read as such.
+    Binary,
+    /// The scope of JavaScript code; an instance with a scope is not read. The instances are also
+    /// `str` objects, and are read as such. A symbol has no attribute.
+    Text(Tag),
+    /// The pattern of a regular expression, as `str`, and its options: the letters as `str`, or the
+    /// flags of `re` as `int`.
+    Regex,
+    /// A document that is already encoded, as `bytes`.
+    Document,
+}
+
+/// The BSON classes: the module and the name of the class, the kind of its values, and the names of
+/// the attributes. An entry is used if the class has all attributes at known positions; pymongo's
+/// `Decimal128` has two entries, for different versions.
+const CLASSES: [(&str, &str, BsonKind, &[&str]); 23] = {
+    use BsonKind::{Binary, Bytes, Document, Int64, Moment, Regex, Single, Text, Timestamp, Words};
+    const OWN: &str = "onecopy.bson._types";
+    let decimal = Bytes(Tag::Decimal128, 16);
+    [
+        (OWN, "Int64", Int64, &[]),
+        (OWN, "MinKey", Single(Tag::MinKey), &[]),
+        (OWN, "MaxKey", Single(Tag::MaxKey), &[]),
+        (OWN, "Undefined", Single(Tag::Undefined), &[]),
+        (OWN, "DatetimeMS", Moment, &["_value"]),
+        (OWN, "Timestamp", Timestamp, &["inc", "time"]),
+        (OWN, "Binary", Binary, &["subtype"]),
+        (OWN, "Code", Text(Tag::Code), &["scope"]),
+        (OWN, "Symbol", Text(Tag::Symbol), &[]),
+        (OWN, "Regex", Regex, &["pattern", "options"]),
+        ("onecopy.bson._decimal128", "Decimal128", decimal, &["bid"]),
+        ("bson.int64", "Int64", Int64, &[]),
+        ("bson.min_key", "MinKey", Single(Tag::MinKey), &[]),
+        ("bson.max_key", "MaxKey", Single(Tag::MaxKey), &[]),
+        ("bson.datetime_ms", "DatetimeMS", Moment, &["_value"]),
+        (
+            "bson.timestamp",
+            "Timestamp",
+            Timestamp,
+            &["_Timestamp__inc", "_Timestamp__time"],
+        ),
+        ("bson.binary", "Binary", Binary, &["_Binary__subtype"]),
+        ("bson.code", "Code", Text(Tag::Code), &["_Code__scope"]),
+        ("bson.regex", "Regex", Regex, &["pattern", "flags"]),
+        (
+            "bson.decimal128",
+            "Decimal128",
+            decimal,
+            &["_Decimal128__bid"],
+        ),
+        (
+            "bson.decimal128",
+            "Decimal128",
+            Words,
+            &["_Decimal128__low", "_Decimal128__high"],
+        ),
+        (
+            "bson.objectid",
+            "ObjectId",
+            Bytes(Tag::ObjectId, 12),
+            &["_ObjectId__id"],
+        ),
+        (
+            "bson.raw_bson",
+            "RawBSONDocument",
+            Document,
+            &["_RawBSONDocument__raw"],
+        ),
+    ]
+};
 
 impl BsonClass {
     /// Returns the [`BsonClass`] of a BSON class. Returns `None` for a class that is not a BSON
@@ -74,72 +111,148 @@ impl BsonClass {
     pub(super) fn of(class: &Bound<'_, PyType>) -> PyResult<Option<BsonClass>> {
         let py = class.py();
         let (module, name) = (class.module()?, class.name()?);
-        let is = |of_module: &str, of_name: &str| -> PyResult<bool> {
-            Ok(module == of_module
-                && name == of_name
-                && py.import(of_module)?.getattr(of_name)?.is(class))
-        };
-        for (of_module, of_name) in INTEGERS {
-            if is(of_module, of_name)? {
-                return Ok(Some(BsonClass::Int64));
+        for (of_module, of_name, kind, attributes) in CLASSES {
+            if module != of_module
+                || name != of_name
+                || !py.import(of_module)?.getattr(of_name)?.is(class)
+            {
+                continue;
             }
-        }
-        for (of_module, of_name, slot, tag, len) in IN_SLOTS {
-            if is(of_module, of_name)? {
-                let found = Attribute::find(class, &PyString::intern(py, slot))?;
-                return match found {
-                    Some(attribute) => Ok(Some(BsonClass::Bytes(tag, len, attribute))),
-                    None => BsonClass::words_of(class),
-                };
+            let found = attributes
+                .iter()
+                .map(|name| Attribute::find(class, &PyString::intern(py, name)))
+                .collect::<PyResult<Option<Vec<_>>>>()?;
+            if let Some(attributes) = found {
+                return Ok(Some(BsonClass { kind, attributes }));
             }
         }
         Ok(None)
     }
 
-    /// Returns the two private attributes in which a `Decimal128` of pymongo stores the halves of
-    /// its value. Its public attribute `bid` is a property, and a property cannot be read without
-    /// running Python code.
-    fn words_of(class: &Bound<'_, PyType>) -> PyResult<Option<BsonClass>> {
-        let find = |name| Attribute::find(class, &PyString::intern(class.py(), name));
-        let words = find("_Decimal128__low")?.zip(find("_Decimal128__high")?);
-        Ok(words.map(|(low, high)| BsonClass::Words([low, high])))
-    }
-
-    /// Returns the value of `object`, an instance of this class. Returns `None` if the value cannot
-    /// be read without running Python code, or if it is invalid, so that Python code must raise an
-    /// exception.
+    /// Returns the tag of an instance that is written as its text, such as a `Code` without a
+    /// scope; `None` for any other instance.
     ///
     /// # Safety
     /// The same requirements as for [`Attribute::read`].
     #[inline]
-    pub(super) unsafe fn read(&self, object: *mut ffi::PyObject) -> Option<ShortValue> {
-        let mut bytes = [0; MOST_BYTES];
-        let (tag, len) = match self {
-            BsonClass::Int64 => {
+    pub(super) unsafe fn text_tag(&self, object: *mut ffi::PyObject) -> Option<Tag> {
+        let BsonKind::Text(tag) = self.kind else {
+            return None;
+        };
+        // SAFETY: the caller guarantees the requirements; an address is compared.
+        let has_scope = |scope: &Attribute| unsafe { scope.read(object) != Some(ffi::Py_None()) };
+        (!self.attributes.iter().any(has_scope)).then_some(tag)
+    }
+
+    /// Writes the value of an instance without its tag, and returns the tag. Writes nothing and
+    /// returns `None` if Python code must run to determine the value or to raise an exception, if
+    /// a part of it has more than `most_bytes` bytes, and for the kind [`BsonKind::Text`].
+    ///
+    /// # Safety
+    /// The same requirements as for [`Attribute::read`]. `pen` must have space for 64 bytes.
+    #[inline]
+    pub(super) unsafe fn put(
+        &self,
+        object: *mut ffi::PyObject,
+        most_bytes: usize,
+        pen: &mut Pen<'_>,
+    ) -> Option<Tag> {
+        // SAFETY: the caller guarantees the requirements.
+        let attribute = |index: usize| unsafe { self.attributes.get(index)?.read(object) };
+        // SAFETY: an attribute is alive as long as its object is.
+        let bytes_of = |index| unsafe { builtin_types::bytes(attribute(index)?) };
+        // SAFETY: as above.
+        let number_of = |index| unsafe { builtin_types::int_or_derived(attribute(index)?) };
+        Some(match self.kind {
+            BsonKind::Int64 => {
                 // SAFETY: instances of these classes are `int`.
                 let value = i64::try_from(unsafe { builtin_types::int(object)? }).ok()?;
-                bytes[..8].copy_from_slice(&value.to_le_bytes());
-                (Tag::Int64, 8)
+                pen.put_short(&value.to_le_bytes(), 8);
+                Tag::Int64
             }
-            BsonClass::Words(words) => {
-                for (word, out) in words.iter().zip(bytes.chunks_exact_mut(8)) {
-                    // SAFETY: the caller guarantees the requirements; the attribute is alive with
-                    // its object.
-                    let word = unsafe { builtin_types::u128(word.read(object)?)? };
-                    out.copy_from_slice(&u64::try_from(word).ok()?.to_le_bytes());
-                }
-                (Tag::Decimal128, MOST_BYTES)
+            BsonKind::Single(tag) => tag,
+            BsonKind::Bytes(tag, len) => {
+                let bytes = bytes_of(0).filter(|bytes| bytes.len() == len)?;
+                pen.put(bytes);
+                tag
             }
-            BsonClass::Bytes(tag, len, attribute) => {
-                // SAFETY: an instance of the class, as the caller guarantees.
-                let held = unsafe { builtin_types::bytes(attribute.read(object)?)? };
-                if held.len() != *len {
+            BsonKind::Words => {
+                // SAFETY: an attribute is alive as long as its object is.
+                let word = |index| unsafe { builtin_types::u128(attribute(index)?) };
+                let low = u64::try_from(word(0)?).ok()?;
+                let high = u64::try_from(word(1)?).ok()?;
+                pen.put_short(&low.to_le_bytes(), 8);
+                pen.put_short(&high.to_le_bytes(), 8);
+                Tag::Decimal128
+            }
+            BsonKind::Moment => {
+                let ms = i64::try_from(number_of(0)?).ok()?;
+                pen.put_short(&ms.to_le_bytes(), 8);
+                Tag::DateTime
+            }
+            BsonKind::Timestamp => {
+                let increment = u32::try_from(number_of(0)?).ok()?;
+                let seconds = u32::try_from(number_of(1)?).ok()?;
+                pen.put_short(&increment.to_le_bytes(), 4);
+                pen.put_short(&seconds.to_le_bytes(), 4);
+                Tag::Timestamp
+            }
+            BsonKind::Binary => {
+                let subtype = u8::try_from(number_of(0)?).ok()?;
+                // SAFETY: instances of these classes are `bytes`.
+                let bytes = unsafe { builtin_types::bytes_of_derived(object) };
+                if subtype == SUBTYPE_OLD || bytes.len() > most_bytes {
                     return None;
                 }
-                bytes[..*len].copy_from_slice(held);
-                (*tag, *len)
+                pen.put_short(&u32::try_from(bytes.len()).ok()?.to_le_bytes(), 4);
+                pen.put_byte(subtype);
+                pen.put(bytes);
+                Tag::Binary
             }
-        };
-        Some(ShortValue { tag, bytes, len })
+            BsonKind::Text(_) => return None,
+            BsonKind::Regex => {
+                // SAFETY: an attribute is alive as long as its object is.
+                let c_string = |object, most| unsafe { c_string(object, most) };
+                let pattern = c_string(attribute(0)?, most_bytes)?;
+                let (flags, letters) = match c_string(attribute(1)?, REGEX_FLAGS.len()) {
+                    Some(letters) => (0, letters),
+                    None => (u32::try_from(number_of(1)?).ok()?, &b""[..]),
+                };
+                pen.put(pattern);
+                pen.put_byte(0);
+                for (_, letter) in REGEX_FLAGS.iter().filter(|(flag, _)| flags & flag != 0) {
+                    pen.put_byte(*letter);
+                }
+                pen.put(letters);
+                pen.put_byte(0);
+                Tag::Regex
+            }
+            BsonKind::Document => {
+                let bytes = bytes_of(0).filter(|bytes| bytes.len() <= most_bytes)?;
+                let len = bytes.first_chunk().map(|len| i32::from_le_bytes(*len));
+                let is_whole = len.map(usize::try_from) == Some(Ok(bytes.len()));
+                if !is_whole || bytes.len() < 5 || bytes.last() != Some(&0) {
+                    return None;
+                }
+                pen.put(bytes);
+                Tag::Document
+            }
+        })
     }
+}
+
+/// Returns the characters of a `str` that is ASCII, has no NUL and at most `most_bytes` characters;
+/// `None` for any other object.
+///
+/// # Safety
+/// `object` must be alive. The result is valid as long as it is.
+unsafe fn c_string<'a>(object: *mut ffi::PyObject, most_bytes: usize) -> Option<&'a [u8]> {
+    // SAFETY: alive, as the caller guarantees; a `str`, by its type.
+    let text = unsafe {
+        match builtin_types::kind(object) {
+            ObjectKind::Str => builtin_types::ascii(object)?,
+            _ => return None,
+        }
+    };
+    (text.len() <= most_bytes && !text.contains(&0)).then_some(text)
 }

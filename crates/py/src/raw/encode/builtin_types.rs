@@ -29,6 +29,20 @@ pub(super) enum ObjectKind {
     Other,
 }
 
+impl ObjectKind {
+    /// Returns `true` for a string, a number, a boolean and `None`.
+    pub(super) fn is_scalar(self) -> bool {
+        matches!(
+            self,
+            ObjectKind::Str
+                | ObjectKind::Int
+                | ObjectKind::Float
+                | ObjectKind::Bool
+                | ObjectKind::None
+        )
+    }
+}
+
 /// Returns the kind of an object from its exact type. Base classes are ignored.
 ///
 /// # Safety
@@ -296,6 +310,24 @@ pub(super) unsafe fn u128(object: *mut ffi::PyObject) -> Option<u128> {
     }
 }
 
+/// Returns the value of an `int`, or of an instance of a class derived from it, if it fits into
+/// `i64` or `u64`; `None` for any other object.
+///
+/// # Safety
+/// `object` must be alive.
+pub(super) unsafe fn int_or_derived(object: *mut ffi::PyObject) -> Option<i128> {
+    // SAFETY: alive, as the caller guarantees; an `int`, by its type.
+    unsafe {
+        if ffi::PyLong_Check(object) == 0 {
+            return None;
+        }
+        match small_int(object) {
+            Some(value) => Some(i128::from(value)),
+            None => int(object),
+        }
+    }
+}
+
 /// Returns the value of an `int` that fits into `i64` or `u64`; `None` for any other `int`.
 ///
 /// # Safety
@@ -332,9 +364,21 @@ pub(super) unsafe fn bytes<'a>(object: *mut ffi::PyObject) -> Option<&'a [u8]> {
         if ffi::Py_TYPE(object) != &raw mut ffi::PyBytes_Type {
             return None;
         }
+        Some(bytes_of_derived(object))
+    }
+}
+
+/// Returns the bytes of a `bytes`, or of an instance of a class derived from it.
+///
+/// # Safety
+/// The object must be a `bytes` or of a derived class. The result is valid as long as the object
+/// is alive.
+#[inline(always)]
+pub(super) unsafe fn bytes_of_derived<'a>(object: *mut ffi::PyObject) -> &'a [u8] {
+    // SAFETY: a `bytes`, as the caller guarantees, with as many bytes as its size.
+    unsafe {
         let n = ffi::Py_SIZE(object).unsigned_abs();
-        let data = ffi::PyBytes_AsString(object).cast();
-        Some(slice::from_raw_parts(data, n))
+        slice::from_raw_parts(ffi::PyBytes_AsString(object).cast(), n)
     }
 }
 

@@ -7,7 +7,7 @@ use pyo3::types::{PyDate, PyDict, PyFloat, PyInt, PyList, PyString, PyTime, PyTu
 use super::attributes::{self, Attribute};
 use super::builtin_types::ObjectKind;
 use super::classes::{ClassForm, Fields};
-use super::decimal;
+use super::{decimal, ordered_dict};
 use crate::raw::ndarray::{self, ScalarClass};
 use crate::raw::{number, uuid};
 
@@ -62,13 +62,19 @@ pub(super) fn form_of(class: &Bound<'_, PyType>) -> PyResult<ClassForm> {
     if class.is_subclass_of::<PyDict>()? {
         let items = pyo3::intern!(py, "items");
         let own = attributes::of_class(class, items)?;
-        let plain = attributes::of_class(&py.get_type::<PyDict>(), items)?;
-        return Ok(
-            match own.map(|own| own.as_ptr()) == plain.map(|plain| plain.as_ptr()) {
-                true => ClassForm::Contents(ObjectKind::Dict),
-                false => ClassForm::Other,
-            },
-        );
+        let is_of = |base: &Bound<'_, PyType>| -> PyResult<bool> {
+            let plain = attributes::of_class(base, items)?;
+            Ok(own.as_ref().map(|own| own.as_ptr()) == plain.map(|plain| plain.as_ptr()))
+        };
+        if is_of(&py.get_type::<PyDict>())? {
+            return Ok(ClassForm::Contents(ObjectKind::Dict));
+        }
+        let ordered = ordered_dict_class(py)?;
+        let is_ordered = class.is_subclass(ordered)? && is_of(ordered)?;
+        return Ok(match is_ordered && ordered_dict::is_known(ordered)? {
+            true => ClassForm::OrderedDict,
+            false => ClassForm::Other,
+        });
     }
     Ok(if class.is_subclass_of::<PyString>()? {
         ClassForm::Contents(ObjectKind::Str)
@@ -135,6 +141,12 @@ fn has_own(class: &Bound<'_, PyType>, name: &str) -> PyResult<bool> {
 pub(crate) fn enumeration(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
     static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     CLASS.import(py, "enum", "Enum")
+}
+
+/// Returns the class `collections.OrderedDict`.
+fn ordered_dict_class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
+    static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    CLASS.import(py, "collections", "OrderedDict")
 }
 
 /// Returns the fields that the instances of a dataclass have. Returns `None` if the class is not a

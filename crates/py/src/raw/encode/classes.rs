@@ -42,6 +42,9 @@ pub(super) enum ClassForm {
     /// An instance of a class derived from a built-in type. It is written as an object of this
     /// type.
     Contents(ObjectKind),
+    /// An `OrderedDict`, which is written as a `dict` if its list of keys has the order of the
+    /// `dict`.
+    OrderedDict,
     /// An instance of a dataclass, which is written as an object with these fields.
     Fields(Fields),
     /// A number, boolean or datetime of NumPy, whose value is read from the object's memory.

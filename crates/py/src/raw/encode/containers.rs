@@ -69,7 +69,7 @@ pub(super) unsafe fn run<'py, 's, K: Kernels, F: MemberEncoder<'py>>(
         pen = encoder.leave(frame, has_members, is_due, pen)?;
         is_due = false;
         if encoder.shared().frames.pop() {
-            encoder.shared().keys.forget();
+            encoder.shared().forget_keys();
         }
     }
 }
@@ -129,6 +129,13 @@ unsafe fn is_at_end<'py, F: MemberEncoder<'py>>(
             }
             dict::entries(container).next(container, &mut at).is_none()
         },
+        ContainerForm::SortedDict => {
+            // SAFETY: alive, a `dict`.
+            if unsafe { dict::len(container) } != n {
+                return Err(F::changed());
+            }
+            at >= n
+        }
         ContainerForm::Fields => {
             let private = encoder.writes_private_fields();
             let fields = encoder.shared().classes[n.cast_unsigned()].fields();

@@ -112,6 +112,16 @@ pub(super) trait MemberEncoder<'py>: Sized {
     /// have to be sorted.
     fn enters(&self, kind: ObjectKind) -> bool;
 
+    /// Returns `true` if the members of this `dict` are written in the order of their keys, and can
+    /// be sorted in place.
+    ///
+    /// # Safety
+    /// `dict` must be a live `dict`.
+    #[inline(always)]
+    unsafe fn sorts_in_place(&mut self, _dict: *mut ffi::PyObject) -> bool {
+        false
+    }
+
     fn writes_private_fields(&self) -> bool;
 
     /// Writes a container without members.

@@ -10,6 +10,7 @@ use pyo3::types::PyString;
 use pyo3::{Borrowed, ffi};
 
 use super::classes::Class;
+use super::sorted::SortedMembers;
 use super::{builtin_types, dict};
 use crate::raw::text;
 
@@ -22,6 +23,9 @@ pub(super) enum ContainerForm {
     Tuple,
     /// A `dict`, written as an object.
     Dict,
+    /// A `dict` whose members are sorted in place, written as an object. The position in the frame
+    /// is the index of the next member in the order of the keys.
+    SortedDict,
     /// A list in which keys and values alternate, written as an object.
     Pairs,
     /// A list or tuple of rows, written as an array of objects.
@@ -293,6 +297,11 @@ pub(super) unsafe fn append_step(
         }
         // SAFETY: alive, a `dict`.
         ContainerForm::Dict => unsafe { last_key(frame) },
+        // SAFETY: alive, a `dict`; no code runs.
+        ContainerForm::SortedDict => unsafe {
+            let members = SortedMembers::without_recent(frame.object);
+            members.and_then(|members| members.next(&mut (frame.at - 1)).map(|(key, _)| key))
+        },
     };
     if let Some(key) = key {
         // SAFETY: borrowed from the container, as no code runs.

@@ -18,6 +18,7 @@ use super::format::MemberEncoder;
 use super::format::Step;
 use super::frames::ContainerForm;
 use super::python_members::{DictMembers, FieldMembers, Pairs, SequenceItems};
+use super::sorted::SortedMembers;
 
 /// The maximum number of nested containers that the loop enters by recursion; deeper ones get
 /// frames. The maximum limits the use of the C stack.
@@ -236,6 +237,14 @@ impl<'py, 's, F: MemberEncoder<'py>, const FORM: u8> Work for WriteMembers<'_, '
             if FORM == ContainerForm::Dict as u8 {
                 let members = DictMembers(dict::entries(container), container);
                 write(kernels, encoder, members, at, levels, pen)
+            } else if FORM == ContainerForm::SortedDict as u8 {
+                let recent = &mut encoder.shared().recent_order;
+                let Some(members) = SortedMembers::of(container, recent) else {
+                    // Python code has changed the `dict` since it was entered.
+                    encoder.interrupt(ExitReason::Key, std::ptr::null_mut(), at, pen.at());
+                    return pen;
+                };
+                write(kernels, encoder, members, at, levels, pen)
             } else if FORM == ContainerForm::Pairs as u8 {
                 let members = Pairs(builtin_types::items(container, true));
                 write(kernels, encoder, members, at, levels, pen)
@@ -287,6 +296,7 @@ pub(super) unsafe fn write_members<'py, 's, K: Kernels, F: MemberEncoder<'py>>(
     const LIST: u8 = ContainerForm::List as u8;
     const TUPLE: u8 = ContainerForm::Tuple as u8;
     const DICT: u8 = ContainerForm::Dict as u8;
+    const SORTED: u8 = ContainerForm::SortedDict as u8;
     const PAIRS: u8 = ContainerForm::Pairs as u8;
     // SAFETY: the caller guarantees the requirements.
     unsafe {
@@ -296,6 +306,9 @@ pub(super) unsafe fn write_members<'py, 's, K: Kernels, F: MemberEncoder<'py>>(
             }
             ContainerForm::Dict => {
                 write_form::<K, F, DICT>(kernels, encoder, container, at, levels, pen)
+            }
+            ContainerForm::SortedDict => {
+                write_form::<K, F, SORTED>(kernels, encoder, container, at, levels, pen)
             }
             ContainerForm::Pairs => {
                 write_form::<K, F, PAIRS>(kernels, encoder, container, at, levels, pen)
@@ -323,7 +336,7 @@ pub(super) unsafe fn container<'py, 's, K: Kernels, F: MemberEncoder<'py>>(
     levels: usize,
     mut pen: Pen<'s>,
 ) -> Pen<'s> {
-    let form = match kind {
+    let mut form = match kind {
         ObjectKind::List => ContainerForm::List,
         ObjectKind::Tuple => ContainerForm::Tuple,
         ObjectKind::Dict => ContainerForm::Dict,
@@ -344,7 +357,9 @@ pub(super) unsafe fn container<'py, 's, K: Kernels, F: MemberEncoder<'py>>(
             encoder.put_empty(form, tag, &mut pen);
             return pen;
         }
-        if !encoder.enters(kind) {
+        if form == ContainerForm::Dict && encoder.sorts_in_place(value) {
+            form = ContainerForm::SortedDict;
+        } else if !encoder.enters(kind) {
             return other_container(kernels, encoder, value, kind, tag, at, levels, pen);
         }
         let start = encoder.begin(form, tag, &mut pen);

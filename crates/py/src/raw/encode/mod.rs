@@ -9,6 +9,7 @@
 //! | `python_members` | the members of lists, tuples, dicts and dataclasses |
 //! | `state` | the state that encoders of all formats have |
 //! | `frames` | the open containers of an encoder, and their references |
+//! | `sorted` | the members of a `dict` in the order of their keys |
 //! | `key_cache` | the encoded bytes of recent keys |
 //! | `builtin_types`, `dict`, `attributes` | built-in objects, members of a `dict` and attributes,
 //! read in place |
@@ -16,6 +17,7 @@
 //! |
 //! | `standard_types` | dates, UUIDs, enumerations, dataclasses and subclasses, read in place |
 //! | `decimal`, `bson_types` | `decimal.Decimal` and the BSON classes, read in place |
+//! | `ordered_dict` | the order of an `OrderedDict` |
 //! | `prefetch` | objects that are loaded into the processor's cache before they are read |
 //! | `sinks` | destinations other than a new `bytes` |
 //!
@@ -41,9 +43,11 @@ mod hints;
 pub(crate) mod json;
 mod key_cache;
 mod members;
+mod ordered_dict;
 mod prefetch;
 mod python_members;
 mod sinks;
+mod sorted;
 mod standard_types;
 mod state;
 

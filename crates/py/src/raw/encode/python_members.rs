@@ -10,6 +10,7 @@ use super::dict::Entries;
 use super::format::MemberEncoder;
 use super::members::Members;
 use super::prefetch;
+use super::sorted::SortedMembers;
 
 /// The items of a list or tuple, which the encoder writes as the elements of an array.
 #[derive(Clone, Copy)]
@@ -83,6 +84,16 @@ impl Members for DictMembers {
     unsafe fn next(&self, at: &mut isize) -> Option<(*mut ffi::PyObject, *mut ffi::PyObject)> {
         // SAFETY: the entries of this `dict`, which was not changed, as the caller guarantees.
         unsafe { self.0.next(self.1, at) }
+    }
+
+    put_key_object!();
+}
+
+impl Members for SortedMembers {
+    #[inline(always)]
+    unsafe fn next(&self, at: &mut isize) -> Option<(*mut ffi::PyObject, *mut ffi::PyObject)> {
+        // SAFETY: the `dict` was not changed, as the caller guarantees.
+        unsafe { SortedMembers::next(self, at) }
     }
 
     put_key_object!();

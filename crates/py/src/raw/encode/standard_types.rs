@@ -7,10 +7,10 @@
 use onecopy_wire::datetime::Date;
 use pyo3::ffi;
 
-use super::bson_types::{BsonClass, ShortValue};
 use super::builtin_types::{self, ObjectKind};
 use super::classes::{Class, ClassForm, RecentClasses};
 use super::decimal::{self, ShortDecimal};
+use super::ordered_dict;
 use crate::raw::ndarray::{Choice, Scalar};
 use crate::raw::temporal;
 
@@ -29,9 +29,9 @@ pub(crate) struct Natives {
     pub(crate) floats: bool,
     pub(crate) tuples: bool,
     pub(crate) numpy: Choice,
-    /// Determines how instances of BSON classes (such as `ObjectId`) are written. `true`: like
-    /// instances of any other class, because the format has no special representation for them.
-    /// `false`: as [`Native::Short`], or by the `ObjectForms` of the format.
+    /// `true` if the format has no special representation for instances of BSON classes, so that
+    /// they are written like instances of any other class. `false` if they are written as
+    /// [`Native::Marked`], or by the `ObjectForms` of the format.
     pub(crate) marked: bool,
     /// `true` if dataclass fields whose names begin with an underscore are written.
     pub(crate) private_fields: bool,
@@ -73,8 +73,9 @@ impl Natives {
 pub(super) enum Native {
     Uuid([u8; 16]),
     Decimal(ShortDecimal),
-    /// A value of a BSON class, with its tag and bytes.
-    Short(ShortValue),
+    /// An instance of a BSON class, which the pointed-to `Class` describes. The pointer is valid
+    /// until Python code runs.
+    Marked(*const Class),
     /// The attribute `value` of an enumeration member. It is written instead of the member.
     Instead(*mut ffi::PyObject),
     /// The object's class is derived from this built-in type. The object is written like an object
@@ -209,10 +210,10 @@ pub(super) unsafe fn read(
         return Native::Other;
     }
     if class.is_marked && !natives.marked {
-        // SAFETY: an instance of this class.
-        let read = |marked: &BsonClass| unsafe { marked.read(object) };
-        let value = class.marked.as_ref().and_then(read);
-        return value.map_or(Native::Other, Native::Short);
+        return match class.marked {
+            Some(_) => Native::Marked(known),
+            None => Native::Other,
+        };
     }
     // SAFETY: an `int`, where it is called.
     let is_long = || unsafe { !is_short(object, natives.exact_ints) };
@@ -226,6 +227,13 @@ pub(super) unsafe fn read(
             ObjectKind::Int if is_long() => Native::Other,
             kind => Native::Contents(*kind),
         },
+        ClassForm::OrderedDict if natives.subclasses => {
+            // SAFETY: of a class whose layout was compared.
+            match unsafe { ordered_dict::has_order_of_dict(object) } {
+                true => Native::Contents(ObjectKind::Dict),
+                false => Native::Other,
+            }
+        }
         ClassForm::Scalar(scalar) if natives.numpy != Choice::Left => {
             // SAFETY: an instance of this class of NumPy's.
             Native::Scalar(unsafe { scalar.read(object) })

@@ -11,6 +11,7 @@ use super::format::Step;
 use super::frames::{self, ContainerForm, ContainerFrame, Frames};
 use super::key_cache::KeyCache;
 use super::members::{ExitReason, Interruption};
+use super::sorted::{RecentOrder, SortedMembers};
 use super::standard_types::RecentObjects;
 use super::{builtin_types, dict};
 use crate::raw::gil;
@@ -29,6 +30,8 @@ pub(super) struct EncoderState<'py> {
     pub(super) interruption: Interruption,
     /// A cache of the classes and time zones that were looked up since Python code last ran.
     pub(super) recent: RecentObjects,
+    /// The order of the keys of the `dict` that was sorted last.
+    pub(super) recent_order: RecentOrder,
     /// The cached properties of the class of the dataclass instance that is written next. The
     /// pointer is valid until Python code runs.
     pub(super) found: *const Class,
@@ -36,6 +39,9 @@ pub(super) struct EncoderState<'py> {
     pub(super) unwritten: Step,
     /// The classes of all dataclass instances on the stack of open containers.
     pub(super) classes: Vec<Rc<Class>>,
+    /// Set before Python code runs for the first time. Until the encoder is dropped, the calls of
+    /// [`gil::calls`] are nested in it, which is faster.
+    crossing: Option<gil::Crossing>,
 }
 
 impl<'py> EncoderState<'py> {
@@ -46,9 +52,11 @@ impl<'py> EncoderState<'py> {
             keys: KeyCache::new(),
             interruption: Interruption::NONE,
             recent: RecentObjects::NONE,
+            recent_order: RecentOrder::NONE,
             found: std::ptr::null(),
             unwritten: Step::Done,
             classes: Vec::new(),
+            crossing: None,
         }
     }
 
@@ -60,10 +68,17 @@ impl<'py> EncoderState<'py> {
     /// own the references to their containers, and clears the caches of keys, classes and time
     /// zones. It must be called before any Python code runs.
     pub(super) fn before_code(&mut self) {
+        self.crossing.get_or_insert_with(gil::Crossing::begin);
         self.frames.own();
-        self.keys.forget();
+        self.forget_keys();
         self.recent = RecentObjects::NONE;
         self.found = std::ptr::null();
+    }
+
+    /// Clears the caches of keys, whose `str` may have been freed.
+    pub(super) fn forget_keys(&mut self) {
+        self.keys.forget();
+        self.recent_order.clear();
     }
 
     /// Completes the stack of container frames after the loop over members was interrupted. `n` is
@@ -160,6 +175,10 @@ impl<'py> EncoderState<'py> {
                         .next(frame.object, &mut frame.at)
                         .map(|(key, _)| key)
                 }
+                ContainerForm::SortedDict => {
+                    let members = SortedMembers::without_recent(frame.object);
+                    members?.next(&mut frame.at).map(|(key, _)| key)
+                }
                 ContainerForm::Pairs => {
                     let items = builtin_types::items(frame.object, true);
                     frame.at += 2;
@@ -192,6 +211,10 @@ impl<'py> EncoderState<'py> {
                     let mut at = frame.at - 1;
                     let entries = dict::entries(frame.object);
                     entries.next(frame.object, &mut at).map(|(_, value)| value)
+                }
+                ContainerForm::SortedDict if dict::len(frame.object) == frame.n => {
+                    let members = SortedMembers::without_recent(frame.object);
+                    members?.next(&mut (frame.at - 1)).map(|(_, value)| value)
                 }
                 ContainerForm::Pairs => {
                     let items = builtin_types::items(frame.object, true);

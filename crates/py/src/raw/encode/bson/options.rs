@@ -88,8 +88,9 @@ pub(crate) enum ObjectForm<'py> {
     /// The encoder writes this object instead of the original object. The option `check_keys` does
     /// not apply to its keys, because the keys of a `DBRef` begin with a dollar sign.
     Unchecked(Bound<'py, PyAny>),
-    /// A NumPy array or scalar, which is read from its memory.
-    Memory(Memory<'py>),
+    /// A NumPy array or scalar, which is read from its memory. It is boxed because the other forms
+    /// are much smaller.
+    Memory(Box<Memory<'py>>),
     /// An instance of a class derived from list or tuple: its items are written as an array.
     Items,
     /// A list in which keys (each a `str`) and values alternate. It is written as a document.

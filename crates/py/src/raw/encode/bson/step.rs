@@ -235,9 +235,26 @@ unsafe fn derived<K: Kernels>(
             return Step::Large(ObjectKind::Fields);
         }
         Native::Array => return Step::Large(ObjectKind::Array),
-        Native::Short(short) => {
-            pen.put(short.bytes());
-            Some(short.tag)
+        Native::Marked(class) => {
+            // SAFETY: the class of this object; no code has run since it was found.
+            let marked = unsafe { (*class).marked.as_ref() };
+            let Some(marked) = marked else {
+                return Step::Large(ObjectKind::Other);
+            };
+            // SAFETY: alive; an instance of the class.
+            if let Some(found) = unsafe { marked.text_tag(value) } {
+                // SAFETY: a `str`, as every instance of such a class is.
+                let step = unsafe { scalar(kernels, encoder, ObjectKind::Str, value, tag, pen) };
+                if !matches!(step, Step::Done) {
+                    return Step::Large(ObjectKind::Other);
+                }
+                Some(found)
+            } else {
+                let most_bytes = pen.remaining().saturating_sub(ROOM);
+                let most_bytes = most_bytes.min(encoder.style.max_bytes);
+                // SAFETY: as above; the pen has half of ROOM.
+                unsafe { marked.put(value, most_bytes, pen) }
+            }
         }
         Native::Scalar(scalar) => encoder.value_of(scalar).ok().map(|value| {
             pen.put_short(&value.bytes, value.n_bytes);

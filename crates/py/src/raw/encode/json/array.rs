@@ -127,7 +127,7 @@ impl<'py> JsonEncoder<'_, 'py> {
             None => self.part(kernels, &array, view.whole(), pen)?,
         };
         if runs_python && self.frames.pop() {
-            self.keys.forget();
+            self.forget_keys();
         }
         self.ensure_space(pen, ROOM)
     }

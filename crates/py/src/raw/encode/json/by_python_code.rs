@@ -1,19 +1,19 @@
 //! Writes objects as JSON that the fast path does not support. Python code may run meanwhile.
 
 use onecopy_text::{Pen, Put};
-use onecopy_wire::json;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
 use super::options::{JsonStop, ObjectForm};
 use super::{JsonEncoder, JsonNext, ROOM};
+use crate::json::Fragment;
 use crate::raw::encode::frames::ContainerForm;
 use crate::raw::encode::{builtin_types, classes};
 use crate::raw::gil;
 
 impl<'py> JsonEncoder<'_, 'py> {
-    /// Writes an object that is not of a built-in type, or an `int` that is too large for the fast
-    /// path. The returned [`JsonNext`] is what the caller has to do next to complete the object.
+    /// Writes an object that is not of a built-in type, or an `int` that does not fit into 64 bits
+    /// or that the options do not allow as a number. The returned [`JsonNext`] is what the caller has to do next to complete the object.
     /// Any Python code may run.
     ///
     /// # Safety
@@ -28,22 +28,10 @@ impl<'py> JsonEncoder<'_, 'py> {
         let object = unsafe { Bound::from_borrowed_ptr(self.py(), object) };
         self.close(&pen);
         let text = if object.is_exact_instance_of::<pyo3::types::PyInt>() {
-            // SAFETY: an `int`.
-            match unsafe { builtin_types::int(object.as_ptr()) } {
-                Some(value) if self.style.exact_ints || value.unsigned_abs() < 1 << 53 => {
-                    let mut pen = self.open(ROOM)?;
-                    if value < 0 {
-                        json::put_i64(value as i64, &mut pen);
-                    } else {
-                        json::put_u64(value as u64, &mut pen);
-                    }
-                    return Ok((pen, JsonNext::Done));
-                }
-                _ => {
-                    self.before_code();
-                    self.forms.big_int(&object)?
-                }
-            }
+            self.before_code();
+            self.forms.big_int(&object)?
+        } else if let Ok(fragment) = object.cast_exact::<Fragment>() {
+            return Ok((self.json_text(fragment.get().bytes())?, JsonNext::Done));
         } else {
             self.before_code();
             let other = gil::calls(self.py(), || {
@@ -56,6 +44,11 @@ impl<'py> JsonEncoder<'_, 'py> {
             match other {
                 ObjectForm::Text(text) => text,
                 ObjectForm::Instead(instead) => {
+                    // SAFETY: held.
+                    let kind = unsafe { builtin_types::kind(instead.as_ptr()) };
+                    if kind.is_scalar() {
+                        return Ok((self.open(ROOM)?, JsonNext::Scalar(instead)));
+                    }
                     self.shared
                         .check_held(object.as_ptr(), self.style.max_depth)?;
                     let item = instead.as_ptr();
@@ -93,11 +86,16 @@ impl<'py> JsonEncoder<'_, 'py> {
                 }
             }
         };
+        Ok((self.json_text(&text)?, JsonNext::Done))
+    }
+
+    /// Writes JSON text unchanged.
+    fn json_text<'s>(&mut self, text: &[u8]) -> Result<Pen<'s>, JsonStop> {
         if self.is_latin1 && !text.is_ascii() {
             self.leave_latin1()?;
         }
         let mut pen = self.open(text.len() + ROOM)?;
-        pen.put(&text);
-        Ok((pen, JsonNext::Done))
+        pen.put(text);
+        Ok(pen)
     }
 }

@@ -10,11 +10,12 @@ use pyo3::ffi;
 
 use super::rows::end_object;
 use super::{JsonEncoder, JsonNext, JsonStop, ROOM};
-use super::{put_standard, step};
+use super::{keys, put_standard, step};
 use crate::raw::encode::builtin_types::{self, ObjectKind};
 use crate::raw::encode::format::{MemberEncoder, Step};
 use crate::raw::encode::frames::{ContainerForm, ContainerFrame};
 use crate::raw::encode::members::LEVELS;
+use crate::raw::encode::sorted::SortedMembers;
 use crate::raw::encode::standard_types::{self, Native};
 use crate::raw::encode::state::EncoderState;
 use crate::raw::encode::{containers, dict};
@@ -128,7 +129,7 @@ impl<'py, const STYLED: bool> MemberEncoder<'py> for JsonFormat<'_, 'py, STYLED>
         pen: &mut Pen<'_>,
     ) -> bool {
         // SAFETY: the caller guarantees the requirements.
-        let is_put = unsafe { step::short_key::<K, STYLED>(kernels, &mut self.0, key, pen) };
+        let is_put = unsafe { keys::short_key::<K, STYLED>(kernels, &mut self.0, key, pen) };
         if STYLED && is_put && self.style.indent.is_some() {
             pen.put_byte(b' ');
         }
@@ -164,6 +165,14 @@ impl<'py, const STYLED: bool> MemberEncoder<'py> for JsonFormat<'_, 'py, STYLED>
                 ObjectKind::Array => self.style.indent.is_none(),
                 _ => true,
             }
+    }
+
+    #[inline(always)]
+    unsafe fn sorts_in_place(&mut self, dict: *mut ffi::PyObject) -> bool {
+        STYLED
+            && self.style.sort_keys
+            // SAFETY: alive, as the caller guarantees; no code has run since the order was used.
+            && unsafe { SortedMembers::of(dict, &mut self.shared.recent_order) }.is_some()
     }
 
     #[inline(always)]
@@ -275,6 +284,8 @@ impl<'py, const STYLED: bool> MemberEncoder<'py> for JsonFormat<'_, 'py, STYLED>
         mut pen: Pen<'s>,
     ) -> Result<Pen<'s>, JsonStop> {
         let style = self.style;
+        // The object that is written instead of `value`, until it is written.
+        let mut held;
         loop {
             match kind {
                 ObjectKind::List | ObjectKind::Tuple | ObjectKind::Dict => {
@@ -288,8 +299,12 @@ impl<'py, const STYLED: bool> MemberEncoder<'py> for JsonFormat<'_, 'py, STYLED>
                     Some(value) if style.exact_ints || value.unsigned_abs() < 1 << 53 => {
                         json::put_i64(value, &mut pen);
                     }
-                    // SAFETY: alive, as the caller guarantees, or held by a frame.
-                    _ => (pen, _) = unsafe { self.other(value, pen)? },
+                    // SAFETY: as above.
+                    _ => match unsafe { builtin_types::int(value) } {
+                        Some(value) if style.exact_ints => put_long(value, &mut pen),
+                        // SAFETY: alive, as the caller guarantees, or held.
+                        _ => (pen, _) = unsafe { self.other(value, pen)? },
+                    },
                 },
                 ObjectKind::None => pen.put_short(b"null", 4),
                 // SAFETY: an address is compared.
@@ -308,6 +323,14 @@ impl<'py, const STYLED: bool> MemberEncoder<'py> for JsonFormat<'_, 'py, STYLED>
                         JsonNext::Members | JsonNext::Memory(_) => return Ok(pen),
                         JsonNext::Contents(contents) => {
                             kind = contents;
+                            continue;
+                        }
+                        JsonNext::Scalar(scalar) => {
+                            value = scalar.as_ptr();
+                            // SAFETY: held by the variable.
+                            kind = unsafe { builtin_types::kind(value) };
+                            held = scalar;
+                            debug_assert_eq!(held.as_ptr(), value);
                             continue;
                         }
                         JsonNext::Instead(instead) => {
@@ -382,6 +405,15 @@ impl<'py, const STYLED: bool> MemberEncoder<'py> for JsonFormat<'_, 'py, STYLED>
     }
 }
 
+/// Writes an integer of up to 64 bits, signed or unsigned.
+fn put_long(value: i128, pen: &mut Pen<'_>) {
+    if value < 0 {
+        json::put_i64(value as i64, pen);
+    } else {
+        json::put_u64(value as u64, pen);
+    }
+}
+
 impl<'py, const STYLED: bool> JsonFormat<'_, 'py, STYLED> {
     /// Writes a value that is not of a built-in type. The returned [`JsonNext`] is what the caller
     /// has to do next to complete the value. Any Python code may run.
@@ -450,7 +482,10 @@ impl<'py, const STYLED: bool> JsonFormat<'_, 'py, STYLED> {
         self.check_depth(value)?;
         // SAFETY: the caller guarantees the requirements.
         unsafe {
-            if !self.enters(kind) && dict::len(value) != 0 {
+            let is_sorted_in_list = !self.enters(kind)
+                && dict::len(value) != 0
+                && !(kind == ObjectKind::Dict && self.sorts_in_place(value));
+            if is_sorted_in_list {
                 pen = self.enter_sorted(value, pen)?;
                 pen.put_byte(b'{');
                 return Ok(pen);

@@ -5,11 +5,11 @@
 //! | `array`, `array_items`, `numpy_scalar` | arrays of NumPy, their items, and scalars |
 //! | `by_python_code` | objects for which Python code may have to run |
 //! | `format` | implements the interface of the loop over members |
+//! | `keys` | keys that a few instructions write |
 //! | `options` | the encoder's options and target, and the reasons for which it fails |
 //! | `rows` | rows and columns of values as objects |
-//! | `sorted` | the members of a `dict` in the order of their keys |
 //! | `put_standard` | values of the standard library's types |
-//! | `step` | values and keys that a few instructions write |
+//! | `step` | values that a few instructions write |
 //! | `styled` | line breaks, indents and sorted keys |
 //! | `texts` | texts of any length and character width |
 //! | `ucs2_text` | text that is written directly into the resulting `str`, not into the chunk |
@@ -18,11 +18,11 @@ mod array;
 mod array_items;
 mod by_python_code;
 mod format;
+mod keys;
 mod numpy_scalar;
 mod options;
 mod put_standard;
 mod rows;
-mod sorted;
 mod step;
 mod styled;
 mod texts;
@@ -125,8 +125,10 @@ enum JsonNext<'py> {
     Contents(ObjectKind),
     /// Write this object instead of the original object.
     Instead(*mut ffi::PyObject),
+    /// Write this number, string, boolean or `None` instead of the original object.
+    Scalar(Bound<'py, PyAny>),
     /// Write this NumPy array or scalar from its memory, with [`JsonEncoder::large`].
-    Memory(Memory<'py>),
+    Memory(Box<Memory<'py>>),
 }
 
 /// The state of the JSON encoder during one call to [`write()`].

@@ -68,8 +68,9 @@ pub(crate) enum ObjectForm<'py> {
     Text(Vec<u8>),
     /// The encoder writes this object instead of the original object.
     Instead(Bound<'py, PyAny>),
-    /// A NumPy array or scalar, which is read from its memory.
-    Memory(Memory<'py>),
+    /// A NumPy array or scalar, which is read from its memory. It is boxed because the other forms
+    /// are much smaller.
+    Memory(Box<Memory<'py>>),
     /// An instance of a class derived from list or tuple: its items are written as an array.
     Items,
     /// A list in which keys (each a `str`) and values alternate. It is written as an object.
@@ -119,6 +120,9 @@ pub(crate) struct Style {
     /// `true` if integers of more than 53 bits are written as strings of their digits; `false` if
     /// they are an error. The field is ignored if `exact_ints` is set.
     pub(crate) text_ints: bool,
+    /// `true` if keys that are numbers, `None`, dates, UUIDs or enumeration members are written as
+    /// the text of their JSON value, in quotes.
+    pub(crate) scalar_keys: bool,
     pub(crate) max_depth: usize,
     pub(crate) natives: Natives,
 }

@@ -1,14 +1,16 @@
-//! The fast path of the JSON encoder. It writes short values and keys without running Python code.
+//! The fast path of the JSON encoder. It writes short values without running Python code.
 
 use onecopy_text::convert::{JSON_PLAIN_BYTES, Kernels, json_capacity};
 use onecopy_text::{Pen, Put, Units};
 use onecopy_wire::{NonFinite, json};
-use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::{Borrowed, ffi};
 
 use super::numpy_scalar;
 use super::put_standard;
 use super::texts::BLOCK_UNITS;
 use super::{JsonEncoder, ROOM, SHORT_UNITS, Style};
+use crate::json::Fragment;
 use crate::raw::encode::builtin_types::{self, ObjectKind};
 use crate::raw::encode::format::Step;
 use crate::raw::encode::standard_types::{self, Native};
@@ -198,13 +200,42 @@ unsafe fn other<K: Kernels, const STYLED: bool>(
             pen.put_byte(b',');
             Step::Done
         }
-        _ => Step::Large(ObjectKind::Other),
+        // SAFETY: alive, as the caller guarantees.
+        _ => match unsafe { short_fragment(encoder, value, &mut pen) } {
+            true => Step::Done,
+            false => Step::Large(ObjectKind::Other),
+        },
     };
     if matches!(step, Step::Done) {
         return pen.at();
     }
     encoder.unwritten = step;
     std::ptr::null_mut()
+}
+
+/// Writes a `Fragment` and a comma. Returns `false` if the object is not a `Fragment`, or if it is
+/// too long or not in the encoding of the output so far.
+///
+/// # Safety
+/// `value` must be alive.
+#[inline(always)]
+unsafe fn short_fragment(
+    encoder: &JsonEncoder<'_, '_>,
+    value: *mut ffi::PyObject,
+    pen: &mut Pen<'_>,
+) -> bool {
+    // SAFETY: alive, as the caller guarantees; attached.
+    let object = unsafe { Borrowed::<PyAny>::from_ptr(encoder.py(), value) };
+    let Ok(fragment) = object.cast_exact::<Fragment>() else {
+        return false;
+    };
+    let text = fragment.get().bytes();
+    if text.len() >= pen.remaining() || (encoder.is_latin1 && !text.is_ascii()) {
+        return false;
+    }
+    pen.put(text);
+    pen.put_byte(b',');
+    true
 }
 
 /// Writes a short ASCII string whose class derives from `str`, and a comma. Returns `false` if the
@@ -267,7 +298,7 @@ unsafe fn number<K: Kernels>(kernels: K, value: Scalar, style: &Style, pen: &mut
 /// # Safety
 /// `value` must be a live `str`, and the destination of `pen` must have space for `ROOM / 2` bytes.
 #[inline(always)]
-unsafe fn short_text<K: Kernels, const STYLED: bool>(
+pub(super) unsafe fn short_text<K: Kernels, const STYLED: bool>(
     kernels: K,
     encoder: &mut JsonEncoder<'_, '_>,
     value: *mut ffi::PyObject,
@@ -423,44 +454,6 @@ unsafe fn any_short_text<K: Kernels, const STYLED: bool>(
     }
     encoder.count(units);
     pen.put_short(&suffix, 2);
-    true
-}
-
-/// Writes a short `str` key in quotes and a colon. If the key cache contains the key, its cached
-/// text is copied. Returns `false` if the key is long, is not a `str`, or requires the slow path.
-///
-/// # Safety
-/// `key` must be alive, and the destination of `pen` must have space for `ROOM / 2` bytes.
-#[inline(always)]
-pub(super) unsafe fn short_key<K: Kernels, const STYLED: bool>(
-    kernels: K,
-    encoder: &mut JsonEncoder<'_, '_>,
-    key: *mut ffi::PyObject,
-    pen: &mut Pen<'_>,
-) -> bool {
-    // A key in the cache is identified by its address; the object is not accessed.
-    if let Some((text, len)) = encoder.keys.get(key) {
-        pen.put_short(text, len);
-        return true;
-    }
-    let start = pen.at();
-    // SAFETY: guaranteed by the caller; the written bytes are between the two positions.
-    unsafe {
-        if builtin_types::kind(key) != ObjectKind::Str
-            || !short_text::<K, STYLED>(kernels, encoder, key, pen, *b"\":")
-        {
-            return false;
-        }
-        let len = pen.at() as usize - start as usize;
-        // Texts are counted when they are converted, so a cached key would not be counted. Text
-        // that was written to the `str` is not in this chunk.
-        let is_in_chunk = encoder.target.ucs2.is_none_or(|b| b.from() <= start);
-        if !encoder.is_counted && is_in_chunk {
-            encoder
-                .keys
-                .keep(key, std::slice::from_raw_parts(start, len));
-        }
-    }
     true
 }
 

@@ -5,8 +5,9 @@ use onecopy_text::{Pen, Put};
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-use super::{JsonEncoder, JsonStop, ROOM, sorted};
+use super::{JsonEncoder, JsonStop, ROOM};
 use crate::raw::encode::frames::ContainerForm;
+use crate::raw::encode::sorted;
 use crate::raw::gil;
 
 /// The number of bytes that [`LineBreaks`] has after the longest line break. Because of them, a
@@ -90,8 +91,7 @@ impl JsonEncoder<'_, '_> {
         }
     }
 
-    /// Begins a `dict` whose members are written in the order of their keys: pushes a frame with
-    /// the sorted keys and their values.
+    /// Pushes a frame for the sorted keys and values of a `dict` that is not sorted in place.
     ///
     /// # Safety
     /// The object must be a live `dict`.
