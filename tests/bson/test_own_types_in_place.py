@@ -40,7 +40,7 @@ def test_values_of_both_libraries_are_written_as_by_pymongo(
         assert bson.encode(values, check_keys=True) == expected
 
 
-_TEXTS = st.text(st.characters(exclude_characters="\0", exclude_categories=("Cs",)), max_size=40)
+_TEXTS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=40)
 _LETTERS = st.sets(st.sampled_from("ilmsux"))
 _SECONDS = st.integers(0, 2**32 - 1)
 
@@ -82,7 +82,12 @@ def test_the_other_types_of_both_libraries_are_written_as_by_pymongo(
 @pytest.mark.parametrize("library", [bson, pymongo])
 def test_long_values_of_these_types(library: Any, size: int) -> None:
     text = "x" * size
-    values = [library.Binary(b"x" * size, 5), library.Code(text), library.Code(text + "é"), library.Regex(text, "i")] * 9
+    values = [
+        library.Binary(b"x" * size, 5),
+        library.Code(text),
+        library.Code(text + "é"),
+        library.Regex(text, "i"),
+    ] * 9
     expected = pymongo.encode({"v": [pymongo.Binary(b"x" * size, 5), pymongo.Code(text), pymongo.Code(text + "é")]})
     assert bson.encode({"v": values[:3]}) == expected
     assert bson.decode(bson.encode({"v": values}))["v"][3].pattern == text

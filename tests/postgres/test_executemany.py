@@ -26,6 +26,13 @@ def repeats(con: onecopy.Connection) -> bool:
     return con.execute(PREPARED).fetchall() != [(0,)]
 
 
+def is_single(con: onecopy.Connection) -> bool:
+    """Returns true if the session has prepared only INSERTs of one row. They are not prepared for
+    rows that are inserted by COPY."""
+    inserts = "select count(*) from pg_prepared_statements where statement ilike 'insert%'"
+    return not repeats(con) and con.execute(inserts).fetchall() != [(0,)]
+
+
 @pytest.mark.parametrize("n_rows", [1, 127, 128, 129, 159, 160, 1023, 1024, 1025, 1055, 2048, 5000])
 @pytest.mark.parametrize("prepare", ["auto", "never"])
 def test_each_row_is_inserted_once_in_order(postgres_native: Database, n_rows: int, prepare: Any) -> None:
@@ -125,7 +132,7 @@ def test_effects_of_each_statement_are_kept(con: onecopy.Connection, definition:
         con.execute(piece + "$$" if piece.count("$$") == 1 else piece)
     con.executemany("insert into target values (?)", [[i] for i in range(300)])
     assert con.execute("select count(*) from notes").fetchall() == [(300,)]
-    assert not repeats(con)
+    assert is_single(con)
     con.rollback()
 
 
@@ -145,7 +152,7 @@ def test_row_triggers_see_each_row(con: onecopy.Connection, when: str, table: st
     on = "part" if table == "partition" else "target"
     con.execute(f"create trigger noted {when} insert on {on} for each row execute function noted()")
     con.executemany("insert into target (a) values (?)", [[i] for i in range(300)])
-    assert not repeats(con)
+    assert is_single(con)
     first = 0 if when == "before" else 1
     expected = [(i, i + first) for i in range(300)]
     assert con.execute("select a, counted from notes order by a").fetchall() == expected
@@ -158,7 +165,7 @@ def test_a_table_with_a_foreign_key_has_no_triggers_of_its_own(con: onecopy.Conn
     con.executemany("insert into parent values (?)", [[i] for i in range(300)])
     con.executemany("insert into child values (?)", [[i] for i in range(300)])
     assert con.execute("select count(*) from child").fetchall() == [(300,)]
-    assert con.execute(PREPARED).fetchall() == [(2,)]
+    assert not repeats(con) and not is_single(con)
     with pytest.raises(onecopy.IntegrityError) as raised:
         con.executemany("insert into child values (?)", [[i] for i in range(200, 400)])
     assert raised.value.row == 100
@@ -167,6 +174,8 @@ def test_a_table_with_a_foreign_key_has_no_triggers_of_its_own(con: onecopy.Conn
 
 def test_a_foreign_key_of_the_table_itself_is_checked_for_each_row(con: onecopy.Connection) -> None:
     con.execute("create temporary table tree (a int primary key, parent int references tree)")
+    con.executemany("insert into tree values (?, ?)", [[-1 - i, None] for i in range(300)])
+    assert is_single(con)
     rows = [[i, i + 1 if i == 150 else None] for i in range(300)]
     with pytest.raises(onecopy.IntegrityError) as raised:
         con.executemany("insert into tree values (?, ?)", rows)

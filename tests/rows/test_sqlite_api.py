@@ -319,7 +319,7 @@ def test_other_cursors_continue_after_a_collation_that_raises(con: onecopy.Conne
 def test_executemany_reports_a_collation_that_raises(con: onecopy.Connection, keys: list[str]) -> None:
     con.create_collation("bad", lambda a, b: 1 // 0)
     con.execute("create table keyed (x text collate bad primary key)")
-    with pytest.raises(onecopy.OperationalError, match="the collation `bad` raised.*row 1"):
+    with pytest.raises(onecopy.OperationalError, match=r"the collation `bad` raised.*row 1"):
         con.executemany("insert into keyed values (?)", [(key,) for key in keys])
     con.rollback()
 
