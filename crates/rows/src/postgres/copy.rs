@@ -357,8 +357,15 @@ impl Connection {
     }
 }
 
-/// Appends a CopyData message with `data` to `out`.
+/// Appends CopyData messages with `data` to `out`. The server processes each message when it has
+/// received it completely.
 pub(super) fn put_data(data: &[u8], out: &mut BytesMut) -> Result<(), Error> {
+    data.chunks(CHUNK_BYTES)
+        .try_for_each(|part| put_message(part, out))
+}
+
+/// Appends a CopyData message with `data` to `out`.
+fn put_message(data: &[u8], out: &mut BytesMut) -> Result<(), Error> {
     let len = i32::try_from(data.len() + 4).map_err(|_| violation("too long a message"))?;
     out.put_u8(b'd');
     out.put_i32(len);
@@ -407,7 +414,7 @@ impl CopyIn {
         self.shared.with(|wire| {
             let mut is_sent = false;
             for part in data.chunks(MESSAGE_BYTES) {
-                put_data(part, &mut wire.out)?;
+                put_message(part, &mut wire.out)?;
                 // Small messages are collected in `out` and sent together.
                 if wire.out.len() >= CHUNK_BYTES {
                     wire.send()?;

@@ -9,7 +9,12 @@ use super::multi_row_insert::RepeatedInsert;
 use super::server::TransactionStatus;
 use super::shared::Shared;
 use crate::error::Error;
+use crate::sql::insert::RowInsert;
 use crate::value::{Batches, Value};
+
+/// The largest number of rows in a batch that may be inserted by COPY. For each binary COPY, the
+/// server creates the state of 1,000 buffered rows, which takes as long as 700 rows.
+const COPIED_ROWS: usize = 8192;
 
 /// Calls `f` within a transaction. In autocommit mode, begins a transaction before the call and
 /// commits it afterwards, or rolls it back if `f` fails. A transaction that is already open is
@@ -41,7 +46,10 @@ pub(super) fn execute_many(
 ) -> Result<Option<u64>, Error> {
     check_text(sql)?;
     // The iterator may run the caller's code, so it is called while the session is not locked.
-    let mut batches = Batches::new(rows);
+    let mut batches = match RowInsert::read(sql) {
+        Some(insert) if insert.has_only_parameters => Batches::of_rows(rows, COPIED_ROWS),
+        _ => Batches::new(rows),
+    };
     let Some(first) = batches.next() else {
         return batches.end().map(|()| Some(0));
     };
