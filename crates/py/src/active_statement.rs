@@ -1,4 +1,4 @@
-//! `Active`: an executed statement of a cursor, until all of its rows have been returned.
+//! `Active`: an executed statement of a cursor.
 
 use std::time::{Duration, Instant};
 
@@ -17,45 +17,37 @@ use crate::raw::text_cache::TextCache;
 use crate::rows::PyRows;
 use crate::thread_switch;
 
-/// The time for which a thread reads rows without interruption. After this time, the thread lets
-/// other threads acquire the GIL, and runs signal handlers.
+/// The time of reading between two pauses for signals and other Python threads.
 const TURN: Duration = Duration::from_millis(4);
 
-/// An executed statement of a cursor, and the position of its next row.
 pub(crate) struct Active {
     rest: StatementRest,
     position: BlockPosition,
-    /// `true` once the caller has requested a row of this statement.
+    /// `true` after the caller has requested a row.
     is_touched: bool,
-    /// The number of rows of the current result that were converted to Python tuples so far.
+    /// The number of rows of this result that are Python tuples already.
     n_given: u64,
-    /// The number of rows that the statement has changed; `None` if the number is not known. For a
-    /// statement with RETURNING, SQLite reports the number only after the last row.
+    /// The number of changed rows; `None` if unknown.
     pub(crate) row_count: Option<u64>,
-    /// The time limit of each driver call; `None` for no limit.
+    /// The time limit of each driver call.
     limit: Option<Duration>,
-    /// `true` if a driver call exceeded `limit`. Rows that were fetched before that call are still
-    /// returned, and then the error is raised.
+    /// `true` if a driver call exceeded `limit`. The rows before that call are still returned.
     is_late: bool,
-    /// For each column, a cache of recent strings, so that equal values share one `str` object.
+    /// A cache of recent strings for each column.
     seen: Vec<TextCache>,
 }
 
 const AWAY: &str = "another task waits for rows of this cursor, or was cancelled while it did\n\
                     await its end, or execute the statement again";
 
-/// The state of the statement: it has further rows, has ended, has failed, or is in use by a task
-/// on an event loop.
+/// The state of the statement.
 enum StatementRest {
     Open(Box<Detached<Statement>>),
-    /// The last row of the result set was fetched. Contains the statement if it has another result
-    /// set. If it has none, the statement is already closed, and the value is `None`.
+    /// The current result is read. Contains the statement if it has another result set.
     End(Option<Box<Detached<Statement>>>),
-    /// The statement failed. Each later call raises a copy of this exception, made by
-    /// [`errors::again`], so that the rows before the failure are never mistaken for a complete
-    /// result.
+    /// The statement failed. Each later call raises a copy of this exception.
     Failed(PyErr),
-    /// A task on an event loop owns the statement while it waits for the next rows.
+    /// A task on an event loop owns the statement.
     Away,
 }
 
@@ -73,7 +65,7 @@ impl Active {
         }
     }
 
-    /// Returns the statement if none of its rows has been fetched, otherwise `None`.
+    /// Returns the statement if no row was fetched.
     pub(crate) fn into_untouched(self) -> Option<Statement> {
         match self.rest {
             StatementRest::Open(statement) if !self.is_touched => Some(statement.into_inner()),
@@ -81,8 +73,7 @@ impl Active {
         }
     }
 
-    /// Returns the statement, so that the caller can drop it while the GIL is released. Returns
-    /// `None` if the statement was closed, has failed, or is in use by a task on an event loop.
+    /// Returns the statement. The caller can drop it while the GIL is released.
     pub(crate) fn into_statement(self) -> Option<Box<Detached<Statement>>> {
         match self.rest {
             StatementRest::Open(statement) => Some(statement),
@@ -92,7 +83,10 @@ impl Active {
     }
 
     /// Omits the values of `columns` from the fetched rows. The caller reads these values in parts
-    /// with [`Active::read_part`]. Returns an error if the caller has already requested a row.
+    /// with [`Active::read_part`].
+    ///
+    /// # Errors
+    /// If the caller has already requested a row.
     pub(crate) fn defer(&mut self, py: Python<'_>, columns: Vec<usize>) -> PyResult<()> {
         match &mut self.rest {
             StatementRest::Open(statement) if !self.is_touched => statement
@@ -106,8 +100,7 @@ impl Active {
         }
     }
 
-    /// Reads the next part of a value of the current row, with the GIL released. The value must be
-    /// in a column that was passed to [`Active::defer`]. Returns `None` if the value is NULL.
+    /// Reads the next part of a deferred value in the current row. `None` for NULL.
     pub(crate) fn read_part(
         &mut self,
         py: Python<'_>,
@@ -129,8 +122,7 @@ impl Active {
         part.map_err(|e| in_time(py, errors::to_py(py, &e), watch))
     }
 
-    /// Returns a handle that cancels the statement. Returns `None` if the statement has ended, has
-    /// failed, or is in use by a task on an event loop.
+    /// Returns a handle that cancels the statement, if the statement is still active.
     pub(crate) fn cancel_handle(&mut self) -> Option<CancelHandle> {
         match &mut self.rest {
             StatementRest::Open(statement) => Some(statement.inner().cancel_handle()),
@@ -138,9 +130,8 @@ impl Active {
         }
     }
 
-    /// Moves the statement out of `self`, for a task that waits for the next rows and then calls
-    /// [`Active::put_back`]. Returns `None` if the statement has ended or failed, or was already
-    /// moved out.
+    /// Moves the statement to a task that waits for rows. The task returns it with
+    /// [`Active::put_back`].
     pub(crate) fn take_away(&mut self) -> Option<Box<Detached<Statement>>> {
         match std::mem::replace(&mut self.rest, StatementRest::Away) {
             StatementRest::Open(statement) => Some(statement),
@@ -151,15 +142,14 @@ impl Active {
         }
     }
 
-    /// Puts back the statement that [`Active::take_away`] returned. `is_late` is `true` if a driver
-    /// call exceeded the time limit in the meantime.
+    /// Puts back the statement from [`Active::take_away`]. `is_late` is `true` after an expired
+    /// time limit.
     pub(crate) fn put_back(&mut self, statement: Box<Detached<Statement>>, is_late: bool) {
         self.rest = StatementRest::Open(statement);
         self.is_late |= is_late;
     }
 
-    /// Returns `true` if the next call to [`Active::pull`] will not wait for the database: rows are
-    /// available, the last row was fetched, or the statement failed.
+    /// Returns `true` if the next [`Active::pull`] does not wait for the database.
     pub(crate) fn is_ready(&mut self) -> bool {
         let at = &self.position;
         match &mut self.rest {
@@ -170,23 +160,20 @@ impl Active {
         }
     }
 
-    /// Returns `true` if the last row of the current result set was fetched, and the statement has
-    /// another result set.
+    /// Returns `true` if this result is read and another result set follows.
     pub(crate) fn has_further(&self) -> bool {
         matches!(self.rest, StatementRest::End(Some(_)))
     }
 
-    /// Returns `true` if the last row of the current result set was fetched.
+    /// Returns `true` if the last row of this result was fetched.
     pub(crate) fn is_at_end(&self) -> bool {
         matches!(self.rest, StatementRest::End(_))
     }
 
-    /// Runs pending signal handlers and lets other Python threads run, if the time [`TURN`] has
-    /// passed since `last_turn`; otherwise does nothing. A Python method that reads several batches
-    /// of rows calls this function after each batch.
+    /// Runs signal handlers and other Python threads if [`TURN`] has passed since `last_turn`.
     ///
     /// # Errors
-    /// The exception that a signal handler raises.
+    /// The exception of a signal handler.
     pub(crate) fn between(&mut self, py: Python<'_>, last_turn: &mut Instant) -> PyResult<()> {
         if last_turn.elapsed() >= TURN {
             thread_switch::allow(py).inspect_err(|e| self.fail(py, e))?;
@@ -195,13 +182,11 @@ impl Active {
         Ok(())
     }
 
-    /// Fills `sink` with tuples of the next rows: at least one row and at most `limit` rows. If no
-    /// rows are left, `sink` remains empty.
+    /// Fills `sink` with the next rows, at most `limit`. `sink` remains empty at the end.
     ///
     /// # Errors
-    /// The error of the database or of a value that cannot be converted, or the exception that a
-    /// signal handler raises. `sink` then contains all rows before the failure, and later calls
-    /// fail.
+    /// The error of the database, of a conversion, or of a signal handler. `sink` then contains the
+    /// rows before the failure. Later calls fail.
     pub(crate) fn pull<'py>(
         &mut self,
         py: Python<'py>,
@@ -233,12 +218,11 @@ impl Active {
         self.after(py, pulled)
     }
 
-    /// Appends the next rows to the columns of `sink`: at least one row and at most the number that
-    /// `sink` accepts. If no rows are left, nothing is appended.
+    /// Appends the next rows to the columns of `sink`.
     ///
     /// # Errors
-    /// The error of the database or of a value that cannot be converted, or the exception that a
-    /// signal handler raises. The rows that this call has read are lost.
+    /// The error of the database, of a conversion, or of a signal handler. The rows of this call
+    /// are lost.
     pub(crate) fn pull_columns(
         &mut self,
         py: Python<'_>,
@@ -264,8 +248,7 @@ impl Active {
         self.after(py, pulled)
     }
 
-    /// Returns `pulled`, which is the result of a read of rows. If `pulled` is an error and the
-    /// time limit expired during the read, returns the error for the time limit instead.
+    /// Replaces an error in `pulled` by a time limit error if the time limit expired.
     fn in_time<T>(
         &mut self,
         py: Python<'_>,
@@ -280,8 +263,7 @@ impl Active {
         })
     }
 
-    /// Updates the state of the statement after an attempt to read rows. `pulled` is `Ok(false)`
-    /// after the last row. If `pulled` is an error, the statement is marked as failed.
+    /// Updates the state of the statement after a read. `pulled` is `Ok(false)` after the last row.
     fn after(&mut self, py: Python<'_>, pulled: PyResult<bool>) -> PyResult<()> {
         match pulled {
             Ok(true) => Ok(()),
@@ -303,11 +285,10 @@ impl Active {
         }
     }
 
-    /// Discards the remaining rows of the current result, and advances the statement to its next
-    /// result that has rows. Returns `None` if no later result has rows.
+    /// Discards the remaining rows and advances to the next result with rows.
     ///
     /// # Errors
-    /// The error of the database, or the exception that a signal handler raises.
+    /// The error of the database or of a signal handler.
     pub(crate) fn into_next(self, py: Python<'_>) -> PyResult<Option<Statement>> {
         let limit = self.limit;
         let Some(mut statement) = self.into_further(py)? else {
@@ -321,11 +302,10 @@ impl Active {
         Ok(found.then(|| statement.into_inner()))
     }
 
-    /// Returns the statement, so that the caller can advance it to its next result. Returns `None`
-    /// if all rows of the current result were read and the statement has no further result.
+    /// Returns the statement, which the caller then advances to its next result.
     ///
     /// # Errors
-    /// The error with which the statement has failed.
+    /// The error that ended the statement.
     pub(crate) fn into_further(self, py: Python<'_>) -> PyResult<Option<Box<Detached<Statement>>>> {
         match self.rest {
             StatementRest::Open(statement) | StatementRest::End(Some(statement)) => {
@@ -337,9 +317,7 @@ impl Active {
         }
     }
 
-    /// Marks the statement as failed, so that each later call raises an error. Otherwise later
-    /// fetches could continue after rows that were lost, and an incomplete result would look
-    /// complete.
+    /// Marks the statement as failed. Later fetches then raise an error and do not skip lost rows.
     fn fail(&mut self, py: Python<'_>, error: &PyErr) {
         self.rest = StatementRest::Failed(match errors::is_ours(py, error) {
             true => errors::again(py, error),
@@ -351,9 +329,7 @@ impl Active {
     }
 }
 
-/// Returns the error to raise for a call that failed with `error`. If `watch` reports that the call
-/// exceeded its time limit, an error of this library is replaced by an error for the time limit.
-/// `watch` is `None` if there is no limit.
+/// Replaces `error` by a time limit error if `watch` reports an expired limit.
 fn in_time(py: Python<'_>, error: PyErr, watch: Option<CallWatch>) -> PyErr {
     match watch.and_then(CallWatch::ran_out) {
         Some(late) if errors::is_ours(py, &error) => errors::to_py(py, &late),
@@ -361,9 +337,7 @@ fn in_time(py: Python<'_>, error: PyErr, watch: Option<CallWatch>) -> PyErr {
     }
 }
 
-/// An object of a driver, such as a statement. `Detached` releases the GIL while it drops the
-/// object: the drop of a statement waits for the lock of its connection, and a thread that holds
-/// the GIL must not wait for a lock.
+/// A driver object. `Detached` releases the GIL while it drops the object.
 pub(crate) struct Detached<T: Send>(Option<T>);
 
 impl<T: Send> Detached<T> {
@@ -386,8 +360,7 @@ impl<T: Send> Drop for Detached<T> {
     fn drop(&mut self) {
         if let Some(inner) = self.0.take() {
             let mut inner = Some(inner);
-            // The interpreter is ending, so the GIL cannot be released: the value is dropped on
-            // this thread.
+            // The interpreter is ending, so the GIL cannot be released.
             gil::try_attach(|py| gil::detach(py, || drop(inner.take())));
         }
     }

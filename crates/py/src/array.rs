@@ -1,5 +1,4 @@
-//! Converts parameters that are lists or ranges to the text format of PostgreSQL's arrays and
-//! ranges.
+//! Converts lists and ranges to the text format of PostgreSQL.
 
 use onecopy_rows::{Dialect, Value, text_of_value};
 use onecopy_text::Tally;
@@ -10,12 +9,11 @@ use pyo3::types::PyList;
 use crate::json_value::Json;
 use crate::{parameters, range};
 
-/// The maximum nesting depth of lists. PostgreSQL allows at most this number of dimensions of an
-/// array.
+/// The maximum number of dimensions of an array in PostgreSQL.
 const MOST_DIMENSIONS: usize = 6;
 
-/// Converts `item` to a parameter value if it is a `Json`. For PostgreSQL, also converts a list, a
-/// range and a tuple of ranges. Returns `None` for any other object.
+/// Converts a `Json` to a parameter value, and for PostgreSQL also lists and ranges. `None` for any
+/// other object.
 pub(crate) fn structured(
     item: &Bound<'_, PyAny>,
     position: usize,
@@ -35,9 +33,7 @@ pub(crate) fn structured(
     }
 }
 
-/// Converts a list to an array. If all elements have one type, the array is sent with the array
-/// type of this type. If all elements are `str` or `None`, the array is sent without a type, and
-/// the server determines the type from the statement.
+/// Converts a list to an array.
 fn value(list: &Bound<'_, PyList>, position: usize, tally: &mut Tally) -> PyResult<Value> {
     let mut array = Array {
         text: String::new(),
@@ -53,9 +49,8 @@ fn value(list: &Bound<'_, PyList>, position: usize, tally: &mut Tally) -> PyResu
 
 struct Array {
     text: String,
-    /// The name of PostgreSQL's array type for the elements that have been converted so far. It is
-    /// `None` before the first element that has a type. It is empty if the elements have different
-    /// types, or if the server determines their type.
+    /// The array type in PostgreSQL, or `None` so far. If it is empty, the server determines the
+    /// type.
     type_name: Option<&'static str>,
     position: usize,
 }
@@ -100,7 +95,6 @@ impl Array {
             self.type_name = Some("");
         }
         match value {
-            // The server writes the booleans of an array as one letter.
             Value::Bool(b) => self.text.push(if *b { 't' } else { 'f' }),
             _ if text.eq_ignore_ascii_case("null") => put_quoted(&text, &mut self.text),
             _ => put_element(&text, b"{},", &mut self.text),
@@ -108,8 +102,7 @@ impl Array {
     }
 }
 
-/// Appends an element of an array, or a bound of a range. As the server does, puts it in quotes
-/// only if it is empty, or contains white space, a quote, a backslash or a character of `syntax`.
+/// Appends an array element or a range bound. Adds quotes only if the text requires them.
 pub(crate) fn put_element(text: &str, syntax: &[u8], out: &mut String) {
     let is_space = |b: u8| b.is_ascii_whitespace() || b == 0x0b;
     let is_plain = |b: u8| !is_space(b) && !b"\"\\".contains(&b) && !syntax.contains(&b);
@@ -119,8 +112,6 @@ pub(crate) fn put_element(text: &str, syntax: &[u8], out: &mut String) {
     }
 }
 
-/// Appends text in double quotes, with quotes and backslashes escaped, as PostgreSQL's arrays and
-/// ranges require.
 fn put_quoted(text: &str, out: &mut String) {
     out.push('"');
     for c in text.chars() {

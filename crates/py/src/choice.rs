@@ -1,4 +1,4 @@
-//! Parses arguments whose value must be one of several fixed words.
+//! Parses arguments with a few accepted words.
 
 use onecopy_text::Policy;
 use pyo3::Borrowed;
@@ -7,11 +7,10 @@ use pyo3::prelude::*;
 
 use crate::raw::text;
 
-/// Returns the value that `choices` pairs with the given word. `name` is the name of the argument,
-/// for the error message.
+/// Returns the value of the given word. `name` is the argument's name in errors.
 ///
 /// # Errors
-/// `ValueError`, which lists the accepted words, if the argument is none of them.
+/// `ValueError` with the accepted words, if the word is unknown.
 pub(crate) fn choice<T: Copy>(
     given: Borrowed<'_, '_, PyAny>,
     name: &str,
@@ -32,11 +31,10 @@ pub(crate) fn choice<T: Copy>(
     )))
 }
 
-/// Parses the argument `errors`, which is the name of a policy for malformed text. Returns the
-/// policy.
+/// Parses the argument `errors`, a policy for malformed text.
 ///
 /// # Errors
-/// `ValueError`, which lists the supported policies, if the argument is none of them.
+/// `ValueError` with the supported policies, if the policy is unknown.
 pub(crate) fn policy(
     given: Borrowed<'_, '_, PyAny>,
     supported: &'static [Policy],

@@ -1,4 +1,4 @@
-//! Runs the command-line program `onecopy`. The script that the wheel installs calls this module.
+//! Runs the command-line program `onecopy`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -9,14 +9,14 @@ use pyo3::sync::PyOnceLock;
 
 use crate::raw::gil;
 
-/// Adds the interpreter's package folders to the search path for ODBC drivers, because some drivers
-/// are distributed as Python packages (`mssql-python-odbc`, `mssql-python-rs`).
+/// Adds the interpreter's package folders to the search path for ODBC drivers. Some drivers are
+/// Python packages.
 pub(crate) fn know_packages(py: Python<'_>) {
     static KNOWN: PyOnceLock<()> = PyOnceLock::new();
     KNOWN.get_or_init(py, || {
         let path = py.import("sys").and_then(|sys| sys.getattr("path"));
         let path: Vec<Bound<'_, PyAny>> = path.and_then(|p| p.extract()).unwrap_or_default();
-        // Entries of `sys.path` that are not text are skipped.
+        // Skips entries of `sys.path` that are not text.
         for folder in path.iter().filter_map(|f| f.extract::<PathBuf>().ok()) {
             if folder.ends_with("site-packages") || folder.ends_with("dist-packages") {
                 onecopy_rows::odbc::add_driver_folder(folder);
@@ -25,12 +25,12 @@ pub(crate) fn know_packages(py: Python<'_>) {
     });
 }
 
-/// Runs the command-line program with these arguments, and returns its exit code. The first
-/// argument is the program's name.
+/// Runs the command-line program, and returns its exit code. The first argument is the program's
+/// name.
 ///
-/// The command runs with the GIL released. It handles signals itself, so the caller must have
-/// removed Python's SIGINT handler. `again` is the command line with which the program can restart
-/// itself in a new process; `None` if it cannot.
+/// The GIL is released during the command. The command handles signals, so the caller must first
+/// remove Python's SIGINT handler. `again` is the command line that restarts the program in a new
+/// process, or `None`.
 #[pyfunction]
 #[pyo3(signature = (args, again=None, /))]
 pub(crate) fn run_command(

@@ -1,4 +1,4 @@
-//! Maps kinds of errors to the exception classes of PEP 249, and creates exceptions.
+//! Maps kinds of errors to PEP 249 exception classes and creates exceptions.
 
 use onecopy_rows::{Error, ErrorKind, Message};
 use onecopy_wire::ChunkError;
@@ -7,8 +7,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
 
-/// Returns the name of the exception class in `onecopy.errors` for a kind of error, or `None` if
-/// the table does not contain this kind. A test checks that it contains every kind.
+/// Returns the exception class name for a kind of error.
 fn class_of(kind: ErrorKind) -> Option<&'static str> {
     Some(match kind {
         ErrorKind::Connect
@@ -26,8 +25,8 @@ fn class_of(kind: ErrorKind) -> Option<&'static str> {
     })
 }
 
-/// Returns all kinds of errors, each with the name of its exception class, or with `None` if the
-/// table does not contain the kind. A test calls it to check that the table is complete.
+/// Returns all kinds of errors with the names of their exception classes. A test checks that no
+/// name is missing.
 #[pyfunction]
 pub(crate) fn error_classes() -> Vec<(String, Option<&'static str>)> {
     ErrorKind::ALL
@@ -41,8 +40,7 @@ pub(crate) fn class<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyT
     Ok(py.import("onecopy.errors")?.getattr(name)?.cast_into()?)
 }
 
-/// Converts an error of the crate `onecopy_rows` to an exception with the complete message. The
-/// fields of the error become attributes of the exception.
+/// Converts an error to an exception with the same fields as attributes.
 pub(crate) fn to_py(py: Python<'_>, error: &Error) -> PyErr {
     let name = class_of(error.kind).unwrap_or("DatabaseError");
     let replace = "connect with `errors=\"replace\"` to read U+FFFD instead";
@@ -66,8 +64,8 @@ pub(crate) fn to_py(py: Python<'_>, error: &Error) -> PyErr {
     made.map_or_else(|e| e, PyErr::from_value)
 }
 
-/// Converts a message of the database to an item of `Cursor.messages` (PEP 249): a tuple of an
-/// exception class and an instance of it.
+/// Converts a database message to an item of `Cursor.messages`: an exception class and its
+/// instance.
 pub(crate) fn message<'py>(
     py: Python<'py>,
     message: &Message,
@@ -80,7 +78,7 @@ pub(crate) fn message<'py>(
     Ok((class, made))
 }
 
-/// Converts the error of a row stream to the exception that is raised in the reader of the stream.
+/// Converts the error of a row stream to an exception for its reader.
 pub(crate) fn from_chunks(py: Python<'_>, error: &ChunkError) -> PyErr {
     if let Some(error) = error.source.downcast_ref::<Error>() {
         return to_py(py, error);
@@ -93,28 +91,26 @@ pub(crate) fn from_chunks(py: Python<'_>, error: &ChunkError) -> PyErr {
     to_py(py, &Error::new(kind, error.to_string()))
 }
 
-/// Creates a copy of a stored exception that is raised repeatedly. The stored exception itself is
-/// never raised, because its traceback would reference a stack frame that references the object in
-/// which the exception is stored: a reference cycle.
+/// Copies a stored exception that several calls raise. The traceback of a raised original would
+/// create a reference cycle.
 pub(crate) fn again(py: Python<'_>, error: &PyErr) -> PyErr {
     py.import("copy")
         .and_then(|copy| copy.call_method1("copy", (error.value(py),)))
         .map_or_else(|e| e, PyErr::from_value)
 }
 
-/// Creates an `InterfaceError`, which reports a misuse of the library.
+/// Creates an `InterfaceError` for a misuse of the library.
 pub(crate) fn interface(py: Python<'_>, message: &str) -> PyErr {
     to_py(py, &Error::new(ErrorKind::Interface, message))
 }
 
-/// Creates a `ProgrammingError`, which reports that the call is not possible in the current state
-/// of the object.
+/// Creates a `ProgrammingError` for a call in the wrong state of an object.
 pub(crate) fn programming(py: Python<'_>, message: &str) -> PyErr {
     to_py(py, &Error::new(ErrorKind::Programming, message))
 }
 
-/// Converts a `JSONDecodeError` for the value of a column to a `DataError`, whose cause it becomes.
-/// Returns every other exception unchanged.
+/// Converts a `JSONDecodeError` to a `DataError` with this cause. Returns other exceptions
+/// unchanged.
 pub(crate) fn of_json(py: Python<'_>, error: PyErr) -> PyErr {
     if !error.is_instance_of::<PyValueError>(py) {
         return error;
@@ -125,8 +121,7 @@ pub(crate) fn of_json(py: Python<'_>, error: PyErr) -> PyErr {
     data
 }
 
-/// Returns `true` if the exception's class is in `onecopy.errors`. Returns `false` for other
-/// exceptions, such as `MemoryError` and those of signal handlers.
+/// Returns `true` if the exception's class is in `onecopy.errors`.
 pub(crate) fn is_ours(py: Python<'_>, error: &PyErr) -> bool {
     class(py, "Error").is_ok_and(|class| error.matches(py, class).unwrap_or(false))
 }

@@ -1,5 +1,4 @@
-//! `Guarded`: a lock for the state of a Python object. A thread never waits for the lock while it
-//! holds the GIL, and never acquires the lock twice. A forked child never acquires it.
+//! `Guarded`: a lock for the state of a Python object. A thread releases the GIL while it waits.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -11,24 +10,21 @@ use pyo3::prelude::*;
 use crate::errors;
 use crate::raw::{gil, process, stack};
 
-/// State that one thread at a time may use, and only in the process that created it (not in a child
-/// that was forked afterwards).
+/// State for one thread at a time, in the process that created it.
 pub(crate) struct Guarded<T> {
-    /// The protected state; `None` only during `drop`.
+    /// `None` only during `drop`.
     state: Option<Mutex<T>>,
-    /// The number of the thread that holds the lock; 0 if no thread does. Two functions read this
-    /// field, and relaxed memory order is sufficient for both. In [`Guarded::lock`], a thread looks
-    /// for its own number, which only this thread stores. The deadlock check has synchronised with
-    /// the lock's holder through the list of waiting threads.
+    /// The number of the thread that holds the lock; 0 if no thread does. Relaxed order is
+    /// sufficient, because each thread looks only for its own number in [`Guarded::lock`]. The list
+    /// of waiting threads synchronises the deadlock check.
     owner: AtomicU64,
     generation: u32,
-    /// The kind of the Python object, for error messages: `connection`, `cursor`, `stream`.
+    /// The kind of the object, for error messages.
     what: &'static str,
 }
 
 impl<T: Send> Guarded<T> {
-    /// Creates a guard for `state`, the state of a Python object. `what` is the kind of this
-    /// object, for error messages.
+    /// `what` is the kind of the Python object, for error messages.
     pub(crate) fn new(what: &'static str, state: T) -> Guarded<T> {
         Guarded {
             state: Some(Mutex::new(state)),
@@ -38,17 +34,13 @@ impl<T: Send> Guarded<T> {
         }
     }
 
-    /// Acquires the lock, with the GIL released while another thread holds the lock. Returns an
-    /// error if this thread already holds it, or if waiting would be a deadlock.
+    /// Acquires the lock. The thread releases the GIL while it waits.
     ///
     /// # Errors
     /// - `InterfaceError` in a forked child.
-    /// - `InterfaceError` if this thread already holds the lock, for example in a finalizer or
-    ///   signal handler that uses the object it has interrupted.
-    /// - `InterfaceError` if this call is made in a callback and would cause a deadlock, because
-    ///   the holder of the lock waits for this thread.
-    /// - `RecursionError` if the stack is nearly full. Methods of these objects run callbacks,
-    ///   which may call such methods again.
+    /// - `InterfaceError` if this thread already holds the lock, for example in a signal handler.
+    /// - `InterfaceError` if the call would cause a deadlock.
+    /// - `RecursionError` if the stack is nearly full.
     #[inline(always)]
     pub(crate) fn lock(&self, py: Python<'_>) -> PyResult<Locked<'_, T>> {
         stack::check(py)?;
@@ -79,7 +71,7 @@ impl<T: Send> Guarded<T> {
         self.state.as_ref().expect("only `drop` takes it")
     }
 
-    /// Returns an `InterfaceError` in a forked child, which must not use the state.
+    /// Returns an `InterfaceError` in a forked child.
     #[inline(always)]
     pub(crate) fn check_process(&self, py: Python<'_>) -> PyResult<()> {
         if self.generation == process::generation() {
@@ -106,8 +98,7 @@ fn foreign(py: Python<'_>, what: &str) -> PyErr {
 impl<T> Drop for Guarded<T> {
     fn drop(&mut self) {
         if self.generation != process::generation() {
-            // A forked child leaks the state: closing it would end the session of the parent, whose
-            // socket the child shares.
+            // A forked child leaks the state, because closing it would end the parent's session.
             std::mem::forget(self.state.take());
         }
     }

@@ -7,7 +7,7 @@ use pyo3::types::PyString;
 use crate::parameters;
 
 /// A parameter that is sent as JSON: ``Json({"a": [1, None]})``. `onecopy.json.dumps` converts its
-/// value to JSON text; the server determines the parameter's type from the statement.
+/// value to text. The statement determines the parameter's type on the server.
 ///
 /// >>> con = onecopy.connect("sqlite::memory:")
 /// >>> con.execute("select ? ->> 'name'", [onecopy.Json({"name": "Ærø"})]).fetchone()

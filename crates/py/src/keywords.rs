@@ -1,4 +1,4 @@
-//! Parses the values of keyword arguments that are words from a fixed list, or callables.
+//! Parses keyword arguments: words from a fixed list, and callables.
 
 use pyo3::Borrowed;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -7,14 +7,13 @@ use pyo3::types::{PyString, PyTuple};
 
 use crate::raw::{function, gil, text};
 
-/// A callable that the caller has passed. Dropping a `Hook` releases the reference to the callable
-/// immediately. PyO3's `Py` would defer the release until the next call through PyO3, and
-/// `raw::function` calls Rust functions without PyO3.
+/// A callable from the caller. Its drop releases the reference immediately, and PyO3's `Py` would
+/// not.
 #[derive(Debug)]
 pub(crate) struct Hook(Option<Py<PyAny>>);
 
 impl Hook {
-    /// Creates a hook from a callable. Raises `TypeError` for any other object.
+    /// Creates a hook. Raises `TypeError` if the object is not callable.
     pub(crate) fn new(object: Borrowed<'_, '_, PyAny>, parameter: &str) -> PyResult<Hook> {
         if !object.is_callable() {
             return Err(PyTypeError::new_err(format!(
@@ -24,7 +23,7 @@ impl Hook {
         Ok(Hook(Some(object.to_owned().unbind())))
     }
 
-    /// Calls the callable with `object` as its only argument.
+    /// Calls the callable with one argument.
     pub(crate) fn call<'py>(&self, object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let hook = self.0.as_ref().expect("it is taken when it is dropped");
         function::call_one(hook.bind(object.py()), object)
@@ -33,14 +32,13 @@ impl Hook {
 
 impl Drop for Hook {
     fn drop(&mut self) {
-        // While the interpreter ends, references are not released any more.
+        // Has no effect while the interpreter ends.
         let _ = gil::try_attach(|py| self.0.take().map(|hook| hook.drop_ref(py)));
     }
 }
 
-/// Parses an argument that must be one of the words in `choices`, and returns the value that
-/// belongs to the word. `object` is the argument, and `parameter` is its name. Returns an error if
-/// `object` is not one of the words.
+/// Returns the value of the word `object` in `choices`. `parameter` is the argument's name for
+/// errors.
 pub(crate) fn choose<T: Copy>(
     object: Borrowed<'_, '_, PyAny>,
     parameter: &str,
@@ -58,8 +56,7 @@ pub(crate) fn choose<T: Copy>(
     })
 }
 
-/// Converts an iterable of words to a bit set. `choices` pairs each permitted word with a number,
-/// which is the index of the bit that the word sets.
+/// Converts an iterable of words to a bit set. `choices` contains the bit index of each word.
 pub(crate) fn choose_many<T: Copy + Into<u16>>(
     object: Borrowed<'_, '_, PyAny>,
     parameter: &str,
@@ -77,8 +74,7 @@ pub(crate) fn choose_many<T: Copy + Into<u16>>(
         Ok(())
     };
     if let Ok(names) = object.cast_exact::<PyTuple>() {
-        // A tuple is read without an iterator, whose creation would be most of the time of a call
-        // with this keyword.
+        // No iterator for a tuple: its creation would take most of the time.
         names.iter_borrowed().try_for_each(&mut add)?;
     } else {
         for name in object.try_iter()? {

@@ -1,5 +1,4 @@
-//! `onecopy.ledger()`: counts the bytes of text that are read, converted and copied inside a `with`
-//! block.
+//! `onecopy.ledger()`: counts the text bytes of a `with` block.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -11,8 +10,7 @@ use pyo3::types::PyDict;
 use crate::guard::Guarded;
 use crate::raw::context;
 
-/// Returns the context variable that contains the scope of the innermost active `with
-/// onecopy.ledger()` block.
+/// Returns the context variable of the innermost scope.
 fn variable(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
     static VARIABLE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let made = VARIABLE.get_or_try_init(py, || {
@@ -21,8 +19,7 @@ fn variable(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
     Ok(made.bind(py))
 }
 
-/// Returns the ledger of the innermost scope. Outside of any scope, the returned ledger counts
-/// nothing.
+/// Returns the ledger of the innermost scope. Outside of a scope, it counts nothing.
 pub(crate) fn current(py: Python<'_>) -> PyResult<Ledger> {
     let scope = context::get(variable(py)?)?;
     Ok(scope
@@ -30,18 +27,16 @@ pub(crate) fn current(py: Python<'_>) -> PyResult<Ledger> {
         .map_or_else(|_| Ledger::off(), |scope| scope.get().ledger.clone()))
 }
 
-/// The number of active `with onecopy.ledger()` blocks in the process. If it is 0, the context
-/// variable does not have to be read.
+/// The number of active scopes in the process.
 static N_SCOPES: AtomicUsize = AtomicUsize::new(0);
 
-/// Returns `true` if a `with onecopy.ledger()` block is active in any context of the process.
+/// Returns `true` if any scope is active in the process.
 #[inline]
 pub(crate) fn is_kept() -> bool {
     N_SCOPES.load(Relaxed) != 0
 }
 
-/// If a scope of `onecopy.ledger()` is active, adds the counts of one call to its counts for
-/// `stage`.
+/// Adds the counts of a call to `stage` in the active scope.
 #[inline]
 pub(crate) fn enter(py: Python<'_>, tally: &mut Tally, stage: Stage) -> PyResult<()> {
     if is_kept() {
@@ -50,31 +45,30 @@ pub(crate) fn enter(py: Python<'_>, tally: &mut Tally, stage: Stage) -> PyResult
     Ok(())
 }
 
-/// The number of bytes of text that were read, converted and copied inside one `with` block.
+/// The number of text bytes that one `with` block read, converted and copied.
 #[pyclass(frozen, name = "Ledger", module = "onecopy")]
 pub(crate) struct LedgerScope {
     ledger: Ledger,
-    /// The tokens of the context variable, one for each active `with` block of this scope. A token
-    /// resets the variable at the end of its block. The last token belongs to the innermost block.
+    /// The tokens of the context variable, one per active `with` block, the innermost last.
     tokens: Guarded<Vec<Py<PyAny>>>,
 }
 
 #[pymethods]
 impl LedgerScope {
-    /// The number of bytes of text that were read, measured in the encoding of the source object.
+    /// The number of text bytes that were read, in the encoding of the source object.
     #[getter]
     fn taken(&self) -> u64 {
         self.ledger.total().taken
     }
 
-    /// The number of bytes of text that were converted between encodings, or copied while being
-    /// scanned for escapes.
+    /// The number of text bytes that were converted between encodings, or copied during the search
+    /// for escapes.
     #[getter]
     fn converted(&self) -> u64 {
         self.ledger.total().converted
     }
 
-    /// The number of bytes of text that onecopy copied without changing their encoding.
+    /// The number of text bytes that were copied in the same encoding.
     #[getter]
     fn copied(&self) -> u64 {
         self.ledger.total().copied
@@ -86,7 +80,7 @@ impl LedgerScope {
         self.ledger.total().conversions
     }
 
-    /// A dict that maps the name of each stage that handled text to its four counts: `taken`,
+    /// A dict from the name of each stage that handled text to its four counts: `taken`,
     /// `converted`, `copied` and `conversions`.
     #[getter]
     fn stages<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
@@ -121,9 +115,8 @@ impl LedgerScope {
         _exception: &Bound<'_, pyo3::types::PyTuple>,
     ) -> PyResult<()> {
         let mut tokens = self.tokens.lock(py)?;
-        // Threads and tasks that use one ledger at the same time have one token each, and the
-        // context variable accepts only a token of the current context. The tokens are therefore
-        // tried, from the last one on.
+        // Each thread and task has its own token. The context variable accepts only a token of its
+        // context, so this loop tries all.
         let mut refused = None;
         for i in (0..tokens.len()).rev() {
             match context::reset(variable(py)?, tokens[i].bind(py)) {
@@ -161,11 +154,11 @@ impl LedgerScope {
     }
 }
 
-/// Counts the text that is handled inside a ``with`` block: the bytes read, converted and copied.
+/// Counts the text bytes that a ``with`` block reads, converts and copies.
 ///
-/// Work is counted in the scope that is active when it starts, and in every enclosing scope, even
-/// if another thread does the work. A scope belongs to a context (PEP 567), so each asyncio task
-/// has its own.
+/// The scope that is active at the start of work counts the work, and every enclosing scope does
+/// too. Another thread may do the work. A scope belongs to a context (PEP 567), so each asyncio
+/// task has its own.
 ///
 /// >>> con = onecopy.connect("sqlite::memory:")
 /// >>> with onecopy.ledger() as ledger:

@@ -1,5 +1,4 @@
-//! `TimeLimit` and `CallWatch`: cancel a driver call that exceeds its time limit. A separate thread
-//! measures the time.
+//! Cancels a driver call that exceeds its time limit. A separate thread measures the time.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex};
@@ -13,19 +12,19 @@ use onecopy_wire::CancelHandle;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-/// A time limit in milliseconds; 0 for no limit. One thread may set it while other threads read it.
+/// A time limit in milliseconds; 0 for no limit.
 #[derive(Debug, Default)]
 pub(crate) struct TimeLimit(AtomicU64);
 
 impl TimeLimit {
-    /// Creates a limit from a number of seconds, or no limit from `None`.
+    /// Creates a limit from seconds. `None` means no limit.
     pub(crate) fn of(seconds: Option<f64>) -> PyResult<TimeLimit> {
         let limit = TimeLimit::default();
         limit.set(seconds)?;
         Ok(limit)
     }
 
-    /// Returns a new `TimeLimit` that has the current value of this one.
+    /// Returns a new `TimeLimit` with the same value.
     pub(crate) fn copy(&self) -> TimeLimit {
         TimeLimit(AtomicU64::new(self.0.load(Relaxed)))
     }
@@ -45,7 +44,7 @@ impl TimeLimit {
         Ok(())
     }
 
-    #[allow(clippy::cast_precision_loss)] // At most 1e12 milliseconds.
+    #[allow(clippy::cast_precision_loss)] // at most 1e12 milliseconds
     pub(crate) fn seconds(&self) -> Option<f64> {
         self.get().map(|limit| limit.as_millis() as f64 / 1000.0)
     }
@@ -56,8 +55,7 @@ impl TimeLimit {
     }
 }
 
-/// The state of a driver call that has a time limit: it is running, has exceeded the limit, or has
-/// ended.
+/// The state of a driver call with a time limit.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum CallStage {
     UnderWay,
@@ -65,8 +63,7 @@ enum CallStage {
     Over,
 }
 
-/// Watches a driver call, and cancels it if it exceeds its time limit. The watch ends when this
-/// value is dropped.
+/// Cancels a driver call that exceeds its time limit. Its drop ends the watch.
 pub(crate) struct CallWatch {
     limit: Duration,
     shared: Arc<(Mutex<CallStage>, Condvar)>,
@@ -74,9 +71,9 @@ pub(crate) struct CallWatch {
 }
 
 impl CallWatch {
-    /// Starts a thread that waits until the time limit expires. The thread then cancels the driver
-    /// call. It repeats this until the call ends, because a cancel has no effect if the driver has
-    /// not yet begun the call. Returns `None`, without starting a thread, if no limit is set.
+    /// Starts a thread that cancels the driver call after the time limit. The thread repeats the
+    /// cancel until the call ends, because an early cancel has no effect. `None` if there is no
+    /// limit.
     pub(crate) fn start(
         limit: Option<Duration>,
         cancel: impl FnOnce() -> CancelHandle,
@@ -95,8 +92,7 @@ impl CallWatch {
                 while *stage != CallStage::Over {
                     let left = end.saturating_duration_since(Instant::now());
                     let pause = if left.is_zero() {
-                        // The lock is held, so that the watched call cannot end, and another call
-                        // begin, before the cancellation has arrived.
+                        // The lock is held: otherwise the cancel could reach the next call.
                         *stage = CallStage::RanOut;
                         cancel.cancel();
                         Duration::from_millis(50)
@@ -110,13 +106,12 @@ impl CallWatch {
         Some(CallWatch {
             limit,
             shared,
-            // If the thread could not be started, the call continues without a limit.
+            // Without a thread, the call has no limit.
             thread: thread.ok(),
         })
     }
 
-    /// Ends the watch of the driver call: stops the thread that waits for the time limit. Returns
-    /// `true` if the call has exceeded the limit.
+    /// Stops the thread. Returns `true` if the call exceeded its limit.
     fn end(&mut self) -> bool {
         let (stage, over) = &*self.shared;
         let mut stage = lock(stage);
@@ -127,15 +122,14 @@ impl CallWatch {
         ran_out
     }
 
-    /// Stops the thread that watches the call. If the time limit has expired, returns the error
-    /// with which the call has to fail.
+    /// Stops the thread. Returns an error if the time limit has expired.
     pub(crate) fn ran_out(mut self) -> Option<Error> {
         let limit = self.limit;
         self.end().then(|| ran_out(limit))
     }
 }
 
-/// Returns the error of a call that was cancelled because it exceeded its time limit.
+/// Returns the error of a call that exceeded its time limit.
 pub(crate) fn ran_out(limit: Duration) -> Error {
     let limit = limit.as_secs_f64();
     let message = format!("the statement was cancelled: its time limit of {limit} s ran out");
@@ -147,7 +141,7 @@ pub(crate) fn ran_out(limit: Duration) -> Error {
 impl Drop for CallWatch {
     fn drop(&mut self) {
         self.end();
-        // The thread wakes immediately, and never needs the GIL, so this does not block.
+        // This does not block: the thread wakes immediately, and never needs the GIL.
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }

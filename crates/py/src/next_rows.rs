@@ -1,7 +1,7 @@
 //! Fetches the next rows of a statement, and converts them to tuples or columns.
 //!
-//! A block of rows is fetched from a driver with the GIL released, unless the rows are already in
-//! memory. SQLite has no blocks: its rows are fetched one at a time, with the GIL held.
+//! A driver fetches a block of rows without the GIL. SQLite's rows are fetched one at a time, with
+//! the GIL held.
 
 use std::cell::RefCell;
 
@@ -21,19 +21,17 @@ use crate::raw::interrupt;
 use crate::rows::PyRows;
 use crate::thread_switch;
 
-/// The number of rows of a block that are converted to tuples in one batch. The tuples of a batch
-/// stay in the processor's cache while the values are converted column by column.
+/// The number of rows that are converted to tuples in one batch. The tuples of a batch fit into the
+/// processor's cache.
 pub(crate) const BATCH_ROWS: usize = 512;
 
-/// The number of SQLite rows that are added to columns in one batch. It is larger than
-/// [`BATCH_ROWS`], because numbers use less of the processor's cache than tuples.
+/// The number of SQLite rows that are added to columns in one batch.
 const COLUMN_ROWS: usize = 4096;
 
-/// Lets other threads and signal handlers run from time to time while a SQLite statement runs with
-/// the GIL held.
+/// Lets other threads and signal handlers run while a SQLite statement holds the GIL.
 struct SteppingHost<'py> {
     py: Python<'py>,
-    /// The exception that a signal handler has raised; `None` if there is none.
+    /// The exception of a signal handler, if any.
     raised: RefCell<Option<PyErr>>,
 }
 
@@ -53,15 +51,15 @@ impl AttachedHost for SteppingHost<'_> {
     }
 }
 
-/// The error of an attempt to pass rows to a sink. `Before` is an exception that was raised before
-/// the sink received a cell. `Sink` is an error that the sink returned, without the row number.
+/// An error while rows are passed to a sink. `Before`: an exception before the sink receives a
+/// cell. `Sink`: an error of the sink, without the row number.
 enum StepFailure<E> {
     Before(PyErr),
     Sink(E),
 }
 
-/// A [`StatementVisitor`] that fetches the next rows of a statement as tuples, with its arguments.
-/// Its result is `true` if more rows may follow.
+/// A [`StatementVisitor`] that fetches rows as tuples. Its result is `true` if more rows may
+/// follow.
 pub(crate) struct PullRows<'p, 'py> {
     pub(crate) py: Python<'py>,
     pub(crate) position: &'p mut BlockPosition,
@@ -94,8 +92,7 @@ impl StatementVisitor for PullRows<'_, '_> {
     }
 }
 
-/// A [`StatementVisitor`] that adds the next rows of a statement to columns, with its arguments.
-/// Its result is `true` if more rows may follow.
+/// A [`StatementVisitor`] that adds rows to columns. Its result is `true` if more rows may follow.
 pub(crate) struct PullColumns<'p, 'py> {
     pub(crate) py: Python<'p>,
     pub(crate) position: &'p mut BlockPosition,
@@ -129,8 +126,7 @@ impl StatementVisitor for PullColumns<'_, '_> {
     }
 }
 
-/// Converts the next rows of a database that does not fetch blocks (SQLite). The GIL is held. The
-/// cells are converted directly from the database's memory. Returns `true` if more rows may follow.
+/// Converts the next rows of SQLite, with the GIL held. Returns `true` if more rows may follow.
 fn stepped<S: Source, R: RowSink>(
     py: Python<'_>,
     statement: &mut S,
@@ -158,10 +154,8 @@ fn stepped<S: Source, R: RowSink>(
     }
 }
 
-/// Fetches the next block if all rows of the current block have been converted. The GIL is
-/// released, unless the rows are already in memory. Returns `true` if there are rows to convert.
-/// Adds to `moved` the number of bytes of text that the driver's reader had to move during the
-/// fetch.
+/// Fetches the next block if the current block is empty. Returns `true` if there are rows to
+/// convert. `moved` counts the bytes of text that the driver's reader moved.
 fn next_block<S: Source>(
     py: Python<'_>,
     statement: &mut S,
@@ -169,16 +163,15 @@ fn next_block<S: Source>(
     moved: &mut Tally,
 ) -> PyResult<bool> {
     if position.next_row >= position.n_rows {
-        // The error is boxed because it is large: each function that returns the result would copy
-        // it.
+        // The error is boxed because each function that returns the result would copy it.
         let fetched = if statement.is_ready() {
-            // The rows are in memory, so the GIL is not released: another thread could then hold it
-            // for its whole time slice. Other threads can run between two fetches.
+            // The rows are in memory, so the GIL is not released. Other threads can run between two
+            // fetches.
             py.check_signals()?;
             statement.fetch(Budget::default()).map_err(Box::new)
         } else if statement.is_at_hand() {
-            // The GIL is released because another thread may be executing a call on the connection,
-            // whose lock this call waits for. Ctrl-C has no call to cancel here.
+            // Another thread may hold the lock of the connection, so the GIL is released. Ctrl-C
+            // has no call to cancel here.
             py.check_signals()?;
             gil::detach(py, || statement.fetch(Budget::default()).map_err(Box::new))
         } else {
@@ -203,8 +196,8 @@ fn next_block<S: Source>(
     Ok(true)
 }
 
-/// Adds rows of the driver's current block to columns. If all of its rows have been converted,
-/// fetches the next block first. Returns `true` if more rows may follow.
+/// Adds rows of the current block to columns. Fetches the next block if necessary. Returns `true`
+/// if more rows may follow.
 fn columns<S: Source>(
     py: Python<'_>,
     statement: &mut S,
@@ -224,8 +217,7 @@ fn columns<S: Source>(
         position.next_row += n_rows;
         return Ok(true);
     };
-    // A cell failed in column order. The rows are processed again in row order, so that the first
-    // failing cell is reported.
+    // A cell failed in column order. A second pass in row order finds the first failing cell.
     let schema = statement.schema();
     let values = ColumnValues::new(schema);
     let mut again = PyColumns::new(py, schema, sink.policy(), n_rows, values)?;
@@ -235,8 +227,8 @@ fn columns<S: Source>(
     })
 }
 
-/// Adds rows of the driver's current block to the sink. If all rows of the block have been
-/// converted already, fetches the next block first. Returns `true` if more rows may follow.
+/// Adds rows of the current block to the sink. Fetches the next block if necessary. Returns `true`
+/// if more rows may follow.
 fn block<'py, S: Source>(
     py: Python<'py>,
     statement: &mut S,
@@ -256,8 +248,8 @@ fn block<'py, S: Source>(
         position.next_row += n_rows;
         return Ok(true);
     }
-    // A cell failed in column order. The rows are processed again in row order, so that the
-    // previous rows are returned and the first failing cell is reported.
+    // A cell failed in column order. A second pass in row order returns the rows before the first
+    // failing cell.
     sink.clear();
     sink.set_limit(n_rows);
     match block.emit(position.next_row, sink) {

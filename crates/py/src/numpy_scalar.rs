@@ -9,16 +9,14 @@ use pyo3::types::PyDelta;
 
 use crate::raw::ndarray::{self, Choice, Described, NOT_A_TIME, Scalar};
 
-/// The result of converting a NumPy scalar.
+/// A converted NumPy scalar.
 pub(crate) enum Converted<'py> {
     Value(Value),
-    /// A `timedelta64`, converted to a `timedelta`.
+    /// A converted `timedelta64`.
     Delta(Bound<'py, PyDelta>),
 }
 
-/// Converts a NumPy scalar to the corresponding parameter value. `NaT` becomes NULL. A float
-/// becomes the shortest decimal that is parsed to the same float, as in a column of such floats.
-/// Returns `None` if the scalar has no corresponding value.
+/// Converts a NumPy scalar to a parameter. `NaT` becomes NULL.
 pub(crate) fn convert<'py>(item: &Bound<'py, PyAny>) -> PyResult<Option<Converted<'py>>> {
     let scalar = match ndarray::describe(item, Choice::Any)? {
         Some(Described::Memory(memory)) => memory.view.item().and_then(|item| item.scalar()),
@@ -51,9 +49,8 @@ pub(crate) fn convert<'py>(item: &Bound<'py, PyAny>) -> PyResult<Option<Converte
     Ok(Some(Converted::Value(value)))
 }
 
-/// Converts a `timedelta64` to a `timedelta`, truncated to microseconds. Returns `None` for any
-/// other scalar, and for a `timedelta64` that has no unit, is in months or years, or is out of
-/// range for `timedelta`.
+/// Converts a `timedelta64` to a `timedelta`, truncated to microseconds. `None` for other scalars
+/// and for values without a `timedelta`.
 fn delta<'py>(item: &Bound<'py, PyAny>) -> PyResult<Option<Converted<'py>>> {
     let py = item.py();
     let dtype = item.getattr(intern!(py, "dtype"))?;

@@ -1,6 +1,6 @@
-//! Formats the path to a value inside an object for error messages.
+//! Formats the path to a value in an object, for error messages.
 
-/// Shortens a long path to its first and last characters, with an ellipsis between them.
+/// Shortens a long path in the middle, with an ellipsis.
 pub(crate) fn shortened(path: &str) -> String {
     const END_CHARS: usize = 60;
     let n = path.chars().count();

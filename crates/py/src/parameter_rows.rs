@@ -1,4 +1,4 @@
-//! `ParameterRows`: the rows of parameters of `executemany`.
+//! The rows of parameters of `executemany`.
 
 use onecopy_rows::{Declared, Dialect, Error, ErrorKind, Value};
 use onecopy_text::Ledger;
@@ -8,17 +8,14 @@ use pyo3::types::{PyDict, PyIterator, PyString};
 use crate::parameters::BoundSql;
 use crate::raw::gil;
 
-/// The largest number of rows of parameters in a batch. A driver call, which runs with the GIL
-/// released, acquires the GIL once per batch to read its rows from Python.
+/// The largest number of rows in a batch. The iterator acquires the GIL once per batch.
 const ROWS_AHEAD: usize = 1024;
-/// The approximate size in bytes of the strings and binary values in one batch of rows.
+/// The approximate size of the text in a batch, in bytes.
 const BYTES_AHEAD: usize = 1 << 20;
 
-/// The rows of parameters of `executemany`. The database iterates over them without holding the
-/// GIL; the iterator acquires the GIL once for each batch.
+/// The rows of parameters of `executemany`. The driver reads them without the GIL.
 pub(crate) struct ParameterRows {
-    /// The first row of parameters. It determines whether parameters are passed by name or by
-    /// position.
+    /// The first row. A mapping passes parameters by name.
     first: Option<Py<PyAny>>,
     iterator: Py<PyIterator>,
     statement: BoundSql,
@@ -26,10 +23,9 @@ pub(crate) struct ParameterRows {
     ledger: Ledger,
     ahead: std::vec::IntoIter<Vec<Value>>,
     ended: bool,
-    /// The exception that was raised for the row after the rows in `ahead`. The rows in `ahead`
-    /// were read from Python in advance.
+    /// The exception of the row after those in `ahead`.
     failure: Option<PyErr>,
-    /// `true` if the iterator has not yet returned an error for the exception in `failure`.
+    /// `true` until the iterator has returned an error for `failure`.
     has_error: bool,
 }
 
@@ -57,18 +53,17 @@ impl ParameterRows {
         })
     }
 
-    /// Sets the types that `setinputsizes` has declared, one for each parameter.
+    /// Sets the parameter types from `setinputsizes`.
     pub(crate) fn declare(&mut self, declared: Vec<Option<Declared>>) {
         self.statement.declared = declared;
     }
 
-    /// Returns the SQL statement that the driver executes for each row.
+    /// Returns the SQL for the driver.
     pub(crate) fn sql(&self) -> String {
         self.statement.sql.clone()
     }
 
-    /// Returns the exception that ended the iteration over the rows early; `None` if the iteration
-    /// has reached the last row.
+    /// Returns the exception that ended the rows early.
     pub(crate) fn take_failure(&mut self) -> Option<PyErr> {
         self.failure.take()
     }
@@ -113,8 +108,7 @@ impl Iterator for ParameterRows {
         if let Some(row) = self.ahead.next() {
             return Some(Ok(row));
         }
-        // The database rolls back its transaction because of this error. The caller then raises the
-        // exception.
+        // The error makes the database roll back. The caller then raises the exception.
         std::mem::take(&mut self.has_error).then(|| {
             let message = "a Python exception ended the rows of parameters";
             Err(Error::new(ErrorKind::Interface, message))

@@ -1,4 +1,4 @@
-//! Converts Python objects to the values of bound parameters.
+//! Converts Python objects to parameter values.
 
 use std::fmt;
 
@@ -18,7 +18,7 @@ use crate::raw::function::call_one;
 use crate::raw::{binary, buffer, ndarray, number, temporal, text, uuid};
 use crate::{array, errors};
 
-/// Returns a `str` as UTF-8. `what` names the `str` in error messages.
+/// Converts a `str` to UTF-8. `what` is its name in error messages.
 pub(crate) fn utf8(
     py: Python<'_>,
     string: &Bound<'_, PyString>,
@@ -37,20 +37,18 @@ pub(crate) fn utf8(
     })
 }
 
-/// A SQL statement whose parameters are written as `?`. If the caller wrote them as names, `names`
-/// contains the name that each `?` replaces, in order.
+/// A SQL statement with `?` for parameters. `names` contains the names that `?` replaced, in order.
 pub(crate) struct BoundSql {
     pub(crate) sql: String,
     names: Option<Vec<String>>,
     dialect: Dialect,
-    /// The types that `setinputsizes` has declared for the parameters.
+    /// The parameter types from `setinputsizes`.
     pub(crate) declared: Vec<Option<Declared>>,
 }
 
 impl BoundSql {
-    /// Creates a statement from its SQL and from the parameters of its first execution. If
-    /// `parameters` is a mapping, each `:name` and `%(name)s` in the SQL is replaced with `?`. The
-    /// function `names_in` returns the names of the parameters in the SQL.
+    /// Creates a statement. If `parameters` is a mapping, replaces each `:name` and `%(name)s` with
+    /// `?`. `names_in` returns the names in the SQL.
     pub(crate) fn new(
         sql: &Bound<'_, PyString>,
         parameters: Option<&Bound<'_, PyAny>>,
@@ -94,8 +92,7 @@ impl BoundSql {
         })
     }
 
-    /// Converts the parameters of one execution, and adds the number of bytes of their text to
-    /// `ledger`.
+    /// Converts the parameters of one execution, and adds their bytes to `ledger`.
     pub(crate) fn values(
         &self,
         parameters: &Bound<'_, PyAny>,
@@ -146,8 +143,7 @@ impl BoundSql {
     }
 }
 
-/// Converts the values of one column, which are those of the parameter at index `position` (from 0)
-/// in all rows.
+/// Converts one column of values. `position` is the index of its parameter (from 0).
 pub(crate) fn column(
     values: &Bound<'_, PyAny>,
     position: usize,
@@ -170,8 +166,7 @@ pub(crate) fn column(
     Ok(made)
 }
 
-/// Returns the length that `__len__` reports, but at most 1024, because the reported length may be
-/// wrong.
+/// Returns `__len__`, but at most 1024, because it may be wrong.
 fn likely_len(items: &Bound<'_, PyAny>) -> usize {
     items.len().unwrap_or(0).min(1024)
 }
@@ -183,8 +178,7 @@ fn is_mapping(parameters: &Bound<'_, PyAny>) -> bool {
             && parameters.hasattr("keys").unwrap_or(false))
 }
 
-/// Replaces the `KeyError` that a mapping has raised with an error that names the missing
-/// parameter.
+/// Replaces a `KeyError` with an error that names the missing parameter.
 fn missing(error: PyErr, name: &str, parameters: &Bound<'_, PyAny>) -> PyErr {
     let py = parameters.py();
     if parameters.is_instance_of::<PyDict>() || error.is_instance_of::<PyKeyError>(py) {
@@ -193,7 +187,7 @@ fn missing(error: PyErr, name: &str, parameters: &Bound<'_, PyAny>) -> PyErr {
     error
 }
 
-/// Converts one parameter. Errors contain `position`, the index of the parameter (from 0).
+/// Converts one parameter. `position` is its index in errors (from 0).
 fn value(
     item: &Bound<'_, PyAny>,
     position: usize,
@@ -202,7 +196,7 @@ fn value(
     tally: &mut Tally,
 ) -> PyResult<Value> {
     if let Some(adapters) = adapters {
-        // The adapter of the object's class is used, otherwise that of its nearest base class.
+        // The nearest class in the MRO with an adapter applies.
         for class in item.get_type().mro() {
             if let Some(adapt) = adapters.get_item(class)? {
                 let adapted = call_one(&adapt, item)?;
@@ -213,12 +207,12 @@ fn value(
     plain_value(item, position, dialect, tally)
 }
 
-/// Converts the return value of an SQL function that is implemented in Python.
+/// Converts the result of a SQL function in Python.
 pub(crate) fn result_of_function(item: &Bound<'_, PyAny>) -> PyResult<Value> {
     plain_value(item, 0, Dialect::Sqlite, &mut Tally::default())
 }
 
-/// Converts one parameter in the same way as [`value`], but calls no adapter.
+/// Same as [`value`], but calls no adapter.
 pub(crate) fn plain_value(
     item: &Bound<'_, PyAny>,
     position: usize,
@@ -280,7 +274,7 @@ pub(crate) fn plain_value(
     if let Ok(v) = item.cast::<PyDelta>() {
         return delta(v, position, dialect);
     }
-    // The memory of a scalar of NumPy is a buffer too.
+    // A scalar of NumPy is a buffer too.
     if !binary::is_bytes(item) && ndarray::is_generic(item)? {
         return match numpy_scalar::convert(item)? {
             Some(Converted::Value(value)) => Ok(value),
@@ -329,14 +323,12 @@ fn type_name(item: &Bound<'_, PyAny>) -> String {
         .map_or_else(|_| "?".to_owned(), |n| n.to_string())
 }
 
-/// Converts a `Decimal` to its exact text without an exponent, as `format(d, "f")` returns it. NaN
-/// and the infinities are errors except with PostgreSQL, whose type `numeric` has them (the
-/// infinities since version 14).
+/// Converts a `Decimal` to its exact text without an exponent. Only PostgreSQL accepts NaN and the
+/// infinities.
 fn decimal(item: &Bound<'_, PyAny>, position: usize, dialect: Dialect) -> PyResult<Value> {
     let py = item.py();
     if item.get_type().is(number::decimal_class(py)?) {
-        // `str` is called first, which takes a third of the time of `format`. Its result is equal
-        // unless it has an exponent.
+        // `str` is three times as fast as `format`. The results differ only with an exponent.
         let digits = ascii(&item.str()?)?;
         let is_plain = |b: u8| b.is_ascii_digit() || matches!(b, b'-' | b'.');
         if digits.bytes().all(is_plain) {
@@ -352,7 +344,7 @@ fn decimal(item: &Bound<'_, PyAny>, position: usize, dialect: Dialect) -> PyResu
             } else {
                 "Infinity"
             };
-            // The text has no digits, from which the ODBC driver would need its precision.
+            // The ODBC driver cannot derive a precision from text without digits.
             return Ok(Value::Cast(text.to_owned(), "numeric"));
         }
         return Err(errors::to_py(
@@ -371,7 +363,7 @@ fn decimal(item: &Bound<'_, PyAny>, position: usize, dialect: Dialect) -> PyResu
     Ok(Value::Decimal(ascii(digits.cast()?)?))
 }
 
-/// Converts a `str` that CPython has created from a number, and that is therefore ASCII.
+/// Converts the `str` of a number, which is ASCII.
 fn ascii(string: &Bound<'_, PyString>) -> PyResult<String> {
     utf8(string.py(), string, "a number", &mut Tally::default())
 }
@@ -393,16 +385,14 @@ fn time(v: &impl PyTimeAccess) -> Time {
     }
 }
 
-/// The number of microseconds in a day.
 const DAY: i128 = 86_400_000_000;
 
-/// Returns the length of a `timedelta` in microseconds.
 fn micros(v: &Bound<'_, PyDelta>) -> i128 {
     let seconds = i64::from(v.get_days()) * 86_400 + i64::from(v.get_seconds());
     i128::from(seconds) * 1_000_000 + i128::from(v.get_microseconds())
 }
 
-/// Formats a number of microseconds like `-26:00:00.000001`, for MariaDB's type `time`.
+/// Formats microseconds for MariaDB's `time`, for example `-26:00:00.000001`.
 fn clock(micros: i128) -> String {
     let sign = if micros < 0 { "-" } else { "" };
     let (seconds, micros) = (
@@ -416,8 +406,7 @@ fn clock(micros: i128) -> String {
     )
 }
 
-/// Formats microseconds like PostgreSQL's `interval`, for example `-1 days -02:00:00`. The days and
-/// the time have the same sign.
+/// Formats microseconds for PostgreSQL's `interval`, for example `-1 days -02:00:00`.
 fn interval(micros: i128) -> String {
     let (days, rest) = (micros / DAY, micros % DAY);
     let time = clock(rest);
@@ -446,7 +435,7 @@ fn timestamp(v: &Bound<'_, PyDateTime>) -> PyResult<Timestamp> {
             return Ok(stamp);
         }
     }
-    // The datetime has no `tzinfo`, or `utcoffset` returned `None`: it is naive.
+    // The datetime is naive.
     Ok(Timestamp {
         date,
         time,

@@ -1,5 +1,4 @@
-//! The functions of `onecopy.parts`, which divide a statement into parts (a plan) and execute
-//! single parts.
+//! The functions of `onecopy.parts`: plan the parts of a query, and execute one part.
 
 use onecopy_export as export;
 use onecopy_export::plan::{PartSpec, PlanOptions, plan};
@@ -12,11 +11,10 @@ use crate::connection::Connection;
 use crate::cursor::Cursor;
 use crate::errors;
 
-/// Divides the rows of a query into parts that can be read independently, and returns this plan as
-/// JSON.
+/// Divides a query into parts, and returns this plan as JSON. The parts can be read independently.
 #[pyfunction]
 #[pyo3(signature = (connection, sql, parameters, parts, key, sample_rows, hold))]
-#[allow(clippy::too_many_arguments)] // The arguments of `onecopy.parts.plan`.
+#[allow(clippy::too_many_arguments)] // the arguments of `onecopy.parts.plan`
 pub(crate) fn plan_query(
     py: Python<'_>,
     connection: &Bound<'_, Connection>,
@@ -42,7 +40,7 @@ pub(crate) fn plan_query(
     })
 }
 
-/// Executes one part of a plan, which is passed as JSON, on a new cursor. Returns the cursor.
+/// Executes one part of a plan in JSON on a new cursor. Returns the cursor.
 #[pyfunction]
 pub(crate) fn execute_part<'py>(
     connection: Bound<'py, Connection>,
@@ -55,7 +53,7 @@ pub(crate) fn execute_part<'py>(
     Ok(cursor)
 }
 
-/// Converts an error of a plan or part to the error type of database connections.
+/// Converts an error of a plan to a connection error.
 fn rows_error(error: export::Error) -> Error {
     match error {
         export::Error::Rows(error) => error,

@@ -1,11 +1,8 @@
-//! `PendingCall`: a database call that an event loop runs. The call is suspended when it would have
-//! to wait.
+//! `PendingCall`: a database call on an event loop. It is suspended when it has to wait.
 //!
-//! A call has three steps. The first one binds the values, with the GIL held. The second one calls
-//! the database in a [`Task`], which runs with the GIL released and is suspended while it waits for
-//! the server. The third one creates the result, with the GIL held. If the second step reads Python
-//! objects (`executemany`), it does so outside of the task, on the stack of the interpreter: see
-//! [`gil::attach`].
+//! The call first binds the values, with the GIL. Then a [`Task`] calls the database without the
+//! GIL. Finally, the call creates the result, with the GIL. `executemany` reads Python objects
+//! outside of the task: see [`gil::attach`].
 
 use std::cell::{RefCell, RefMut};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -20,25 +17,21 @@ use crate::raw::gil;
 use crate::raw::one_thread::OfOneThread;
 use crate::{errors, limit};
 
-/// A database call that is executed in steps. It is a trait, so that [`PendingCall`] does not
-/// depend on the type of the call's result.
+/// A database call in steps, with any type of result.
 trait Steps {
-    /// Runs the call until it has to wait. Returns the event to wait for, or `None` if the call has
-    /// ended.
+    /// Runs the call until it has to wait. `None` at the end.
     fn resume(&mut self, py: Python<'_>) -> Option<Wait>;
 
-    /// Returns the result of a call that has ended. `late` is the error to return instead of the
-    /// call's own error if the call exceeded its time limit. An exception in `make_result`, which
-    /// creates the result, takes precedence over both errors.
+    /// Returns the result of a call that has ended. The error `late` replaces the call's own error.
+    /// An exception in `make_result` takes precedence.
     fn result(self: Box<Self>, py: Python<'_>, late: Option<Error>) -> PyResult<Py<PyAny>>;
 }
 
-/// The outcome of a database call: first its success or error, then the value that it returned. A
-/// failed call may also have returned a value.
+/// The outcome of a database call, and its value. A failed call may also have a value.
 pub(crate) type Returned<T> = (Result<(), Error>, Option<T>);
 
 struct CallSteps<T: 'static, F> {
-    /// The suspended call; `None` after the call has ended.
+    /// `None` after the call has ended.
     task: Option<Task<Returned<T>>>,
     returned: Option<Returned<T>>,
     make_result: F,
@@ -69,23 +62,20 @@ impl<T: Send, F: FnOnce(Python<'_>, T, bool) -> PyResult<Py<PyAny>>> Steps for C
     }
 }
 
-/// A call to a database that can be suspended. `onecopy.aio` resumes it on the event loop's thread.
+/// A database call that can be suspended. `onecopy.aio` resumes it on the event loop's thread.
 #[pyclass(frozen, module = "onecopy._core")]
 pub(crate) struct PendingCall {
-    /// The state of the call; `None` after `result` or `abandon` was called. If the object is
-    /// dropped on another thread while the call is suspended, the call and its connection are
-    /// leaked, because only the creating thread may use them.
+    /// `None` after `result` or `abandon`. If another thread drops a suspended call, the call and
+    /// its connection are leaked. Only the creating thread may use them.
     steps: OfOneThread<RefCell<Option<Box<dyn Steps>>>>,
     cancel: CancelHandle,
     limit: Option<Duration>,
-    /// `true` if the call has exceeded its time limit.
     is_late: AtomicBool,
 }
 
 impl PendingCall {
-    /// Creates a call without starting it. `call` will run in a task. `make_result` converts the
-    /// value that `call` returns to a Python object. The last argument of `make_result` is `true`
-    /// if the time limit was exceeded.
+    /// Creates a call without starting it. `make_result` converts the value of `call` to a Python
+    /// object. Its last argument is `true` after the time limit.
     pub(crate) fn new<T: Send + 'static>(
         limit: Option<Duration>,
         cancel: CancelHandle,
@@ -105,10 +95,10 @@ impl PendingCall {
         })
     }
 
-    /// Borrows the state of the call. Only the thread that created the call may use it.
+    /// Borrows the state of the call.
     ///
     /// # Errors
-    /// `InterfaceError` on any other thread, and in Python code that the call itself runs.
+    /// `InterfaceError` on another thread, and in Python code that the call runs.
     fn borrow(&self, py: Python<'_>) -> PyResult<RefMut<'_, Option<Box<dyn Steps>>>> {
         let Some(steps) = self.steps.get() else {
             let message = "the call belongs to the event loop of another thread";
@@ -151,17 +141,15 @@ impl PendingCall {
         }
     }
 
-    /// Ends a call whose result is no longer needed. If the call is waiting for the server, its
-    /// wait fails and the connection is lost.
+    /// Ends a call without a result. If the call waits for the server, its connection is lost.
     fn abandon(&self, py: Python<'_>) -> PyResult<()> {
         let steps = self.borrow(py)?.take();
         drop(steps);
         Ok(())
     }
 
-    /// Requests that the call be cancelled. The caller repeats this until the call has ended,
-    /// because a cancel has no effect if the statement has not begun. If the call still runs
-    /// several seconds after the first cancel that had an effect, a further cancel shuts the
+    /// Cancels the call. The caller repeats this until the call has ended, because an early cancel
+    /// has no effect. If the call runs several seconds longer, a further cancel shuts the
     /// connection down.
     fn cancel(&self, py: Python<'_>) {
         let cancel = self.cancel.clone();
@@ -174,8 +162,7 @@ impl PendingCall {
         self.limit.map(|limit| limit.as_secs_f64())
     }
 
-    /// Cancels the call because it exceeded its time limit. The call then fails with an error that
-    /// names the limit.
+    /// Cancels the call after its time limit. The call fails with an error that names the limit.
     fn run_out(&self, py: Python<'_>) {
         self.is_late.store(true, Relaxed);
         self.cancel(py);

@@ -1,8 +1,8 @@
-//! Looks up classes that onecopy's Python modules define.
+//! Looks up classes in onecopy's Python modules.
 
 use pyo3::prelude::*;
 
-/// Returns the class `name` from onecopy's Python module `module`.
+/// Returns the class `name` of the Python module `module`.
 ///
 /// # Errors
 /// `ImportError` or `AttributeError` if the class does not exist.

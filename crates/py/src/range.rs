@@ -1,4 +1,4 @@
-//! `onecopy.Range`: a PostgreSQL range, as the value of a cell or of a parameter.
+//! `onecopy.Range`: a PostgreSQL range in a cell or a parameter.
 
 use onecopy_rows::{Dialect, Value, text_of_value};
 use onecopy_text::Tally;
@@ -9,7 +9,7 @@ use pyo3::types::PyTuple;
 use crate::{array, parameters};
 
 /// An immutable PostgreSQL range. As a parameter, it gets the range type that the statement
-/// requires. A multirange is represented by a tuple of ranges.
+/// requires. A multirange is a tuple of ranges.
 ///
 /// Args:
 ///     lower: the lower bound; ``None`` if the range has none.
@@ -23,10 +23,10 @@ use crate::{array, parameters};
 /// (Range(1, 5, '[)'), True, False)
 #[pyclass(frozen, module = "onecopy")]
 pub(crate) struct Range {
-    /// The lower bound; ``None`` if the range has none.
+    /// The lower bound, or ``None``.
     #[pyo3(get)]
     lower: Py<PyAny>,
-    /// The upper bound; ``None`` if the range has none.
+    /// The upper bound, or ``None``.
     #[pyo3(get)]
     upper: Py<PyAny>,
     includes_lower: bool,
@@ -37,8 +37,7 @@ pub(crate) struct Range {
 }
 
 impl Range {
-    /// Creates a range. `None` as a bound means that the range is unbounded on this side; such a
-    /// bound is never included.
+    /// Creates a range. The bound `None` means that the range has no end on this side.
     pub(crate) fn of(
         lower: Bound<'_, PyAny>,
         upper: Bound<'_, PyAny>,
@@ -117,8 +116,8 @@ impl Range {
         Ok(Range::of(lower, upper, includes, empty))
     }
 
-    /// Shows which bounds the range includes: ``"[)"``, ``"[]"``, ``"(]"`` or ``"()"``; ``""`` for
-    /// the empty range.
+    /// The brackets of the bounds: ``"[)"``, ``"[]"``, ``"(]"`` or ``"()"``. It is ``""`` for the
+    /// empty range.
     #[getter]
     fn bounds(&self) -> &'static str {
         match (self.includes_lower, self.includes_upper) {
@@ -167,7 +166,7 @@ impl Range {
     }
 }
 
-/// Converts a range, or a tuple of ranges, to a parameter value; `None` for any other object.
+/// Converts a range, or a tuple of ranges, to a parameter value. `None` for any other object.
 pub(crate) fn value(
     item: &Bound<'_, PyAny>,
     position: usize,

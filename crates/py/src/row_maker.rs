@@ -1,6 +1,6 @@
-//! `Maker`: converts row tuples to other row objects with a row factory and converters.
+//! `Maker`: converts row tuples with a row factory and converters.
 //!
-//! A `Maker` calls Python code of the user, so the cursor must not be locked when it is called.
+//! It calls Python code of the user. The cursor must not be locked then.
 
 use onecopy_rows::{ErrorKind, Schema};
 use pyo3::prelude::*;
@@ -10,25 +10,22 @@ use pyo3::types::{PyDict, PyString, PyTuple};
 use crate::raw::function::call_one;
 use crate::{errors, types};
 
-/// Converts the row tuples of one result to the objects that the row factory creates.
+/// Converts the row tuples of one result.
 pub(crate) struct Maker {
-    /// The converters of this result: pairs of the index (from 0) of a column and the function that
-    /// converts its values.
+    /// The converter functions, each with the index of its column (from 0).
     converters: Vec<(usize, Py<PyAny>)>,
     form: RowForm,
 }
 
 enum RowForm {
     Tuple,
-    /// Each row becomes a dict with these column names as keys.
+    /// Each row becomes a dict with these keys.
     Dict(Vec<Py<PyString>>),
-    /// The function that the row factory has returned for this result. It is called with the tuple
-    /// of each row.
+    /// The function from the row factory. It receives the tuple of each row.
     Python(Py<PyAny>),
 }
 
-/// Returns the Python function `onecopy.rows.dict_row`. A row factory is compared with it: if they
-/// are the same object, the dicts are created in Rust and the function is not called.
+/// Returns `onecopy.rows.dict_row`. For this row factory, Rust creates the dicts.
 fn dict_row<'py>(py: Python<'py>) -> PyResult<&'py Bound<'py, PyAny>> {
     static DICT_ROW: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let found = DICT_ROW.get_or_try_init(py, || -> PyResult<_> {
@@ -38,9 +35,8 @@ fn dict_row<'py>(py: Python<'py>) -> PyResult<&'py Bound<'py, PyAny>> {
 }
 
 impl Maker {
-    /// Creates the `Maker` for a result, from the row factory of `cursor` and the converters.
-    /// Returns `None` if there is neither a row factory nor a converter, so that the rows remain
-    /// tuples.
+    /// Creates the `Maker` for a result of `cursor`. `None` if there is no row factory and no
+    /// converter.
     pub(crate) fn of(
         cursor: &Bound<'_, PyAny>,
         schema: &Schema,
@@ -79,7 +75,7 @@ impl Maker {
         Ok(Some(Maker { converters, form }))
     }
 
-    /// Converts a row tuple to the row object. No other code may refer to the tuple.
+    /// Converts a row tuple. No other code may refer to the tuple.
     pub(crate) fn make<'py>(&self, row: Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyAny>> {
         let py = row.py();
         let row = if self.converters.is_empty() {
@@ -109,8 +105,8 @@ impl Maker {
     }
 }
 
-/// Returns the exception to raise for one that a converter has raised. A value that `onecopy.json`
-/// cannot parse is a `DataError`; other converters are the user's, and their exceptions are kept.
+/// Converts the exception of a converter. `onecopy.json` fails with a `DataError`; a user's
+/// exception is kept.
 #[cold]
 fn of_converter(convert: &Bound<'_, PyAny>, error: PyErr) -> PyErr {
     let py = convert.py();
@@ -121,7 +117,7 @@ fn of_converter(convert: &Bound<'_, PyAny>, error: PyErr) -> PyErr {
     }
 }
 
-/// Returns the names of the columns. Returns an error if a name is empty or occurs twice.
+/// Returns the column names. Fails if a name is empty or occurs twice.
 fn keys(py: Python<'_>, schema: &Schema) -> PyResult<Vec<Py<PyString>>> {
     if let Some((i, name)) = schema.unfit_name() {
         let message = if name.is_empty() {

@@ -1,5 +1,4 @@
-//! `PyRows`: the row sink that creates Python objects. Each cell is converted once, to an object
-//! that becomes an item of its row's tuple.
+//! `PyRows`: a row sink that creates a Python object for each cell.
 
 use onecopy_rows::{
     ArrayError, ArrayText, ArrayVisitor, Cell, Date, Error, ErrorKind, LongKind, RangeText,
@@ -18,7 +17,7 @@ use crate::raw::text_cache::TextCache;
 use crate::raw::tuple_builder::TupleBuilder;
 use crate::raw::{binary, number, temporal, text, uuid};
 
-/// The reason why a cell could not be converted to an object.
+/// The error of a cell.
 #[derive(Debug)]
 pub(crate) struct CellError {
     column: usize,
@@ -27,30 +26,25 @@ pub(crate) struct CellError {
 
 #[derive(Debug)]
 enum Why {
-    /// The text is malformed, and the policy does not replace malformed sequences. The position of
-    /// the error is counted in units; the second field is the name of these units for the message.
+    /// Malformed text. The second field is the unit of the error position.
     Malformed(Malformed, &'static str),
-    /// The driver returned a value that is not valid for the column's type.
+    /// The driver returned an invalid value for the column's type.
     Invalid(WriteError),
-    /// Python raised an exception: a `ValueError` for a date that Python cannot represent, or a
-    /// `MemoryError`.
+    /// A Python exception, for example for a date that Python cannot represent.
     Python(PyErr),
-    /// The database has passed a long value to the sink in parts, but the sink requires whole
-    /// values.
+    /// A part of a long value. The sink requires whole values.
     Parts,
 }
 
 impl CellError {
-    /// Creates the error of a sink that does not accept long values in parts, but has received a
-    /// part of a value in `column`.
+    /// Creates the error of a sink that requires whole values.
     pub(crate) fn in_parts(column: usize) -> CellError {
         let why = Why::Parts;
         CellError { column, why }
     }
 
-    /// Converts the error to a Python exception. It is a `DataError` that contains the column and
-    /// the index of the row (from 0). If an allocation failed, it is the exception that Python
-    /// raised.
+    /// Converts the error to a `DataError` with the column and the row (from 0). A failed
+    /// allocation keeps Python's exception.
     pub(crate) fn into_py(self, py: Python<'_>, schema: &Schema, row: u64) -> PyErr {
         let (kind, message) = match self.why {
             Why::Malformed(e, units) => (
@@ -89,33 +83,28 @@ impl CellError {
     }
 }
 
-/// A row sink that creates a tuple for each row. SQLite passes single rows to it; databases that
-/// fetch blocks of rows pass whole columns.
+/// A row sink that creates a tuple for each row. SQLite passes single rows; databases that fetch
+/// blocks pass whole columns.
 pub(crate) struct PyRows<'py> {
     py: Python<'py>,
     policy: Policy,
     decimal: Bound<'py, PyType>,
-    /// The time zone that was used last, with its offset in minutes. It is reused for the next
-    /// value, because the values of a result rarely have many different offsets.
+    /// The last time zone and its offset in minutes, for reuse.
     zone: Option<(i16, Bound<'py, PyTzInfo>)>,
     rows: TupleBuilder<'py>,
-    /// The caches of recent strings, one for each column. Empty if equal strings do not share a
-    /// `str`.
+    /// The cache of strings for each column. Empty if strings are not shared.
     seen: Vec<TextCache>,
-    /// The number of rows after which the sink reports that it is full. This limit applies only if
-    /// the sink receives rows and not columns.
+    /// The number of rows for a full sink. It does not apply to whole columns.
     limit: usize,
-    /// The counts of the text that this sink has converted. The owner of the sink adds these counts
-    /// to a ledger.
+    /// The counts of converted text, for a ledger.
     pub(crate) tally: Tally,
-    /// The counts of the text that the source moved in memory while it fetched blocks of rows. The
-    /// owner of the sink adds these counts to a ledger.
+    /// The counts of text that the source moved in memory, for a ledger.
     pub(crate) fetched: Tally,
     held_off: Option<HeldOff<'py>>,
 }
 
 impl<'py> PyRows<'py> {
-    /// Creates a row sink without rows, for a result of `n_columns` columns.
+    /// Creates a row sink for `n_columns` columns.
     pub(crate) fn new(py: Python<'py>, n_columns: usize, policy: Policy) -> PyResult<PyRows<'py>> {
         Ok(PyRows {
             py,
@@ -131,8 +120,8 @@ impl<'py> PyRows<'py> {
         })
     }
 
-    /// Makes equal short strings of a column share one `str`. Takes the caches of recent strings
-    /// from `seen`; if `seen` is empty, creates new ones.
+    /// Makes equal short strings of a column share one `str`. `seen` contains the caches, or is
+    /// empty.
     #[inline]
     pub(crate) fn remember(&mut self, n_columns: usize, seen: &mut Vec<TextCache>) {
         self.seen = std::mem::take(seen);
@@ -141,26 +130,24 @@ impl<'py> PyRows<'py> {
         }
     }
 
-    /// Returns this sink's caches of recent strings, so that they can be passed to the next sink.
+    /// Returns the caches of strings for the next sink.
     #[inline]
     pub(crate) fn seen(&mut self) -> Vec<TextCache> {
         std::mem::take(&mut self.seen)
     }
 
-    /// Sets the number of rows at which the sink is full. It applies only if the sink receives rows
-    /// and not columns.
+    /// Sets the number of rows for a full sink. It does not apply to whole columns.
     pub(crate) fn set_limit(&mut self, limit: usize) {
         self.limit = limit;
     }
 
-    /// Returns the builder that contains the received rows, the complete ones first.
-    /// [`TupleBuilder::take`] returns only the complete rows and drops the others.
+    /// Returns the builder with the received rows. [`TupleBuilder::take`] returns the complete
+    /// ones.
     pub(crate) fn rows(&mut self) -> &mut TupleBuilder<'py> {
         &mut self.rows
     }
 
-    /// Replaces the values of the deferred columns, whose indexes are `columns`, with `...` in all
-    /// complete rows.
+    /// Replaces the values of `columns` with `...` in all complete rows.
     pub(crate) fn leave_out(&mut self, columns: &[usize]) {
         for &column in columns {
             for row in 0..self.rows.n_complete() {
@@ -170,15 +157,14 @@ impl<'py> PyRows<'py> {
         }
     }
 
-    /// Drops all received rows, including incomplete ones. The caller can then process the same
-    /// block again, row by row.
+    /// Drops all received rows. The caller can then process the block again, row by row.
     pub(crate) fn clear(&mut self) {
         self.rows.clear();
         self.held_off = None;
         self.tally = Tally::default();
     }
 
-    /// Creates the object of a cell. It is called by row sinks that do not build tuples.
+    /// Creates the object of a cell, for sinks that do not build tuples.
     #[inline]
     pub(crate) fn object_of(
         &mut self,
@@ -224,8 +210,7 @@ impl<'py> PyRows<'py> {
         }
     }
 
-    /// Converts a cell of a rare type. This is a separate function, so that the code for frequent
-    /// types remains small.
+    /// Converts a cell of a rare type. Separate, so that the code for frequent types remains small.
     #[cold]
     #[inline(never)]
     fn rare(&mut self, cell: Cell<'_>) -> Result<Bound<'py, PyAny>, Why> {
@@ -233,8 +218,7 @@ impl<'py> PyRows<'py> {
         match cell {
             Cell::Bool(v) => Ok(PyBool::new(py, v).to_owned().into_any()),
             Cell::U64(v) => Ok(v.into_pyobject(py).map_err(|e| match e {})?.into_any()),
-            // A 32-bit float is converted to the shortest decimal that identifies it, as other
-            // drivers do.
+            // The shortest decimal that identifies a 32-bit float, as in other drivers.
             Cell::F32(v) => number::float(py, onecopy_wire::number::widen(v)).map_err(Why::Python),
             Cell::Bytes(v) => binary::make(py, v).map_err(Why::Python),
             Cell::Date(v) => temporal::date(py, v).map_err(|e| far(v, e)),
@@ -262,7 +246,7 @@ impl<'py> PyRows<'py> {
         }
     }
 
-    /// Converts a database array to a list, which is nested if the array has several dimensions.
+    /// Converts a database array to a list, nested for several dimensions.
     fn list(&mut self, array: ArrayText<'_>) -> Result<Bound<'py, PyAny>, Why> {
         self.rows.track();
         let mut lists = Lists {
@@ -277,11 +261,11 @@ impl<'py> PyRows<'py> {
         lists.done.ok_or(Why::Invalid(WriteError::NotAnArray))
     }
 
-    /// Converts a database range to a `Range`, and a multirange to a tuple of ranges.
+    /// Converts a range to a `Range`, and a multirange to a tuple of ranges.
     fn range(&mut self, range: RangeText<'_>) -> Result<Bound<'py, PyAny>, Why> {
         let py = self.py;
         let Some(parsed) = range.parse() else {
-            // The bounds have a type that is not built-in, so the range is returned as text.
+            // The type of the bounds is not built-in, so the result is text.
             return self.object(usize::MAX, Cell::Range(range).or_text());
         };
         let mut made = Vec::with_capacity(parsed.len());
@@ -346,7 +330,7 @@ impl<'py> PyRows<'py> {
     }
 }
 
-/// Visits the elements of an array and creates nested lists of them.
+/// Creates nested lists from the elements of an array.
 struct Lists<'a, 'py> {
     sink: &'a mut PyRows<'py>,
     open: Vec<Bound<'py, PyList>>,
@@ -371,7 +355,7 @@ impl ArrayVisitor for Lists<'_, '_> {
     }
 
     fn element(&mut self, cell: Cell<'_>) -> Result<(), Why> {
-        // This index belongs to no column, so texts of elements are not looked up in a cache.
+        // This index belongs to no column, so no cache applies.
         let object = self.sink.object(usize::MAX, cell)?;
         self.append(object)
     }
@@ -388,8 +372,7 @@ impl ArrayVisitor for Lists<'_, '_> {
     }
 }
 
-/// Returns the error for a date that Python cannot represent. For an infinite date, the message
-/// contains `infinity` or `-infinity`.
+/// Returns the error for a date that Python cannot represent.
 #[cold]
 fn far(date: Date, error: PyErr) -> Why {
     match date.infinity() {

@@ -12,18 +12,14 @@ use crate::raw::binary;
 use crate::raw::descriptor::{Descriptor, Writer, known_len, regular_file};
 use crate::raw::gil;
 
-/// The destination to which a stream is written.
 pub(crate) enum Output<'py> {
-    /// A file or socket of the operating system. The bytes are written to its file descriptor with
-    /// the GIL released, and are not copied in user space.
+    /// A file or socket. Its descriptor is written to without the GIL, and without a copy.
     Descriptor(Descriptor),
-    /// Any other object. `bytes` are passed to its method `write`, or to the method `sendall` of a
-    /// socket object that transforms the bytes, such as a TLS socket.
+    /// Any other object, with the method `write`. For a TLS socket, the method is `sendall`.
     Object(Bound<'py, PyAny>),
 }
 
-/// Python's file and socket classes that write bytes to their file descriptor without changing
-/// them.
+/// Python's file and socket classes that write bytes unchanged to their descriptor.
 struct OutputClasses {
     file: Py<PyType>,
     buffered: [Py<PyType>; 2],
@@ -52,8 +48,8 @@ fn classes(py: Python<'_>) -> PyResult<&OutputClasses> {
 }
 
 impl<'py> Output<'py> {
-    /// Determines the kind of destination from the exact class of `target`. Derived classes are not
-    /// treated like their bases, because they may transform the bytes (for TLS or compression).
+    /// Chooses the kind of destination from the exact class of `target`. A derived class may
+    /// transform the bytes (TLS, compression).
     ///
     /// # Errors
     /// `TypeError` for a text file, and for an object that cannot be written to.
@@ -66,7 +62,7 @@ impl<'py> Output<'py> {
         }
         if classes.buffered.iter().any(|c| class.is(c.bind(py))) {
             let raw = target.getattr("raw")?;
-            // Bytes that are still in the file object's buffer are flushed first.
+            // Bytes in the file object's buffer are flushed first.
             target.call_method0("flush")?;
             if raw.get_type().is(classes.file.bind(py)) {
                 return Output::file(&raw);
@@ -91,10 +87,8 @@ impl<'py> Output<'py> {
         }
     }
 
-    /// Returns a duplicate of the descriptor of an open regular file, the position of the file
-    /// object, and the number of bytes after this position. Returns `None` if `object` is not a
-    /// plain binary file, if it transforms the file's bytes, or if the length of the file is
-    /// unknown.
+    /// Returns a regular file's duplicated descriptor, its position, and the number of bytes after
+    /// it. Returns `None` if `object` is not a plain binary file of known length.
     pub(crate) fn source(object: &Bound<'py, PyAny>) -> PyResult<Option<(File, u64, u64)>> {
         let classes = classes(object.py())?;
         let class = object.get_type();
@@ -148,15 +142,14 @@ impl<'py> Output<'py> {
     }
 }
 
-/// Calls `write` until all bytes of `chunk` have been accepted, because a raw file may accept only
-/// some of them per call.
+/// Calls `write` until all bytes of `chunk` are accepted.
 pub(crate) fn write_all(write: &Bound<'_, PyAny>, chunk: &Bound<'_, PyAny>) -> PyResult<()> {
     let len = chunk.len()?;
     let mut taken = write.call1((chunk,))?;
     let mut done = 0;
     loop {
-        // `sendall` returns None when all bytes are sent. A non-blocking raw file returns None when
-        // it has not accepted any byte.
+        // `sendall` returns None when all bytes are sent. A raw file returns None if it accepts no
+        // byte.
         let Ok(n) = taken.cast::<PyInt>() else {
             return Ok(());
         };
@@ -179,14 +172,14 @@ pub(crate) fn write_all(write: &Bound<'_, PyAny>, chunk: &Bound<'_, PyAny>) -> P
     }
 }
 
-/// An [`Output`] for code that writes chunks while it holds the GIL.
+/// An [`Output`] for code that holds the GIL.
 pub(crate) enum FlushTo<'py> {
     Descriptor(Writer),
     Object(Bound<'py, PyAny>),
 }
 
 impl<'py> FlushTo<'py> {
-    /// Determines the kind of the destination `target`, like [`Output::of`].
+    /// Chooses the kind of destination, like [`Output::of`].
     ///
     /// # Errors
     /// The same errors as [`Output::of`].
@@ -197,7 +190,7 @@ impl<'py> FlushTo<'py> {
         })
     }
 
-    /// Writes all bytes of `chunk`. For a descriptor, the GIL is released. Copies: none for a
+    /// Writes all bytes of `chunk`. The GIL is released for a descriptor. Copies: none for a
     /// descriptor; one for an object with `write`.
     pub(crate) fn write(&mut self, py: Python<'py>, chunk: &[u8]) -> PyResult<()> {
         match self {

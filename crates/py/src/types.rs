@@ -1,11 +1,10 @@
-//! Maps column types to type codes, and to the items of PEP 249's `description`.
+//! Maps column types to the type codes and items of PEP 249's `description`.
 
 use onecopy_rows::{Column, ColumnType, Schema};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-/// Returns the type code of a column, a `str` that compares equal to one of the type objects of
-/// `onecopy.dbapi`. For SQLite, in which each value has its own type, the code is `any`.
+/// Returns the type code of a column for `onecopy.dbapi`. For SQLite, the code is `any`.
 pub(crate) fn type_code(column_type: ColumnType) -> &'static str {
     match column_type {
         ColumnType::Any => "any",
@@ -33,8 +32,8 @@ pub(crate) fn type_code(column_type: ColumnType) -> &'static str {
     }
 }
 
-/// Returns the type code that corresponds to the affinity of a SQLite column's declared type.
-/// Returns `any` for the affinity NUMERIC, and for a column without a declared type.
+/// Returns the type code for the affinity of a SQLite column. `any` for NUMERIC and without a
+/// declared type.
 ///
 /// Source: <https://sqlite.org/datatype3.html#determination_of_column_affinity>
 fn affinity(declared: &str) -> &'static str {
@@ -53,8 +52,7 @@ fn affinity(declared: &str) -> &'static str {
     }
 }
 
-/// Returns the value of `Cursor.description`: a tuple of seven items for each column. Returns
-/// `None` for a statement without rows.
+/// Returns `Cursor.description`: seven items for each column. `None` for a statement without rows.
 pub(crate) fn description<'py>(
     py: Python<'py>,
     schema: &Schema,

@@ -1,6 +1,4 @@
-//! `Chunk`: a growing buffer of bytes that is filled once and then passed to its consumer as a
-//! whole, without a copy. The memory of a chunk is on the heap, or is part of another object, such
-//! as a Python `bytes`.
+//! `Chunk`: a growing buffer of bytes, which is passed to its consumer without a copy.
 
 use std::any::Any;
 use std::fmt;
@@ -9,71 +7,61 @@ use std::ops::Deref;
 
 use crate::{ByteSink, SinkFull};
 
-/// Memory that a caller provides for a [`Chunk`], such as the data area of a new Python `bytes`.
-/// The contents of the chunk are written directly into this memory, so the caller does not have to
-/// copy them.
+/// Memory that a caller provides for a [`Chunk`], such as that of a new Python `bytes`.
 ///
 /// # Safety
 ///
-/// `grow` must return a pointer to at least `capacity` writable bytes, which begin with the first
-/// `len` bytes of the previous area. (In the first call, `len` is 0.) Nothing else may read, write
-/// or free these bytes as long as the memory exists.
+/// `grow` must return a pointer to at least `capacity` writable bytes. They must begin with the
+/// first `len` bytes of the previous area (0 in the first call). Nothing else may read, write or
+/// free these bytes as long as the memory exists.
 pub unsafe trait ChunkMemory: Any + Send {
-    /// Enlarges the memory area to at least `capacity` bytes and keeps its first `len` bytes.
-    /// Returns its address and its new capacity. Returns `None` if the area cannot be enlarged; it
-    /// is then unchanged, or [`ChunkMemory::is_lost`] returns `true` from then on.
+    /// Enlarges the memory to at least `capacity` bytes and keeps its first `len` bytes. Returns
+    /// its address and its new capacity. Returns `None` on failure. The memory is then unchanged,
+    /// or [`ChunkMemory::is_lost`] returns `true`.
     fn grow(&mut self, len: usize, capacity: usize) -> Option<(*mut u8, usize)>;
 
-    /// Returns `true` if the memory no longer exists, because a call to [`ChunkMemory::grow`] has
-    /// failed and has freed it.
+    /// Returns `true` if a failed [`ChunkMemory::grow`] has freed the memory.
     fn is_lost(&self) -> bool {
         false
     }
 
-    /// Converts the memory to `Any`, so that the caller who provided it can downcast it to its
-    /// concrete type.
+    /// Converts the memory to `Any`, for a downcast to its concrete type.
     fn into_any(self: Box<Self>) -> Box<dyn Any>;
 }
 
-/// A growing buffer of bytes, to which a stream writes its output. It implements [`ByteSink`]. Its
-/// memory is on the heap or is provided by the caller ([`ChunkMemory`]). A chunk dereferences to
-/// the bytes that were written.
+/// A growing buffer of bytes, on the heap or in memory of the caller ([`ChunkMemory`]). It
+/// dereferences to its bytes.
 ///
-/// The owner of a stream clears its chunk after the chunk was sent and then fills it again, so that
-/// a stream allocates no memory per chunk.
+/// A stream clears its chunk after sending it, and fills it again without an allocation.
 pub struct Chunk {
     ptr: *mut u8,
     len: usize,
     capacity: usize,
-    /// The object that owns the memory, if a caller provided the memory. `None` for a chunk on the
-    /// heap, whose `ptr`, `len` and `capacity` are the raw parts of a `Vec<u8>`.
+    /// The memory of the caller. `None` on the heap: the other fields are the parts of a `Vec<u8>`.
     memory: Option<Box<dyn ChunkMemory>>,
-    /// The number of bytes that were copied because the chunk grew, since the last call to
-    /// [`Chunk::take_moved_bytes`].
+    /// The number of bytes copied by growth since [`Chunk::take_moved_bytes`].
     moved_bytes: usize,
 }
 
-/// The size in bytes from which a memory block can grow without a copy of its bytes. glibc's
-/// `malloc` always allocates a block of at least this size by mmap(2), and `realloc` then moves its
-/// pages by mremap(2). The size is `DEFAULT_MMAP_THRESHOLD_MAX` of glibc on 64-bit systems.
+/// The size in bytes from which a memory block can grow without a copy. glibc enlarges such a block
+/// by mremap(2). The size is `DEFAULT_MMAP_THRESHOLD_MAX` of glibc on 64-bit systems.
 pub const MOVED_BY_PAGES_BYTES: usize = 32 << 20;
 
-/// The number of bytes by which a chunk grows beyond the requested size. For a long text, a format
-/// requests exactly the size of the text. The additional bytes are for the closing quote and the
-/// next short values, so that the chunk does not have to grow again for them.
+/// The additional bytes when a chunk grows. After a long text, they have space for the closing
+/// quote and the next short values.
 const EXTRA_BYTES: usize = 256;
 
-// SAFETY: only the chunk refers to its memory: a `Vec`'s, or that of a ChunkMemory, which is Send.
+// SAFETY: only the chunk refers to its memory. A `Vec<u8>` and a `ChunkMemory` are `Send`.
 unsafe impl Send for Chunk {}
 
 impl Chunk {
-    /// Creates an empty chunk on the heap with a capacity of `capacity` bytes.
+    /// Creates an empty chunk on the heap with space for `capacity` bytes.
     #[must_use]
     pub fn with_capacity(capacity: usize) -> Chunk {
         Chunk::from(Vec::with_capacity(capacity))
     }
 
-    /// Creates an empty chunk in `memory`, with a capacity of `capacity` bytes.
+    /// Creates an empty chunk in `memory` with space for `capacity` bytes.
     ///
     /// # Errors
     /// Returns [`SinkFull`] if the memory cannot provide `capacity` bytes.
@@ -91,21 +79,20 @@ impl Chunk {
         })
     }
 
-    /// Returns the bytes as a `Vec`. If the chunk is on the heap, the bytes are not copied. If a
-    /// caller provided the memory of the chunk ([`ChunkMemory`]), the bytes are copied once.
+    /// Returns the bytes as a `Vec`. Bytes in memory of the caller ([`ChunkMemory`]) are copied
+    /// once.
     #[must_use]
     pub fn into_vec(self) -> Vec<u8> {
         if self.memory.is_some() {
             return self.to_vec();
         }
         let this = ManuallyDrop::new(self);
-        // SAFETY: without `memory`, the fields are the parts of a `Vec<u8>`, and `this` is not
-        // dropped.
+        // SAFETY: without `memory`, the fields are the parts of a `Vec<u8>`. `this` is not dropped.
         unsafe { Vec::from_raw_parts(this.ptr, this.len, this.capacity) }
     }
 
-    /// Returns the memory that the caller provided for this chunk ([`ChunkMemory`]), and the number
-    /// of bytes written into it. If the chunk is on the heap, drops its bytes and returns `None`.
+    /// Returns the memory of the caller ([`ChunkMemory`]) and the number of written bytes. If the
+    /// chunk is on the heap, drops its bytes and returns `None`.
     #[must_use]
     pub fn into_memory(mut self) -> Option<(Box<dyn Any>, usize)> {
         let memory = self.memory.take()?;
@@ -118,23 +105,22 @@ impl Chunk {
         self.len = 0;
     }
 
-    /// Returns the number of bytes that the chunk can hold before it has to grow.
+    /// Returns the capacity in bytes.
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.capacity
     }
 
-    /// Returns the number of bytes that were copied because the chunk had to grow, since the last
-    /// call of this method. The copy counters (`Ledger`) include these bytes. The number is an
-    /// upper bound, because the allocator may have moved pages of a large chunk instead of bytes.
+    /// Returns the number of bytes copied by growth since the last call. The copy counters
+    /// (`Ledger`) include these bytes. The number is an upper bound: the allocator may move pages
+    /// without a copy.
     pub fn take_moved_bytes(&mut self) -> usize {
         std::mem::take(&mut self.moved_bytes)
     }
 
     /// Returns the written bytes as a mutable slice.
     fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: only initialised bytes are committed, so the first `len` bytes are initialised;
-        // and only this chunk refers to the area.
+        // SAFETY: the first `len` bytes are initialised, and only this chunk refers to the area.
         unsafe { std::slice::from_raw_parts_mut(self.ptr, self.len) }
     }
 
@@ -200,8 +186,8 @@ impl Default for Chunk {
 impl Drop for Chunk {
     fn drop(&mut self) {
         if self.memory.is_none() {
-            // SAFETY: without `memory`, the fields are the parts of a `Vec<u8>`, which is dropped
-            // once, here.
+            // SAFETY: without `memory`, the fields are the parts of a `Vec<u8>`. It is dropped only
+            // here.
             drop(unsafe { Vec::from_raw_parts(self.ptr, self.len, self.capacity) });
         }
     }
@@ -212,8 +198,7 @@ impl Deref for Chunk {
 
     #[inline]
     fn deref(&self) -> &[u8] {
-        // SAFETY: only initialised bytes are committed, so the first `len` bytes are initialised;
-        // and only this chunk refers to the area.
+        // SAFETY: the first `len` bytes are initialised, and only this chunk refers to the area.
         unsafe { std::slice::from_raw_parts(self.ptr, self.len) }
     }
 }
@@ -227,8 +212,7 @@ impl fmt::Debug for Chunk {
     }
 }
 
-// SAFETY: the spare bytes follow the committed bytes in the same memory, and `commit` only
-// increases the length.
+// SAFETY: the spare bytes follow the committed bytes, and `commit` only increases the length.
 unsafe impl ByteSink for Chunk {
     #[inline]
     fn committed(&self) -> &[u8] {
@@ -245,8 +229,8 @@ unsafe impl ByteSink for Chunk {
         if self.capacity - self.len < n_bytes {
             self.grow(n_bytes)?;
         }
-        // SAFETY: the area has `capacity` bytes (contract of `grow`), of which the first `len` are
-        // committed. `MaybeUninit` needs no initialisation.
+        // SAFETY: the area has `capacity` bytes (contract of `grow`), and `len` is at most
+        // `capacity`. `MaybeUninit` needs no initialisation.
         Ok(unsafe {
             std::slice::from_raw_parts_mut(self.ptr.add(self.len).cast(), self.capacity - self.len)
         })
@@ -268,12 +252,10 @@ unsafe impl ByteSink for Chunk {
 mod tests {
     use super::*;
 
-    /// Memory for tests. The fields are the memory and the largest capacity in bytes that `grow`
-    /// permits.
+    /// Memory for tests, and the largest capacity that `grow` permits.
     struct Slab(Box<[u8]>, usize);
 
-    // SAFETY: the box is reallocated only by `grow`, which keeps its first bytes, and nothing else
-    // reads it.
+    // SAFETY: only `grow` reallocates the box and keeps its first bytes. Nothing else reads it.
     unsafe impl ChunkMemory for Slab {
         fn grow(&mut self, len: usize, capacity: usize) -> Option<(*mut u8, usize)> {
             if capacity > self.1 {
@@ -334,8 +316,7 @@ mod tests {
     #[test]
     fn memory_that_is_lost_while_it_grows_leaves_an_empty_chunk() {
         struct Lost(Slab, bool);
-        // SAFETY: the area has the properties of `Slab`'s area. After its loss, `grow` returns no
-        // area.
+        // SAFETY: the area is `Slab`'s. After its loss, `grow` returns no area.
         unsafe impl ChunkMemory for Lost {
             fn grow(&mut self, len: usize, capacity: usize) -> Option<(*mut u8, usize)> {
                 let grown = self.0.grow(len, capacity);

@@ -1,35 +1,31 @@
 //! The shortest decimal that reads back as the same float, for floats from 2^-16 up to 2^52.
 //!
 //! A float is `c * 2^q` with an integer `c`. A decimal reads back as the float if it is at most
-//! half of `2^q` away from it. Let `m` be the least number for which `10^m * 2^q >= 1`. Then
-//! decimals with `m` digits after the decimal point, which have up to 17 digits in total, are so
-//! dense that one of them is close enough. The first 16 digits are the integer part of `c * 2^q *
-//! 10^(m - 1)`. For a float from 2^-16 up to 2^52, the factor `2^q * 10^(m - 1)` is represented
-//! exactly by 64 bits, so one multiplication gives all digits exactly. If the 16 digits, rounded
-//! down or up, are close enough to the float, they are the result. Otherwise the 17th digit is
-//! added.
+//! half of `2^q` away. Let `m` be the least number with `10^m * 2^q >= 1`. Then a decimal with `m`
+//! digits after the point, at most 17 digits in total, is close enough.
+//!
+//! The factor `2^q * 10^(m - 1)` fits exactly into 64 bits. Its product with `c` gives the first 16
+//! digits as an integer part, and the other digits as a fraction. If the 16 digits, rounded down or
+//! up, are close enough, they are the result. Otherwise the 17th digit is added.
 
-/// 10^8: a number below it has at most eight decimal digits.
+/// 10^8: lower numbers have at most eight digits.
 pub const EIGHT_DIGITS: u64 = 100_000_000;
 
-/// The lowest biased binary exponent of a float that this module converts (2^-16).
+/// The lowest biased binary exponent of a supported float (2^-16).
 const FIRST: u64 = 1023 - 16;
-/// The number of different binary exponents of the floats that this module converts. The lowest one
-/// is `FIRST`; the highest one is that of the largest float below 2^52.
+/// The number of binary exponents of the supported floats.
 const N_EXPONENTS: usize = 68;
-/// The largest number of digits after the decimal point of a result.
+/// The largest number of digits after the decimal point.
 pub(crate) const MOST_PLACES: usize = 21;
 
-/// The constants for converting a float with a certain binary exponent to decimal digits. There is
-/// one [`Scale`] for each binary exponent.
+/// The constants for one binary exponent.
 #[derive(Clone, Copy)]
 #[repr(align(16))]
 struct Scale {
-    /// The weight of the lowest bit of the float's significand, in units of 2^-53 times the weight
-    /// of the 16th decimal digit.
+    /// The weight of the lowest bit of the significand. The unit is 2^-53 times the weight of the
+    /// 16th decimal digit.
     unit: u64,
-    /// The number of digits after the decimal point, if the result is written with 17 significant
-    /// digits.
+    /// The number of digits after the decimal point, for a result of 17 digits.
     n_places: usize,
 }
 
@@ -40,9 +36,8 @@ static SCALES: [Scale; N_EXPONENTS] = {
     }; N_EXPONENTS];
     let mut i = 0;
     while i < N_EXPONENTS {
-        // `c` has 53 bits; 52 of them are after the binary point.
         let q = FIRST as i32 - 1023 - 52 + i as i32;
-        // 315653 / 2^20 is the decimal logarithm of 2, precise enough for these exponents.
+        // 315653 / 2^20 approximates the decimal logarithm of 2.
         let places = -((q * 315_653) >> 20);
         // The unit is 10^(places - 1) * 2^q, as a multiple of 2^-53.
         let unit = 5_u64.pow(places as u32 - 1) << (53 + q + places - 1);
@@ -55,31 +50,29 @@ static SCALES: [Scale; N_EXPONENTS] = {
     all
 };
 
-/// The number of layouts of a result. A layout specifies for each byte of the text if it is a
-/// digit, a zero or the decimal point. Each number of decimal places has two layouts; the second
-/// one omits the first digit, which is zero.
+/// The number of layouts of a result. Each number of decimal places has two layouts. The second
+/// layout omits the first digit, which is zero.
 pub(crate) const N_FORMS: usize = 2 * MOST_PLACES + 2;
 
-/// Returns the index of the layout for a decimal whose first 16 digits are `first` and that has
-/// `n_places` digits after the decimal point.
+/// Returns the index of the layout. `first` is the first 16 digits, and `n_places` the number of
+/// digits after the decimal point.
 #[inline(always)]
 pub(crate) fn form_of(first: u64, n_places: usize) -> usize {
     2 * n_places + usize::from(first < 1_000_000_000_000_000)
 }
 
-/// The content of one byte in the decimal text of a float: a digit, the decimal point or a zero.
+/// One byte of a float's text.
 #[derive(Clone, Copy)]
 pub(crate) enum Byte {
-    /// A digit, by its index among the 17 digits: 0 to 15 are the first 16 digits, and 16 is the
-    /// last one.
+    /// A digit, by its index among the 17 digits.
     Digit(u8),
     /// The decimal point.
     Point,
-    /// A zero that is not one of the 17 digits: a leading or trailing zero that pads the text.
+    /// A leading or trailing zero that is not one of the 17 digits.
     Zero,
 }
 
-/// Returns the layout with index `i`: the content of each byte of a float's text, without the sign.
+/// Returns the layout with index `i`, without the sign.
 pub(crate) const fn form(i: usize) -> [Byte; 32] {
     let mut all = [Byte::Zero; 32];
     if i < 2 {
@@ -88,7 +81,7 @@ pub(crate) const fn form(i: usize) -> [Byte; 32] {
     let n_places = i / 2;
     let point = POINTS[i] as usize;
     all[point] = Byte::Point;
-    // Digits that are not before the point follow the point, directly or after zeros.
+    // The other digits follow the point, directly or after zeros.
     let (mut at, mut digit) = if n_places >= 17 {
         (n_places - 15, 0)
     } else {
@@ -105,7 +98,7 @@ pub(crate) const fn form(i: usize) -> [Byte; 32] {
     all
 }
 
-/// The position of the decimal point in the text of a float without its sign, for each layout.
+/// For each layout, the position of the decimal point without the sign.
 pub(crate) static POINTS: [u8; N_FORMS] = {
     let mut all = [1; N_FORMS];
     let mut i = 2;
@@ -117,36 +110,33 @@ pub(crate) static POINTS: [u8; N_FORMS] = {
     all
 };
 
-/// The decimal digits of a float: 17 digits, and the number of them that follow the decimal point.
+/// The 17 decimal digits of a float, and the position of the decimal point.
 #[derive(Clone, Copy)]
 pub(crate) struct Decimal {
-    /// The first 16 digits as one integer, which is below 2^53. The first digit may be zero.
+    /// The first 16 digits as one integer. The first digit may be zero.
     pub(crate) first: u64,
-    /// The 17th digit of the number; 0 if the number has at most 16 digits.
+    /// The 17th digit; 0 if there are at most 16 digits.
     pub(crate) last: u64,
-    /// How many of the 17 digits follow the decimal point: 1 to [`MOST_PLACES`].
+    /// The number of digits after the decimal point: 1 to [`MOST_PLACES`].
     pub(crate) n_places: usize,
 }
 
-/// Returns the digits of the float with these `bits`, without its sign; `None` for zero and for
-/// floats outside of the range from 2^-16 up to 2^52.
+/// Returns the digits of the float with these `bits`, without its sign. Returns `None` for zero and
+/// for floats outside of 2^-16 up to 2^52.
 #[inline(always)]
 pub(crate) fn decimal(bits: u64) -> Option<Decimal> {
     let exponent = (bits >> 52 & 0x7FF).wrapping_sub(FIRST);
     let scale = SCALES.get(exponent as usize)?;
-    // 2^11 * c. (A mask of the lower bits would be written to a part of a register, which would
-    // wait for the result of the previous float in that register.)
+    // 2^11 * c. A mask of the lower bits would wait for the previous float.
     let c = bits << 11 | 1 << 63;
     let product = u128::from(c) * u128::from(scale.unit);
     let (whole, rest) = ((product >> 64) as u64, product as u64);
     // Half of a unit in the last place. A decimal exactly between two floats reads back as the
-    // float with the even significand. So the half itself is permitted only for an even
-    // significand. All these values are multiples of 2^14; the difference of 1 excludes only the
-    // half.
+    // float with the even significand. For an odd significand, subtracting 1 excludes the half.
     let near = (scale.unit << 10) - (bits & 1);
     let is_below = rest <= near;
     let (_, is_above) = rest.overflowing_add(near);
-    // Rounds to the nearest digit, ties to even; the only possible ties are 2.5 and 7.5.
+    // Rounds to the nearest digit, ties to even. The only possible ties are 2.5 and 7.5.
     let digit = ((u128::from(rest) * 10 + (1 << 63)) >> 64) as u64 - u64::from(rest == 1 << 62);
     Some(Decimal {
         first: whole + u64::from(is_above),
@@ -155,17 +145,14 @@ pub(crate) fn decimal(bits: u64) -> Option<Decimal> {
     })
 }
 
-/// The lowest biased binary exponent of a 32-bit float that this module converts (2^-16).
+/// The lowest biased binary exponent of a supported 32-bit float (2^-16).
 const FIRST_32: u32 = 127 - 16;
-/// The number of binary exponents of the 32-bit floats that this module converts: from `FIRST_32`
-/// on, up to that of the largest float below 2^23.
+/// The number of binary exponents of the supported 32-bit floats, from 2^-16 up to 2^23.
 const N_EXPONENTS_32: usize = 39;
-/// The number of fractional bits of the `unit` values in [`SCALES_32`].
+/// The number of fractional bits of the `unit` in [`SCALES_32`].
 const UNIT_PLACES_32: u32 = 40;
 
-/// The constants for 32-bit floats: one [`Scale`] for each binary exponent. A result has at most 9
-/// digits. The field `unit` is the weight of the lowest bit of the float's significand, in units of
-/// 2^-40 times the weight of the 8th digit of the result.
+/// The constants for 32-bit floats. The field `unit` is in 2^-40 times the weight of the 8th digit.
 static SCALES_32: [Scale; N_EXPONENTS_32] = {
     let mut all = [Scale {
         unit: 0,
@@ -185,13 +172,13 @@ static SCALES_32: [Scale; N_EXPONENTS_32] = {
     all
 };
 
-/// Returns the digits of the 32-bit float with these `bits`, without its sign; `None` for zero and
-/// for floats outside of the range from 2^-16 up to 2^23.
+/// Returns the digits of the 32-bit float with these `bits`, without its sign. Returns `None` for
+/// zero and for floats outside of 2^-16 up to 2^23.
 #[inline(always)]
 pub(crate) fn decimal_of_float32(bits: u32) -> Option<Decimal> {
     let exponent = (bits >> 23 & 0xFF).wrapping_sub(FIRST_32);
     let scale = SCALES_32.get(exponent as usize)?;
-    // The multiplication of [`decimal`], with a factor of 24 bits and one of at most 40 bits.
+    // The multiplication of [`decimal`], with factors of 24 and at most 40 bits.
     let product = u64::from(bits & 0x7F_FFFF | 0x80_0000) * scale.unit;
     let (whole, rest) = (
         product >> UNIT_PLACES_32,
@@ -203,8 +190,7 @@ pub(crate) fn decimal_of_float32(bits: u32) -> Option<Decimal> {
     let digit = ((u128::from(rest) * 10 + (1 << 63)) >> 64) as u64 - u64::from(rest == 1 << 62);
     let last = if is_below | is_above { 0 } else { digit };
     let nine = (whole + u64::from(is_above)) * 10 + last;
-    // The first of the nine digits becomes the first of the 17 digits, or the second one, after a
-    // zero.
+    // A leading zero of the nine digits is dropped.
     let is_short = nine < 100_000_000;
     Some(Decimal {
         first: nine * if is_short { 100_000_000 } else { 10_000_000 },

@@ -1,6 +1,5 @@
-//! Detects the encoding of bytes: by a byte order mark, by a pattern of zero bytes, by their
-//! validity as UTF-8, and finally by the library chardetng. The detected encoding is returned
-//! together with the reason for it.
+//! Detects the encoding of bytes: by a byte order mark, by zero bytes, as UTF-8, and with the
+//! library chardetng.
 
 use std::fmt;
 
@@ -9,33 +8,30 @@ use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use crate::encoding::{Encoding, Legacy, Order};
 use crate::{MalformedKind, Units, find_malformed};
 
-/// The number of bytes at the start of the stream in which zero bytes are counted. Their positions
-/// distinguish UTF-16 and UTF-32 from other encodings.
+/// The number of bytes at the start in which zero bytes are counted, to detect UTF-16 and UTF-32.
 const PATTERN_BYTES: usize = 64 * 1024;
 
-/// The largest number of bytes that are passed to chardetng. The count starts at the first byte
-/// that is above 0x7F or is the ESC character (0x1B).
+/// The most bytes that are passed to chardetng, from the first byte above 0x7F or ESC (0x1B) on.
 const GUESSED_BYTES: usize = 256 * 1024;
 
-/// chardetng receives the text from the first byte above 0x7F (or ESC) on. As context, it also
-/// receives this number of ASCII bytes before that byte.
+/// The number of ASCII bytes before the first byte above 0x7F (or ESC) that chardetng receives.
 const CONTEXT_BYTES: usize = 16;
 
-/// The degree of certainty that a detected encoding is correct.
+/// How certain it is that a detected encoding is correct.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Certainty {
-    /// The bytes are valid in several encodings, and chardetng has chosen one of them, based on
-    /// which letters occur next to each other.
+    /// The bytes are valid in several encodings. chardetng has chosen one by its frequent pairs of
+    /// letters.
     Guess,
-    /// The bytes have a pattern that rarely occurs in text of any other encoding.
+    /// The bytes have a pattern that is rare in other encodings.
     Likely,
-    /// The bytes have a byte order mark, or they are valid in the detected encoding, and text in
-    /// another encoding is very rarely valid in this encoding.
+    /// The bytes have a byte order mark. Or they are valid in this encoding, which is rare for
+    /// other text.
     Certain,
 }
 
 impl Certainty {
-    /// Returns the lower-case name of the degree of certainty: `guess`, `likely` or `certain`.
+    /// Returns the lower-case name: `guess`, `likely` or `certain`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -49,12 +45,12 @@ impl Certainty {
 /// A detected encoding and the reason for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Detection {
-    /// The detected encoding; `None` for bytes that are not text. If the bytes begin with a byte
-    /// order mark, this is an encoding whose decoder drops the mark, such as `utf-8-sig`.
+    /// The detected encoding; `None` if the bytes are not text. After a byte order mark, it is an
+    /// encoding that drops the mark, such as `utf-8-sig`.
     pub encoding: Option<Encoding>,
-    /// The reason why this encoding was detected, as a phrase for messages.
+    /// The reason for this encoding, as a phrase for messages.
     pub reason: String,
-    /// The degree of certainty of the detection.
+    /// How certain the encoding is.
     pub certainty: Certainty,
 }
 
@@ -65,7 +61,7 @@ impl fmt::Display for Detection {
     }
 }
 
-/// Detects the encoding of a stream that is examined part by part, in constant memory.
+/// Detects the encoding of a stream part by part, in constant memory.
 ///
 /// ```
 /// use onecopy_text::Detector;
@@ -76,20 +72,18 @@ impl fmt::Display for Detection {
 /// assert_eq!(found.to_string(), "utf-8 (certain: valid UTF-8 with characters beyond ASCII)");
 /// ```
 pub struct Detector {
-    /// The first 64 KiB of the stream, to detect a byte order mark or a pattern of zero bytes.
+    /// The first 64 KiB of the stream.
     first: Vec<u8>,
     n_bytes: u64,
-    /// The bytes of an incomplete UTF-8 sequence with which the most recent part of the stream
-    /// ended.
+    /// An incomplete UTF-8 sequence at the end of the last part.
     open: Vec<u8>,
     is_ascii: bool,
-    /// The position in the stream of the first byte that is malformed as UTF-8; `None` if there is
-    /// none so far.
+    /// The position of the first byte that is malformed as UTF-8.
     not_utf8_at: Option<u64>,
-    /// `true` if the bytes passed to chardetng contain the ESC character (0x1B), as in ISO-2022-JP.
+    /// `true` if the stream has the ESC character (0x1B), as in ISO-2022-JP.
     has_escape: bool,
     guesser: Box<EncodingDetector>,
-    /// The last ASCII bytes (at most 16) before the first byte that is ESC or is above 0x7F.
+    /// The last ASCII bytes (at most 16) before the first byte above 0x7F or ESC.
     before: Vec<u8>,
     n_guessed: usize,
 }
@@ -135,8 +129,7 @@ impl Detector {
         self.n_bytes += part.len() as u64;
     }
 
-    /// Returns the detected encoding. `is_whole` is `true` if all bytes of the text were examined,
-    /// and `false` if only its start was.
+    /// Returns the detected encoding. `is_whole` is `true` if the whole text was examined.
     #[must_use]
     pub fn finish(mut self, is_whole: bool) -> Detection {
         if is_whole && self.not_utf8_at.is_none() && !self.open.is_empty() {
@@ -152,7 +145,7 @@ impl Detector {
         let mut rest = part;
         let mut at = self.n_bytes;
         if !self.open.is_empty() {
-            // With at most 3 more bytes, an incomplete sequence is complete or malformed.
+            // At most 3 more bytes complete a sequence.
             let n_open = self.open.len();
             self.open.extend_from_slice(&part[..part.len().min(3)]);
             let first = find_malformed(Units::Utf8(&self.open));
@@ -182,9 +175,8 @@ impl Detector {
         }
     }
 
-    /// Passes the bytes to chardetng. The first byte passed is the first escape (0x1B) or non-ASCII
-    /// byte. Of the ASCII bytes before it, only the last few are passed, because chardetng is
-    /// slow and cannot infer an encoding from ASCII.
+    /// Passes the bytes from the first byte above 0x7F or ESC (0x1B) on to chardetng. A few bytes
+    /// before it are passed too.
     fn guess(&mut self, part: &[u8]) {
         if self.n_guessed >= GUESSED_BYTES {
             return;
@@ -198,8 +190,7 @@ impl Detector {
                 self.before.drain(..spare);
                 return;
             };
-            // chardetng also receives the bytes before that byte, which show if it is at the start
-            // of a word.
+            // The bytes before show whether this byte starts a word.
             let near = &part[at.saturating_sub(CONTEXT_BYTES)..at];
             let far = self.before.len().min(CONTEXT_BYTES - near.len());
             self.guesser
@@ -213,8 +204,7 @@ impl Detector {
         self.n_guessed += part.len();
     }
 
-    /// Detects UTF-16 and UTF-32 without a byte order mark, by the positions of zero bytes. If
-    /// there are zero bytes at other positions, the data is reported as binary.
+    /// Detects UTF-16 and UTF-32 by the positions of zero bytes. Other zero bytes show binary data.
     fn by_zeros(&self, is_whole: bool) -> Option<Detection> {
         let mut n = [0_usize; 4];
         for (i, _) in self.first.iter().enumerate().filter(|(_, b)| **b == 0) {
@@ -249,9 +239,8 @@ impl Detector {
                 }
             }
         }
-        // Text contains ASCII characters, at least blanks and line ends. In UTF-16, one of the two
-        // bytes of each ASCII character is zero, so almost all zero bytes are at even positions, or
-        // almost all at odd ones.
+        // In UTF-16, one of the two bytes of an ASCII character is zero: always the first or always
+        // the second.
         let (even, odd) = (n[0] + n[2], n[1] + n[3]);
         for (order, here, there, name) in [
             (Order::Little, odd, even, "second"),
@@ -266,8 +255,8 @@ impl Detector {
                 return likely(Encoding::Utf16(order), reason);
             }
         }
-        // East Asian text has few zero bytes, at even and at odd positions; it is recognized by the
-        // share of frequently used characters.
+        // East Asian text has few zero bytes. The share of frequent characters shows its byte
+        // order.
         let usual = [Order::Little, Order::Big].map(|order| usual_share(first, order));
         for (order, here, there, name) in [
             (Order::Little, usual[0], usual[1], "little"),
@@ -291,8 +280,7 @@ impl Detector {
         })
     }
 
-    /// Detects ASCII and UTF-8. For bytes that are neither, returns the encoding that chardetng
-    /// guesses.
+    /// Detects ASCII and UTF-8. Other encodings are guessed by chardetng.
     fn by_bytes(&self) -> Detection {
         let certain = |encoding, reason: &str| Detection {
             encoding: Some(encoding),
@@ -338,7 +326,7 @@ fn by_mark(first: &[u8], n_bytes: u64) -> Option<Detection> {
     let utf32 = Encoding::Utf32(Order::Marked);
     let utf16 = Encoding::Utf16(Order::Marked);
     let found = match first {
-        // The same bytes also begin UTF-16 that starts with U+0000, which does not occur in text.
+        // UTF-16 text does not start with U+0000.
         [0xFF, 0xFE, 0, 0, ..] if n_bytes.is_multiple_of(4) => (utf32, "UTF-32, little-endian"),
         [0, 0, 0xFE, 0xFF, ..] => (utf32, "UTF-32, big-endian"),
         [0xEF, 0xBB, 0xBF, ..] => (Encoding::Utf8Marked, "UTF-8"),
@@ -353,10 +341,9 @@ fn by_mark(first: &[u8], n_bytes: u64) -> Option<Detection> {
     })
 }
 
-/// Returns the position of the first byte that is above 0x7F or is the ESC character (0x1B); `None`
-/// if there is no such byte.
+/// Returns the position of the first byte above 0x7F or ESC (0x1B).
 fn first_telling(part: &[u8]) -> Option<usize> {
-    // The bytes are searched in blocks, because both searches are vectorized.
+    // Blocks, because both searches are vectorized.
     let blocks = part.chunks(4096);
     let plain = |block: &&[u8]| block.is_ascii() && !block.contains(&0x1B);
     let n_plain = blocks.take_while(plain).count() * 4096;
@@ -372,20 +359,19 @@ fn utf16_units(bytes: &[u8], order: Order) -> impl Iterator<Item = u16> + '_ {
     })
 }
 
-/// Returns `true` if the bytes are well-formed UTF-16 without U+0000. A surrogate pair may be
-/// incomplete at the end.
+/// Returns `true` for UTF-16 without U+0000. The end may be inside a surrogate pair.
 fn is_utf16_text(bytes: &[u8], order: Order) -> bool {
     let units: Vec<u16> = utf16_units(bytes, order).collect();
     let good = match find_malformed(Units::Utf16(&units)) {
         None => true,
-        // The sample may end inside a surrogate pair.
+        // The bytes may end inside a surrogate pair.
         Some(e) => e.kind == MalformedKind::UnexpectedEnd,
     };
     good && !units.contains(&0)
 }
 
-/// Returns the share (0 to 1) of the UTF-16 units that belong to the scripts in which most texts
-/// are written. Random pairs of bytes have a low share.
+/// Returns the share (0 to 1) of the UTF-16 units from common scripts. Random bytes have a low
+/// share.
 fn usual_share(bytes: &[u8], order: Order) -> f64 {
     let n_usual = utf16_units(bytes, order)
         .filter(|u| {

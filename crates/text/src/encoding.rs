@@ -1,9 +1,9 @@
-//! The encodings of text as bytes, found by their names.
+//! The encodings of text as bytes, by name.
 //!
-//! A name has the meaning that the WHATWG Encoding Standard gives it, with one exception. The
-//! WHATWG standard defines `iso-8859-1`, `latin-1`, `ascii` and their aliases as windows-1252; here
-//! they are the real ISO 8859-1 and ASCII, as in CPython and iconv. `utf-16` and `utf-32` have a
-//! byte order mark, as in CPython. Case, `-`, `_` and blanks in names are ignored.
+//! Names have their meaning in the WHATWG Encoding Standard, with one exception. `iso-8859-1`,
+//! `latin-1`, `ascii` and their aliases are the real ISO 8859-1 and ASCII, as in CPython and iconv.
+//! `utf-16` and `utf-32` have a byte order mark, as in CPython. Case, `-`, `_` and blanks are
+//! ignored.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -11,33 +11,32 @@ use std::sync::OnceLock;
 
 use encoding_rs as whatwg;
 
-/// The byte order of the 16-bit or 32-bit units of an encoding.
+/// The byte order of 16-bit or 32-bit units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Order {
-    /// Little-endian: the least significant byte of each unit is the first.
+    /// Little-endian: the least significant byte is the first.
     Little,
-    /// Big-endian: the most significant byte of each unit is the first.
+    /// Big-endian: the most significant byte is the first.
     Big,
-    /// Input is read in the order that its byte order mark indicates, or as little-endian if it has
-    /// no mark. Output is little-endian with a mark.
+    /// The byte order mark of the input determines the order. Without a mark, the input is
+    /// little-endian. Output is little-endian with a mark.
     Marked,
 }
 
 /// An encoding of text as bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Encoding {
-    /// The encoding UTF-8 (RFC 3629), without a byte order mark.
+    /// UTF-8 (RFC 3629) without a byte order mark.
     Utf8,
-    /// UTF-8 with a byte order mark, which is dropped from input if present, and always written to
-    /// output.
+    /// UTF-8 with a byte order mark. The mark is dropped from input, and always written to output.
     Utf8Marked,
-    /// The encoding UTF-16 (RFC 2781), in the given byte order.
+    /// UTF-16 (RFC 2781) in this byte order.
     Utf16(Order),
-    /// The encoding UTF-32, in the given byte order.
+    /// UTF-32 in this byte order.
     Utf32(Order),
-    /// The encoding ISO 8859-1: the value of each byte is the code point.
+    /// ISO 8859-1: each byte is a code point.
     Latin1,
-    /// The encoding ASCII: the value of each byte is the code point, and is below 0x80.
+    /// ASCII: each byte is a code point below 0x80.
     Ascii,
     /// Any other encoding of the WHATWG Encoding Standard.
     Legacy(Legacy),
@@ -54,7 +53,7 @@ impl fmt::Debug for Legacy {
 }
 
 impl Legacy {
-    /// Returns the name of the encoding in lower case, in the style of CPython's codecs.
+    /// Returns the name of the encoding in lower case.
     #[must_use]
     pub fn name(self) -> &'static str {
         LEGACY
@@ -63,21 +62,21 @@ impl Legacy {
             .map_or("unknown", |(_, name, _)| name)
     }
 
-    /// Returns the index of the encoding in the list `LEGACY`, which serves as its number.
+    /// Returns the index of the encoding in `LEGACY`.
     pub(crate) fn number(self) -> usize {
         let is_it = |(encoding, ..): &(&whatwg::Encoding, &str, &str)| *encoding == self.0;
         LEGACY.iter().position(is_it).unwrap_or(LEGACY.len())
     }
 
-    /// Returns `true` if each byte of a text in this encoding is one character.
+    /// Returns `true` if each byte is one character.
     #[must_use]
     pub fn is_single_byte(self) -> bool {
         self.0.is_single_byte()
     }
 }
 
-/// Each encoding of the WHATWG Encoding Standard that encoding_rs decodes, with its name in this
-/// crate and its other best-known labels.
+/// The encodings that encoding_rs decodes, with their name in this crate and their best-known
+/// labels.
 #[rustfmt::skip]
 static LEGACY: &[(&whatwg::Encoding, &str, &str)] = &[
     (whatwg::BIG5, "big5", "big5-hkscs"),
@@ -118,8 +117,7 @@ static LEGACY: &[(&whatwg::Encoding, &str, &str)] = &[
     (whatwg::X_USER_DEFINED, "x-user-defined", ""),
 ];
 
-/// The encodings that this crate converts without encoding_rs. Each entry has the names of its
-/// encoding, separated by blanks, without the name that [`Encoding::name`] returns.
+/// The encodings that this crate converts itself, with their other names, separated by blanks.
 #[rustfmt::skip]
 static OWN: &[(Encoding, &str)] = &[
     (Encoding::Utf8, "utf8 u8 utf cp65001"),
@@ -142,8 +140,7 @@ static OWN: &[(Encoding, &str)] = &[
         ),
 ];
 
-/// Further names of encodings. They are neither labels of the WHATWG Encoding Standard nor derived
-/// from these labels by a rule.
+/// Further names of encodings, which no rule derives from a WHATWG label.
 #[rustfmt::skip]
 static MORE: &[(&str, &str)] = &[
     ("ms932", "shift_jis"), ("mskanji", "shift_jis"), ("cp949", "euc-kr"), ("uhc", "euc-kr"),
@@ -152,9 +149,8 @@ static MORE: &[(&str, &str)] = &[
 ];
 
 impl Encoding {
-    /// Returns the encoding with this name. Returns `None` for an unknown name, and for the labels
-    /// that the WHATWG Encoding Standard reserves for encodings that must not be decoded
-    /// (`iso-2022-kr`, `hz-gb-2312`, `replacement`).
+    /// Returns the encoding with this name; `None` for an unknown name. The WHATWG labels
+    /// `iso-2022-kr`, `hz-gb-2312` and `replacement` are unknown, because they must not be decoded.
     ///
     /// ```
     /// use onecopy_text::{Encoding, Order};
@@ -167,8 +163,7 @@ impl Encoding {
     #[must_use]
     pub fn by_name(name: &str) -> Option<Encoding> {
         let name = name.trim();
-        // Most names are found here. Without an allocation, this look-up is as fast as the
-        // conversion of a short text.
+        // Most names are found here, without an allocation.
         let (mut buffer, mut n) = ([0; 40], 0);
         for &byte in name.as_bytes().iter().filter(|b| !b"-_ ".contains(b)) {
             *buffer.get_mut(n)? = byte.to_ascii_lowercase();
@@ -186,13 +181,13 @@ impl Encoding {
             e if e == whatwg::UTF_8 => Encoding::Utf8,
             e if e == whatwg::UTF_16LE => Encoding::Utf16(Order::Little),
             e if e == whatwg::UTF_16BE => Encoding::Utf16(Order::Big),
-            // Labels of windows-1252 that name the real ISO 8859-1 or ASCII were found above.
+            // The labels of the real ISO 8859-1 and ASCII were found above.
             e => Encoding::Legacy(Legacy(e)),
         })
     }
 
-    /// Returns the name of the encoding. [`Encoding::by_name`] accepts this name. CPython's
-    /// `codecs` accepts it too, except for a few encodings.
+    /// Returns the name of the encoding. [`Encoding::by_name`] accepts the name. CPython's `codecs`
+    /// accepts most names.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -210,8 +205,7 @@ impl Encoding {
         }
     }
 
-    /// Returns every encoding, each with its best-known names besides the one that
-    /// [`Encoding::name`] returns.
+    /// Returns every encoding with its best-known names, without [`Encoding::name`].
     pub fn all() -> impl Iterator<Item = (Encoding, Vec<&'static str>)> {
         let own = OWN.iter().map(|(encoding, more)| (*encoding, *more));
         let legacy = LEGACY
@@ -221,8 +215,7 @@ impl Encoding {
             .map(|(encoding, more)| (encoding, more.split_whitespace().collect()))
     }
 
-    /// Returns `true` if the encoding can represent every Unicode character: UTF-8, UTF-16 and
-    /// UTF-32 in any byte order, with or without a byte order mark.
+    /// Returns `true` if the encoding has every Unicode character (UTF-8, UTF-16 and UTF-32).
     #[must_use]
     pub fn is_unicode(self) -> bool {
         matches!(
@@ -231,8 +224,7 @@ impl Encoding {
         )
     }
 
-    /// Returns the byte order mark of the encoding: U+FEFF in this encoding. Returns no bytes for
-    /// an encoding that has no mark.
+    /// Returns U+FEFF in this encoding; no bytes if the encoding has no mark.
     #[must_use]
     pub fn mark(self) -> &'static [u8] {
         match self {
@@ -255,7 +247,7 @@ impl Encoding {
     }
 }
 
-/// Returns the map from the normalized names in `LEGACY`, `OWN` and `MORE` to the encodings.
+/// Returns the map from normalized names to encodings.
 fn known() -> &'static HashMap<Vec<u8>, Encoding> {
     static KNOWN: OnceLock<HashMap<Vec<u8>, Encoding>> = OnceLock::new();
     KNOWN.get_or_init(|| {
@@ -274,8 +266,7 @@ fn known() -> &'static HashMap<Vec<u8>, Encoding> {
     })
 }
 
-/// Returns a name in lower case, without the characters that comparisons of names ignore (`-`, `_`
-/// and blanks).
+/// Returns a name in lower case, without `-`, `_` and blanks.
 fn squashed(name: &str) -> Vec<u8> {
     let bytes = name.bytes().filter(|b| !b"-_ ".contains(b));
     bytes.map(|b| b.to_ascii_lowercase()).collect()

@@ -1,19 +1,18 @@
-//! [`Iso2022JpState`]: the state of an ISO-2022-JP decoder between two parts of a stream. This
-//! module computes the state, because encoding_rs does not expose its own.
+//! [`Iso2022JpState`]: the state of an ISO-2022-JP decoder. encoding_rs does not expose this state.
 
-/// A character set of ISO-2022-JP, selected by an escape sequence.
+/// A character set of ISO-2022-JP.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Set {
     #[default]
     Ascii,
     Roman,
     Katakana,
-    /// JIS X 0208, in which each character has two bytes.
+    /// JIS X 0208, with two bytes for each character.
     Pairs,
 }
 
-/// The state of a decoder of ISO-2022-JP between two parts of a stream, as defined by the algorithm
-/// of the WHATWG Encoding Standard (section 12.2.1).
+/// The state of an ISO-2022-JP decoder between two parts of a stream (WHATWG Encoding Standard,
+/// section 12.2.1).
 ///
 /// ```
 /// use onecopy_text::Iso2022JpState;
@@ -26,21 +25,19 @@ enum Set {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Iso2022JpState {
     set: Set,
-    /// The last escape sequence, if the input ends directly after it; otherwise `None`. The decoder
-    /// stores it because a further escape sequence directly after it would be an error.
+    /// The escape sequence at the end of the input, if any. Another escape sequence after it is an
+    /// error.
     escape: Option<[u8; 2]>,
-    /// The `n_pending` bytes of an incomplete escape sequence or of an incomplete two-byte
-    /// character.
+    /// The bytes of an incomplete escape sequence or character.
     pending: [u8; 2],
     n_pending: usize,
 }
 
-/// A decoder state without incomplete bytes. The fields are the selected character set; the last
-/// two bytes of an escape sequence, if the input ended with one; and an input that brings a new
-/// decoder to this state.
+/// A decoder state: the character set, the final escape sequence, and input that leads to the
+/// state.
 type Prelude = (Set, Option<[u8; 2]>, &'static [u8]);
 
-/// The decoder states in which no character is incomplete. The index of a state is its number.
+/// The decoder states without an incomplete character, indexed by their numbers.
 const PRELUDES: [Prelude; 9] = [
     (Set::Ascii, None, b""),
     (Set::Roman, None, b"\x1b(J!"),
@@ -56,7 +53,7 @@ const PRELUDES: [Prelude; 9] = [
 const ESCAPE: u8 = 0x1B;
 
 impl Iso2022JpState {
-    /// Updates the state for the next bytes of the stream.
+    /// Updates the state for the next bytes.
     pub fn push(&mut self, part: &[u8]) {
         part.iter().for_each(|&byte| self.byte(byte));
     }
@@ -96,8 +93,7 @@ impl Iso2022JpState {
         self.n_pending = bytes.len();
     }
 
-    /// Returns the bytes of an incomplete escape sequence or of an incomplete character; empty if
-    /// there is none.
+    /// Returns the bytes of an incomplete escape sequence or character.
     #[must_use]
     pub fn pending(&self) -> &[u8] {
         &self.pending[..self.n_pending]
@@ -113,16 +109,15 @@ impl Iso2022JpState {
         }
     }
 
-    /// Returns a number from 0 to 8 that identifies this state. The number does not include the
-    /// incomplete bytes of the state. The state of a new decoder has the number 0.
+    /// Returns the number of this state, from 0 to 8, without its incomplete bytes. A new decoder
+    /// has the number 0.
     #[must_use]
     pub fn number(&self) -> u8 {
         let is_it = |state: &Prelude| (state.0, state.1) == (self.set, self.escape);
         PRELUDES.iter().position(is_it).unwrap_or_default() as u8
     }
 
-    /// Returns the state with this number, without incomplete bytes; `None` if no state has the
-    /// number.
+    /// Returns the state with this number; `None` for an unknown number.
     #[must_use]
     pub fn of_number(number: u8) -> Option<Iso2022JpState> {
         let &(set, escape, _) = PRELUDES.get(usize::from(number))?;
@@ -133,9 +128,8 @@ impl Iso2022JpState {
         })
     }
 
-    /// Returns bytes that bring a new decoder to this state, without the incomplete bytes of the
-    /// state. The new decoder may decode some text from the returned bytes; the caller must discard
-    /// this text.
+    /// Returns bytes that bring a new decoder to this state, without its incomplete bytes. The
+    /// caller must discard the text that these bytes yield.
     #[must_use]
     pub fn prelude(&self) -> &'static [u8] {
         PRELUDES[usize::from(self.number())].2
@@ -158,8 +152,7 @@ mod tests {
         Transcoder::new(encoding, Encoding::Utf8, options)
     }
 
-    /// Decodes the remaining bytes of a stream with a new decoder, after bringing the decoder to
-    /// the saved state `state`.
+    /// Decodes the rest of a stream with a new decoder, from the saved `state` on.
     fn resumed(state: &Iso2022JpState, rest: &[u8]) -> Vec<u8> {
         let (mut decoder, mut dropped, mut text) = (decoder(), Vec::new(), Vec::new());
         decoder.push(state.prelude(), &mut dropped).unwrap();

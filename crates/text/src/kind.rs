@@ -1,22 +1,20 @@
-//! The kinds of a `str` (the widths of its characters, PEP 393), and the narrowest kind that can
-//! store a text.
+//! The kinds of a `str` (PEP 393): the widths of its characters.
 
-/// The width of the code units of a Python `str` (PEP 393).
+/// The width of the code units of a `str` (PEP 393).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// All code points are below U+0080. Each of them is stored as one byte, and the bytes of the
-    /// text are also valid UTF-8.
+    /// All code points are below U+0080. Each is one byte, and the text is also UTF-8.
     Ascii,
-    /// All code points are below U+0100. Each of them is stored as one byte.
+    /// All code points are below U+0100. Each is one byte.
     Latin1,
-    /// All code points are below U+10000. Each of them is stored as two bytes.
+    /// All code points are below U+10000. Each is two bytes.
     Ucs2,
-    /// The text may have any code points. Each of them is stored as four bytes.
+    /// Any code points. Each is four bytes.
     Ucs4,
 }
 
 impl Kind {
-    /// Returns the narrowest kind of `str` that can store a code point.
+    /// Returns the narrowest kind for a code point.
     #[must_use]
     pub fn of(code_point: u32) -> Kind {
         match code_point {
@@ -27,9 +25,8 @@ impl Kind {
         }
     }
 
-    /// Returns the kind of `str` for a text in UTF-8 whose largest byte is `max`. The largest byte
-    /// of non-ASCII text is a lead byte, and a greater lead byte starts characters with greater
-    /// code points.
+    /// Returns the kind for UTF-8 text whose largest byte is `max`. In non-ASCII text, this byte is
+    /// the lead byte of the largest character.
     #[must_use]
     pub(crate) fn of_utf8(max: u8) -> Kind {
         match max {
@@ -40,7 +37,7 @@ impl Kind {
         }
     }
 
-    /// Returns the number of bytes of a code unit of this kind.
+    /// Returns the size of a code unit in bytes.
     #[must_use]
     pub fn unit_bytes(self) -> usize {
         match self {
@@ -50,8 +47,7 @@ impl Kind {
         }
     }
 
-    /// Returns the largest code point of the kind, which CPython's `PyUnicode_New` requires as its
-    /// second argument.
+    /// Returns the largest code point of the kind, as `PyUnicode_New` requires.
     #[must_use]
     pub fn max_char(self) -> u32 {
         match self {
@@ -63,11 +59,11 @@ impl Kind {
     }
 }
 
-/// The kind and length of the narrowest `str` (PEP 393) that can store a text.
+/// The kind and length of the narrowest `str` for a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// The narrowest kind that can hold all characters of the text.
+    /// The narrowest kind for all characters.
     pub kind: Kind,
-    /// The length of the text in code points.
+    /// The number of code points.
     pub n_chars: usize,
 }

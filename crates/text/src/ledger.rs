@@ -1,40 +1,28 @@
-//! The ledger: counts of the bytes of text that were received, converted and copied, by stage.
+//! The ledger: counts of received, converted and copied bytes of text, by stage.
 //!
-//! An operation carries a [`Ledger`] handle. Code that converts or copies text adds its counts to a
-//! local [`Tally`], and adds the tally to the ledger once per batch (a block of rows or a chunk of
-//! output). The cost is a few additions per cell. A handle can be used in any thread. Its counts
-//! are added to the scope to which it belongs, and to every scope that contains that scope.
+//! An operation has a [`Ledger`] handle, which any thread can use. Code that converts or copies
+//! text adds its counts to a local [`Tally`], and adds the tally to the ledger once per batch. The
+//! counts are added to the scope of the handle and to all outer scopes.
 //!
 //! # Definitions
 //!
-//! All sizes are the numbers of bytes that the text has in memory before it is processed. For
-//! example, ten units of UTF-16 are 20 bytes, regardless of the encoding to which they are
-//! converted. The counted bytes are those of text, and of values that are written as text, such as
-//! the digits of a decimal. Quotes and commas are not counted. [`Stage::Head`] counts header
-//! fields, and [`Stage::Move`] the bytes of files.
+//! Sizes are numbers of bytes in memory before processing: ten units of UTF-16 are 20 bytes. Only
+//! text is counted, and values that are written as text, such as decimals. Quotes and commas are
+//! not counted. [`Stage::Head`] counts header fields, and [`Stage::Move`] the bytes of files.
 //!
-//! Sending a filled chunk is not counted, because the operating system's kernel reads the chunk in
-//! place, without a further copy in user space. (The independent counter of `tests/copies` verifies
-//! this.)
-//!
-//! - **taken**: the text received, counted once, by the first stage that handles it. The sum over
-//!   all stages is therefore the size of the payload. The converted bytes must not exceed this
-//!   size, and neither must the copied bytes. A later stage that handles the same text uses the
-//!   `_again` methods, which do not change this count.
-//! - **converted**: text that was read and written in another encoding, or with another width of
-//!   units (UTF-16 to a `str` of one byte per character). Text that is searched for escapes while
-//!   it is written also counts as converted. Therefore, the body of a JSON string always does, even
-//!   if no byte changed. A scan that writes nothing (validation, measuring) is neither a conversion
-//!   nor a copy.
-//! - **copied**: text that user space moved unchanged. Examples are ASCII in UTF-8 to a `str`,
-//!   UTF-16 to a `str` of kind 2, and a chunk that moves when it grows. Other examples are the
-//!   parts of a long value that are gathered, and bytes that are joined for a caller that needs
-//!   them contiguous. Copies by the kernel or the driver are not counted. A borrowed view is not a
-//!   copy.
-//! - **conversions**: the number of texts (cells, or parts of a long value) that were converted.
+//! - **taken**: the text received, counted once, by the first stage. The sum over all stages is the
+//!   size of the payload. Neither the converted nor the copied bytes may exceed this size. A later
+//!   stage uses the `_again` methods, which do not change this count.
+//! - **converted**: text that was written in another encoding or unit width, or searched for
+//!   escapes during the write. The body of a JSON string is always converted. A scan that writes
+//!   nothing is not counted.
+//! - **copied**: text that user space moved unchanged. Examples are ASCII from UTF-8 to a `str`, a
+//!   chunk that moves when it grows, and the joined parts of a long value. Copies by the kernel or
+//!   the driver are not counted. A borrowed view is not a copy.
+//! - **conversions**: the number of converted texts (cells, or parts of a long value).
 //!
 //! The code that writes the bytes also counts them. [`Tally::decoded`] and [`Tally::encoded`]
-//! decide whether the bytes count as converted or as copied.
+//! decide between converted and copied.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -42,30 +30,28 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use crate::convert::Made;
 use crate::{Measured, Units};
 
-/// A stage of the processing of text, such as fetching or encoding. Each stage has its own counts.
+/// A stage of the processing of text, such as fetching or encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Stage {
-    /// The transfer from the driver or the socket directly to a block of rows. Bytes count as
-    /// copied in two cases: a long value is moved because its buffer has to grow, or an incomplete
-    /// row is moved to the next buffer.
+    /// The transfer from the driver or the socket to a block of rows. Bytes count as copied if the
+    /// buffer of a long value grows, or if an incomplete row is moved to the next buffer.
     Fetch,
-    /// The conversion of a cell to a Python `str`.
+    /// The conversion of cells to a `str`.
     Decode,
-    /// The conversion of a cell or a `str` to output bytes (JSON, CSV, BSON).
+    /// The conversion of cells or a `str` to output bytes (JSON, CSV, BSON).
     Encode,
-    /// The conversion of a Python `str` to the buffer of a statement's parameter.
+    /// The conversion of a `str` to the buffer of a statement's parameter.
     Parameters,
-    /// The conversion of the header fields of an HTTP response to output bytes.
+    /// The conversion of HTTP response headers to output bytes.
     Head,
-    /// Bytes of files that are sent to a socket or copied to another file, regardless of their
-    /// content. Bytes that the operating system's kernel moves are counted as taken, but not as
-    /// copied.
+    /// The bytes of files that are sent to a socket or copied to another file. Bytes that the
+    /// operating system's kernel moves are taken, but not copied.
     Move,
 }
 
 impl Stage {
-    /// All stages, in the order in which text passes through them.
+    /// All stages in their order.
     pub const ALL: [Stage; 6] = [
         Stage::Fetch,
         Stage::Decode,
@@ -75,7 +61,7 @@ impl Stage {
         Stage::Move,
     ];
 
-    /// Returns the name of the stage, as it is shown to users.
+    /// Returns the name of the stage for users.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -89,18 +75,16 @@ impl Stage {
     }
 }
 
-/// The counts of one stage. All sizes are in bytes of the text in its original encoding.
+/// The counts of one stage, in bytes of the original text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Entry {
-    /// The number of bytes of text that were received in this stage. Bytes that an earlier stage
-    /// has received are not counted again.
+    /// The number of received bytes, without those that an earlier stage received.
     pub taken: u64,
-    /// The number of received bytes that were converted to another encoding, or searched for
-    /// escapes while they were written.
+    /// The number of bytes converted, or searched for escapes while they were written.
     pub converted: u64,
-    /// The number of received bytes that were copied unchanged.
+    /// The number of bytes copied unchanged.
     pub copied: u64,
-    /// The number of texts (cells, or parts of a long value) that were converted.
+    /// The number of converted texts (cells, or parts of a long value).
     pub conversions: u64,
 }
 
@@ -113,14 +97,13 @@ impl Entry {
     }
 }
 
-/// The counts of one batch of texts at one stage (such as the conversion), in plain integers
-/// instead of atomics. They are added to a [`Ledger`] at the end of the batch.
+/// The counts of one batch of texts at one stage. They are added to a [`Ledger`] at the end of the
+/// batch.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tally(Entry);
 
 impl Tally {
-    /// Adds a text of `len_bytes` bytes to the counts: the text was received (`taken`), and
-    /// converted.
+    /// Counts a text of `len_bytes` bytes that was received and converted.
     #[inline]
     pub fn converted(&mut self, len_bytes: usize) {
         self.0.taken += len_bytes as u64;
@@ -128,8 +111,8 @@ impl Tally {
         self.0.conversions += 1;
     }
 
-    /// Adds `n_texts` texts to the counts: the texts have `len_bytes` bytes in total, and were
-    /// received (`taken`) and converted.
+    /// Counts `n_texts` texts that were received and converted. They have `len_bytes` bytes in
+    /// total.
     #[inline]
     pub fn converted_many(&mut self, n_texts: u64, len_bytes: u64) {
         self.0.taken += len_bytes;
@@ -137,30 +120,27 @@ impl Tally {
         self.0.conversions += n_texts;
     }
 
-    /// Adds a text of `len_bytes` bytes to the counts: the text was received (`taken`), and copied
-    /// without a conversion.
+    /// Counts a text of `len_bytes` bytes that was received and copied unchanged.
     #[inline]
     pub fn copied(&mut self, len_bytes: usize) {
         self.0.taken += len_bytes as u64;
         self.0.copied += len_bytes as u64;
     }
 
-    /// Adds a text of `len_bytes` bytes to the counts: the text was received (`taken`), but not
-    /// converted, because the result of its conversion was already in a cache.
+    /// Counts a text of `len_bytes` bytes whose conversion was already in a cache.
     #[inline]
     pub fn found(&mut self, len_bytes: usize) {
         self.0.taken += len_bytes as u64;
     }
 
-    /// Counts bytes that the operating system's kernel moved. They are added to `taken`, but not to
-    /// `copied`, because this process did not read or write them.
+    /// Counts bytes that the operating system's kernel moved, as taken only.
     #[inline]
     pub fn moved(&mut self, len_bytes: u64) {
         self.0.taken += len_bytes;
     }
 
-    /// Counts a text that was converted to a `str`. The text counts as copied if the characters of
-    /// the `str` are stored in the same encoding as the text, and otherwise as converted.
+    /// Counts a text that was converted to a `str`. If the `str` has the encoding of the text, the
+    /// text counts as copied.
     #[inline]
     pub fn decoded(&mut self, text: &Measured<'_>) {
         if text.is_copied() {
@@ -170,9 +150,8 @@ impl Tally {
         }
     }
 
-    /// Counts a text of `len_bytes` bytes that was converted to a `str` in one pass. Bytes that
-    /// were first written to a `str` of too narrow a kind, which was then discarded, also count as
-    /// copied.
+    /// Counts a text of `len_bytes` bytes that was converted to a `str` in one pass. Bytes in a
+    /// discarded `str` of too narrow a kind also count as copied.
     pub fn decoded_large<S>(&mut self, len_bytes: usize, made: &Made<S>) {
         if made.is_copied {
             self.copied(len_bytes);
@@ -182,8 +161,8 @@ impl Tally {
         self.copied_again(made.in_vain_bytes);
     }
 
-    /// Counts a text that was written as UTF-8 without escapes. A text that was UTF-8 already
-    /// counts as copied, and any other text as converted.
+    /// Counts a text that was written as UTF-8 without escapes. UTF-8 text counts as copied, and
+    /// any other text as converted.
     #[inline]
     pub fn encoded(&mut self, units: Units<'_>) {
         match units {
@@ -192,22 +171,20 @@ impl Tally {
         }
     }
 
-    /// Counts a second conversion of bytes. An earlier stage has already counted these bytes as
-    /// received (`taken`), for example the bytes of a long value when its parts were collected.
+    /// Counts a second conversion of bytes, which an earlier stage has counted as received.
     #[inline]
     pub fn converted_again(&mut self, len_bytes: usize) {
         self.0.converted += len_bytes as u64;
         self.0.conversions += 1;
     }
 
-    /// Counts a second copy of `len_bytes` bytes. An earlier stage has already counted these bytes
-    /// as received (`taken`). The conversions are designed to avoid such copies.
+    /// Counts a second copy of bytes, which an earlier stage has counted as received.
     #[inline]
     pub fn copied_again(&mut self, len_bytes: usize) {
         self.0.copied += len_bytes as u64;
     }
 
-    /// Adds the counts in this tally to those of `stage` in `ledger`, and resets the tally to 0.
+    /// Adds the counts to `stage` in `ledger`, and resets them to 0.
     pub fn enter(&mut self, ledger: &Ledger, stage: Stage) {
         if self.0 != Entry::default() {
             ledger.enter(stage, &self.0);
@@ -215,7 +192,7 @@ impl Tally {
         }
     }
 
-    /// Returns the counts that were not yet added to a ledger by [`Tally::enter`].
+    /// Returns the counts that [`Tally::enter`] has not yet added to a ledger.
     #[must_use]
     pub fn entry(&self) -> Entry {
         self.0
@@ -236,20 +213,19 @@ struct Scope {
     outer: Ledger,
 }
 
-/// A handle to a scope. A scope adds up the numbers of text bytes that were received, converted and
-/// copied. The default handle belongs to no scope and counts nothing.
+/// A handle to a scope, which counts bytes of text. The default handle has no scope and counts
+/// nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Ledger(Option<Arc<Scope>>);
 
 impl Ledger {
-    /// Returns a ledger that counts nothing. Each call to one of its methods costs only a branch.
+    /// Returns a ledger that counts nothing.
     #[must_use]
     pub fn off() -> Ledger {
         Ledger(None)
     }
 
-    /// Creates a scope inside the scope of `outer`. Counts of the new scope are also added to the
-    /// scope of `outer`.
+    /// Creates a scope inside the scope of `outer`. Its counts are also added to `outer`.
     #[must_use]
     pub fn within(outer: &Ledger) -> Ledger {
         Ledger(Some(Arc::new(Scope {
@@ -258,13 +234,13 @@ impl Ledger {
         })))
     }
 
-    /// Returns `true` if the handle belongs to a scope, so that its counts are recorded.
+    /// Returns `true` if the handle has a scope.
     #[must_use]
     pub fn is_on(&self) -> bool {
         self.0.is_some()
     }
 
-    /// Adds `entry` to the counts of `stage`, in this scope and in every scope that contains it.
+    /// Adds `entry` to the counts of `stage`, in this scope and in all outer scopes.
     pub fn enter(&self, stage: Stage, entry: &Entry) {
         let mut scope = self.0.as_deref();
         while let Some(s) = scope {
@@ -277,7 +253,7 @@ impl Ledger {
         }
     }
 
-    /// Returns the counts of the stage `stage` in this scope.
+    /// Returns the counts of `stage` in this scope.
     #[must_use]
     pub fn stage(&self, stage: Stage) -> Entry {
         self.0.as_deref().map_or_else(Entry::default, |s| {
@@ -291,7 +267,7 @@ impl Ledger {
         })
     }
 
-    /// Returns the sum of the counts of all stages.
+    /// Returns the sum of all stages.
     #[must_use]
     pub fn total(&self) -> Entry {
         let mut sum = Entry::default();

@@ -1,6 +1,5 @@
-//! Converts streams in the encodings of the WHATWG Encoding Standard, part by part. The library
-//! encoding_rs does the conversion, and this module adds the crate's policies for malformed bytes
-//! and the positions of errors.
+//! Converts streams in WHATWG encodings with the library encoding_rs, and adds the crate's policies
+//! and positions of errors.
 
 use std::collections::TryReserveError;
 use std::fmt;
@@ -14,19 +13,18 @@ use crate::transcode::error::{MalformedBytes, Reason, TranscodeError, put_malfor
 use crate::transcode::naive;
 use crate::{ByteSink, Policy, Units};
 
-/// The size in bytes of the buffer that receives the output of one call to encoding_rs.
+/// The size in bytes of the buffer for the output of encoding_rs.
 const SCRATCH_BYTES: usize = 16 * 1024;
 
-/// The number of recent input bytes that are kept. They are needed because encoding_rs may report
-/// bytes as malformed only after it has read the bytes that follow them.
+/// The number of kept input bytes. encoding_rs may report malformed bytes after it has read further
+/// ones.
 const RECENT_BYTES: usize = 8;
 
-/// The conversion table of an encoding in which each byte is a character.
+/// The conversion table of a single-byte encoding.
 pub struct ByteTable {
-    /// For each byte, its character; [`NONE`] if the byte has none.
+    /// The character of each byte; [`NONE`] if there is none.
     chars: [u16; 256],
-    /// For each character below U+10000, the byte that encodes it; 0 for U+0000 and for characters
-    /// that the encoding cannot represent.
+    /// The byte of each character below U+10000; 0 if there is none, and for U+0000.
     bytes: Box<[u8]>,
 }
 
@@ -36,8 +34,7 @@ impl fmt::Debug for ByteTable {
     }
 }
 
-/// The entry of a [`ByteTable`] for a byte that has no character: U+FFFF, which no encoding
-/// contains.
+/// The entry of a byte without a character: U+FFFF.
 const NONE: u16 = 0xFFFF;
 
 impl ByteTable {
@@ -63,7 +60,7 @@ impl ByteTable {
     }
 
     /// Appends the characters of the bytes to `out`, as UCS-2. Returns `false` if a byte has no
-    /// character; the units appended to `out` are then unspecified.
+    /// character. The appended units are then unspecified.
     pub fn decode(&self, bytes: &[u8], out: &mut Vec<u16>) -> bool {
         let from = out.len();
         out.extend(bytes.iter().map(|b| self.chars[usize::from(*b)]));
@@ -71,7 +68,7 @@ impl ByteTable {
     }
 
     /// Encodes `text` and appends the bytes to `out`. Returns `false` if the encoding lacks a
-    /// character of the text; the bytes appended to `out` are then unspecified.
+    /// character. The appended bytes are then unspecified.
     pub fn encode(&self, text: Units<'_>, out: &mut Vec<u8>) -> bool {
         let mut all = true;
         let mut byte_of = |c: u32| {
@@ -89,11 +86,9 @@ impl ByteTable {
     }
 }
 
-/// The table that encodes each character below U+10000 as one or two bytes, for an encoding without
-/// shift states.
+/// The table of an encoding with characters of one or two bytes, without shift states.
 pub struct PairTable {
-    /// For each character, its code of one or two bytes as a big-endian number. The number is 0 for
-    /// U+0000, and for a character that has no such code.
+    /// The code of each character below U+10000, as a big-endian number; 0 if there is none.
     codes: Box<[u16]>,
 }
 
@@ -124,7 +119,7 @@ impl PairTable {
     }
 
     /// Encodes `text` and appends the bytes to `out`. Returns `false` if a character has no code in
-    /// this table; the bytes appended to `out` are then unspecified.
+    /// this table. The appended bytes are then unspecified.
     pub fn encode(&self, text: Units<'_>, out: &mut Vec<u8>) -> bool {
         let mut put = |c: u32| {
             let code = self.codes.get(c as usize).copied().unwrap_or(0);
@@ -144,16 +139,14 @@ impl PairTable {
     }
 }
 
-/// The [`PairTable`]s that were built so far. The index of a table is that of its encoding in
-/// `LEGACY`.
+/// The [`PairTable`]s built so far, indexed as `LEGACY`.
 static PAIR_TABLES: [OnceLock<PairTable>; 40] = [const { OnceLock::new() }; 40];
 
-/// The [`ByteTable`]s that were built so far. The index of a table is that of its encoding in
-/// `LEGACY`.
+/// The [`ByteTable`]s built so far, indexed as `LEGACY`.
 static TABLES: [OnceLock<ByteTable>; 40] = [const { OnceLock::new() }; 40];
 
 impl Legacy {
-    /// Returns the byte table of this encoding; `None` for a multi-byte encoding.
+    /// Returns the table of a single-byte encoding, otherwise `None`.
     #[must_use]
     pub fn byte_table(self) -> Option<&'static ByteTable> {
         if !self.is_single_byte() {
@@ -163,9 +156,8 @@ impl Legacy {
         Some(at.get_or_init(|| ByteTable::of(self)))
     }
 
-    /// Returns the table that encodes characters as one or two bytes. Returns `None` if the
-    /// encoding has shift states, or characters of more than two bytes. The table is built at its
-    /// first use, which takes a few milliseconds.
+    /// Returns the table of one-byte and two-byte codes. `None` if the encoding has shift states or
+    /// longer codes. The first call builds the table.
     #[must_use]
     pub fn pair_table(self) -> Option<&'static PairTable> {
         if self.is_single_byte() || !self.is_ascii_compatible() {
@@ -175,13 +167,13 @@ impl Legacy {
         Some(at.get_or_init(|| PairTable::of(self)))
     }
 
-    /// Returns `true` if ASCII bytes have their ASCII meaning in this encoding.
+    /// Returns `true` if ASCII bytes are ASCII in this encoding.
     #[must_use]
     pub fn is_ascii_compatible(self) -> bool {
         self.0.is_ascii_compatible()
     }
 
-    /// Decodes a whole text to UTF-8; returns `None` for malformed text.
+    /// Decodes a whole text to UTF-8. Returns `None` for malformed text.
     ///
     /// # Errors
     ///
@@ -195,7 +187,7 @@ impl Legacy {
         Ok((result == DecoderResult::InputEmpty).then_some(out))
     }
 
-    /// Encodes a whole text; returns `None` if the encoding lacks a character, or if the text is
+    /// Encodes a whole text. Returns `None` if the encoding lacks a character, or if the text is
     /// not UTF-8.
     ///
     /// # Errors
@@ -214,7 +206,7 @@ impl Legacy {
     }
 }
 
-/// Returns a vector of `n` zero bytes, or an error if memory is exhausted.
+/// Returns `n` zero bytes, or an error if memory is exhausted.
 fn zeros(n: usize) -> Result<Vec<u8>, TryReserveError> {
     let mut zeros = Vec::new();
     zeros.try_reserve_exact(n)?;
@@ -222,13 +214,13 @@ fn zeros(n: usize) -> Result<Vec<u8>, TryReserveError> {
     Ok(zeros)
 }
 
-/// Decodes a stream in an encoding of the WHATWG Encoding Standard to UTF-8, with encoding_rs.
+/// Decodes a stream to UTF-8 with encoding_rs.
 pub(crate) struct LegacyDecoder {
     decoder: encoding_rs::Decoder,
     is_single_byte: bool,
     fed_bytes: u64,
     settled_bytes: u64,
-    /// The last bytes of the input that were read; the most recent byte is the last one.
+    /// The last input bytes, the most recent one last.
     recent: [u8; RECENT_BYTES],
     scratch: Box<[u8]>,
 }
@@ -256,26 +248,26 @@ impl LegacyDecoder {
         }
     }
 
-    /// Returns the number of input bytes that were decoded or were reported as malformed. The
-    /// number is exact only if the caller has pushed one byte at a time.
+    /// Returns the number of input bytes decoded or reported as malformed. The number is exact only
+    /// if each push had one byte.
     pub(crate) fn settled_bytes(&self) -> u64 {
         self.settled_bytes
     }
 
-    /// Returns the bytes of an incomplete character at the end of the input. The last four bytes of
-    /// the input must have been pushed one at a time.
+    /// Returns the incomplete character at the end of the input. Each of the last four pushes must
+    /// have had one byte.
     pub(crate) fn pending(&self) -> &[u8] {
         let n = (self.fed_bytes - self.settled_bytes) as usize;
         &self.recent[RECENT_BYTES - n.min(RECENT_BYTES)..]
     }
 
-    /// Returns the number of input bytes that encoding_rs has read.
+    /// Returns the number of input bytes read.
     pub(crate) fn taken_bytes(&self) -> u64 {
         self.fed_bytes
     }
 
-    /// Decodes a part and returns each character with its start position in the stream. The method
-    /// is slow, and is only used to locate a character. The decoder cannot be used afterwards.
+    /// Decodes a part and returns each character with its start in the stream. This slow method
+    /// only locates errors. The decoder cannot be used afterwards.
     pub(crate) fn chars(&mut self, part: &[u8], last: bool, policy: Policy) -> Vec<(u32, u64)> {
         let places = (self.fed_bytes, self.settled_bytes);
         naive::decode_legacy(part, &mut self.decoder, places, last, policy).0
@@ -319,8 +311,7 @@ impl LegacyDecoder {
         }
     }
 
-    /// Returns `true` if `bytes` are an incomplete sequence that further bytes could complete.
-    /// `bytes` are the last bytes of the stream.
+    /// Returns `true` if `bytes`, the end of the stream, are an incomplete character.
     fn is_cut(&self, bytes: &[u8]) -> bool {
         let mut again = self.decoder.encoding().new_decoder_without_bom_handling();
         let (result, ..) = again.decode_to_utf8_without_replacement(bytes, &mut [0; 64], false);
@@ -335,7 +326,7 @@ impl LegacyDecoder {
     }
 }
 
-/// Encodes a text that the caller passes in parts. Each part must end at a character boundary.
+/// Encodes a text in parts. Each part must end at a character boundary.
 pub(crate) struct LegacyEncoder {
     encoder: encoding_rs::Encoder,
     scratch: Box<[u8]>,
@@ -355,9 +346,8 @@ impl LegacyEncoder {
         }
     }
 
-    /// Encodes the text up to the first character that the encoding cannot represent, and appends
-    /// the result to `out`. Returns that character, and the number of bytes of `text` up to the
-    /// character's end. Returns `None` if the whole text was encoded.
+    /// Encodes text up to the first character that the encoding lacks. Returns the character and
+    /// the number of bytes of `text` up to its end.
     pub(crate) fn push<S: ByteSink>(
         &mut self,
         text: &str,
@@ -376,8 +366,8 @@ impl LegacyEncoder {
             match result {
                 EncoderResult::InputEmpty => return Ok(None),
                 EncoderResult::OutputFull => {}
-                // The character is read from the text: encoding_rs reports U+FFFD for the escape
-                // characters of ISO-2022-JP.
+                // Read from the text: encoding_rs reports U+FFFD for the escape characters of
+                // ISO-2022-JP.
                 EncoderResult::Unmappable(reported) => {
                     let c = text[..at].chars().next_back().unwrap_or(reported);
                     return Ok(Some((at, c)));
@@ -423,7 +413,7 @@ mod tests {
                 }
                 if let Some(table) = encoding.pair_table() {
                     let made = table.encode(wide, &mut out).then_some(out);
-                    // The table does not contain codes of four bytes.
+                    // The table has no codes of four bytes.
                     let expected = expected.filter(|bytes| bytes.len() <= 2);
                     assert_eq!(made, expected, "{encoding:?} {c:?}");
                 }
@@ -431,7 +421,7 @@ mod tests {
             n_tables += usize::from(encoding.byte_table().is_some());
             n_tables += usize::from(encoding.pair_table().is_some());
         }
-        // All encodings except ISO-2022-JP, which has shift states, have a table.
+        // All encodings except ISO-2022-JP have a table.
         assert_eq!(n_tables, 35);
     }
 

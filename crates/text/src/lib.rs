@@ -1,26 +1,26 @@
-//! Conversion of text between encodings, without I/O: the crate that all others build on.
+//! Conversion of text between encodings, without I/O.
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`units`] | [`Units`]: borrowed text as 8, 16 or 32-bit units, in the encoding of its owner |
-//! | [`sink`] | [`ByteSink`]: contiguous memory to which conversions append bytes |
+//! | [`units`] | [`Units`]: borrowed text in 8, 16 or 32-bit units |
+//! | [`sink`] | [`ByteSink`]: memory to which conversions append bytes |
 //! | [`chunk`] | [`Chunk`]: a sink on the heap or in memory of another owner |
-//! | [`policy`] | the handling of malformed text, and [`Malformed`]: its kind and position |
+//! | [`policy`] | the handling of malformed text, and the error [`Malformed`] |
 //! | [`kind`] | [`Kind`], [`Shape`]: the narrowest `str` (PEP 393) for a text |
 //! | [`validate`] | validates text, finds malformed sequences, computes the length in UTF-8 |
 //! | [`convert`] | converts `Units` to UTF-8, UTF-16, bodies of JSON strings, and the data of a `str` |
 //! | `decimal` | the shortest decimal of a float |
-//! | `new_object` | traits that allocate the `str` or `bytes` into which a conversion writes |
-//! | [`encoding`] | the encodings of bytes by their names: [`Encoding`] |
-//! | [`transcode`] | [`Transcoder`]: converts a stream from any encoding to any other, part by part |
-//! | `legacy` | the encodings of the WHATWG Encoding Standard, converted by encoding_rs |
+//! | `new_object` | traits that allocate the `str` or `bytes` of a conversion |
+//! | [`encoding`] | [`Encoding`]: the encodings by name |
+//! | [`transcode`] | [`Transcoder`]: converts a stream between any two encodings |
+//! | `legacy` | the encodings of the WHATWG Encoding Standard, with encoding_rs |
 //! | `iso2022jp` | the state of an ISO-2022-JP decoder between two parts |
-//! | [`detect`] | [`Detector`]: detects the encoding of bytes, and reports the reason |
-//! | [`stream`] | [`Carry`]: converts a long text in parts, which may end inside a character |
-//! | `arch` | the vector kernels, and the table that chooses one for each operation |
-//! | [`ledger`] | counts of the bytes of text that were received, converted and copied, by stage |
-//! | [`planted`] | an extra copy or conversion, in test builds only, which the independent counter must detect |
-//! | [`naive`] | the reference implementation of every fast path, one code point at a time |
+//! | [`detect`] | [`Detector`]: detects the encoding of bytes |
+//! | [`stream`] | [`Carry`]: converts a long text in parts |
+//! | `arch` | the vector kernels, and the table that chooses one of them |
+//! | [`ledger`] | counts of the bytes received, converted and copied |
+//! | [`planted`] | an extra copy or conversion in test builds, to test the counters |
+//! | [`naive`] | the reference implementation of every fast path |
 //!
 //! `unsafe` is used only in `sink`, `chunk` and `arch`.
 #![deny(unsafe_code)]

@@ -1,13 +1,12 @@
-//! The reference implementations: they convert one code point at a time, as the standards specify.
-//! The vectorized and other fast implementations are tested against them.
+//! The reference implementations, which convert one code point at a time. The fast implementations
+//! are tested against them.
 
 use crate::{Kind, Malformed, MalformedKind, Policy, Shape, Units};
 
-/// U+FFFD REPLACEMENT CHARACTER, which replaces malformed sequences.
+/// U+FFFD, the replacement character for malformed sequences.
 pub const REPLACEMENT: u32 = 0xFFFD;
 
-/// Returns the code points of `units`: a scalar value for each character, and an error for each
-/// malformed sequence.
+/// Returns the code points of `units`, with an error for each malformed sequence.
 pub fn code_points(units: Units<'_>) -> impl Iterator<Item = Result<u32, Malformed>> + '_ {
     let mut at = 0;
     std::iter::from_fn(move || {
@@ -39,7 +38,7 @@ fn scalar(c: u32) -> Result<u32, MalformedKind> {
     }
 }
 
-// Each unit is read once into a local variable: another thread may change it between two reads.
+// Each unit is read only once, because another thread may change it.
 
 fn utf16_at(u: &[u16]) -> (Result<u32, MalformedKind>, usize) {
     match (u[0], u.get(1).copied()) {
@@ -53,9 +52,8 @@ fn utf16_at(u: &[u16]) -> (Result<u32, MalformedKind>, usize) {
     }
 }
 
-/// Decodes the first character of `u`, by table 3-7 of Unicode 16 (well-formed UTF-8 byte
-/// sequences). Returns the character or the error, and the length in bytes of the character or of
-/// the malformed sequence.
+/// Decodes the first character of `u` (Unicode 16, table 3-7). Returns the character or the error,
+/// and its length in bytes.
 fn utf8_at(u: &[u8]) -> (Result<u32, MalformedKind>, usize) {
     let lead = u[0];
     let (n, low, high) = match lead {
@@ -81,13 +79,13 @@ fn utf8_at(u: &[u8]) -> (Result<u32, MalformedKind>, usize) {
     (Ok(c), n)
 }
 
-/// Returns the first malformed sequence of a text; `None` if there is none.
+/// Returns the first malformed sequence, if any.
 #[must_use]
 pub fn find_malformed(units: Units<'_>) -> Option<Malformed> {
     code_points(units).find_map(Result::err)
 }
 
-/// Returns the code points of the text. Malformed sequences are handled as `policy` specifies.
+/// Returns the code points of the text. `policy` handles malformed sequences.
 ///
 /// # Errors
 /// Returns the first [`Malformed`] sequence under [`Policy::Strict`].
@@ -100,7 +98,7 @@ pub fn decode(units: Units<'_>, policy: Policy) -> Result<Vec<u32>, Malformed> {
         .collect()
 }
 
-/// Returns the kind and length of the narrowest `str` that holds the text.
+/// Returns the kind and length of the narrowest `str` for the text.
 ///
 /// # Errors
 /// Returns the errors of [`decode`].
@@ -113,7 +111,7 @@ pub fn shape(units: Units<'_>, policy: Policy) -> Result<Shape, Malformed> {
     })
 }
 
-/// Returns the text converted to UTF-8. Malformed sequences are handled as `policy` specifies.
+/// Returns the text in UTF-8. `policy` handles malformed sequences.
 ///
 /// # Errors
 /// Returns the errors of [`decode`].
@@ -127,7 +125,7 @@ pub fn to_utf8(units: Units<'_>, policy: Policy) -> Result<Vec<u8>, Malformed> {
     Ok(out.into_bytes())
 }
 
-/// Returns the text converted to UTF-16. Malformed sequences are handled as `policy` specifies.
+/// Returns the text in UTF-16. `policy` handles malformed sequences.
 ///
 /// # Errors
 /// Returns the errors of [`decode`].
@@ -140,9 +138,8 @@ pub fn to_utf16(units: Units<'_>, policy: Policy) -> Result<Vec<u16>, Malformed>
     Ok(out)
 }
 
-/// Returns the text as the body of a JSON string in UTF-8, without its quotes (RFC 8259, section
-/// 7). `"`, `\` and the control characters below U+0020 are escaped: with a letter (`\n`) if JSON
-/// has one for the character, otherwise as `\u` and four digits.
+/// Returns the text as the body of a JSON string, without quotes (RFC 8259, section 7). `"`, `\`
+/// and control characters are escaped with a letter (`\n`), or with `\u` and four digits.
 ///
 /// # Errors
 /// Returns the errors of [`decode`].

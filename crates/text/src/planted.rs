@@ -1,14 +1,9 @@
-//! Deliberate faults in test builds, which prove that the independent counter detects an extra
-//! copy.
+//! Deliberate extra copies in test builds, which test the copy counters.
 //!
-//! The project promises that text is converted once and copied at most once. The ledger counts
-//! conversions and copies, and an independent counter in the tests checks the ledger. To prove that
-//! this counter detects an extra copy, a test build can make extra copies. Code that converts text
-//! calls [`extra_work_on_text`] with this text, and code that sends a chunk calls
-//! [`extra_work_on_chunk`]. Without the feature `planted-copy` both functions do nothing. With it,
-//! they do the extra work that the environment variable `ONECOPY_PLANTED` names, which the ledger
-//! does not count, and each test that counts copies must fail. The profile `quick`, in which CI
-//! builds, has this feature; no release has it.
+//! The ledger counts conversions and copies of text. An independent counter in the tests checks the
+//! ledger. [`extra_work_on_text`] and [`extra_work_on_chunk`] do extra work that the ledger does
+//! not count, so each test that counts copies must fail. They do nothing without the feature
+//! `planted-copy`. The profile `quick`, in which CI builds, has this feature. No release has it.
 //!
 //! | `ONECOPY_PLANTED` | fault |
 //! |---|---|
@@ -17,10 +12,9 @@
 //! | `conversion` | the text is converted to UTF-8 on the heap, by kernels that do not call the C library |
 //! | `send` | a finished chunk is copied before it is sent |
 
-/// In a build with the feature `planted-copy`, copies or converts `units` once more if
-/// `ONECOPY_PLANTED` is `copy` or `conversion`. In any other build, does nothing.
+/// Copies or converts `units` once more, if `ONECOPY_PLANTED` is `copy` or `conversion`.
 ///
-/// The copy or converted text is allocated on the heap.
+/// Without the feature `planted-copy`, does nothing.
 #[inline(always)]
 pub fn extra_work_on_text(units: crate::Units<'_>) {
     #[cfg(feature = "planted-copy")]
@@ -29,10 +23,9 @@ pub fn extra_work_on_text(units: crate::Units<'_>) {
     let _ = units;
 }
 
-/// In a build with the feature `planted-copy`, copies a chunk once more before it is sent if
-/// `ONECOPY_PLANTED` is `send`. In any other build, does nothing.
+/// Copies a chunk once more, if `ONECOPY_PLANTED` is `send`.
 ///
-/// The copy is allocated on the heap.
+/// Without the feature `planted-copy`, does nothing.
 #[inline(always)]
 pub fn extra_work_on_chunk(bytes: &[u8]) {
     #[cfg(feature = "planted-copy")]
@@ -80,8 +73,7 @@ mod planted {
                 Units::Utf32(u) => drop(black_box(u.to_vec())),
             },
             Fault::Conversion => {
-                // The capacity suffices for the longest result, so that the buffer does not grow
-                // and the conversion is the only extra work.
+                // The capacity suffices for the longest text, so the buffer does not grow.
                 let mut out = Vec::with_capacity(3 * units.len_units());
                 let _ = convert::to_json_body(units, Policy::Replace, &mut out);
                 black_box(out);

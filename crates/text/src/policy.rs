@@ -1,37 +1,34 @@
-//! [`Policy`], which specifies how malformed text is handled, and [`Malformed`], the error that
-//! reports its position.
+//! [`Policy`]: the handling of malformed text. [`Malformed`]: the error for it.
 
 use std::fmt;
 
-/// The handling of malformed text, and of characters that the output encoding cannot represent. The
-/// names of the policies are those of Python's error handlers, and are the values of the option
-/// `errors`.
+/// How to handle malformed text, and characters that the encoding lacks. The names are those of
+/// Python's error handlers, and the values of the option `errors`.
 ///
-/// Every conversion supports [`Policy::BASIC`]. A conversion that does not support a given policy
-/// handles it as [`Policy::Strict`]. A function that receives the name of a policy from its caller
-/// refuses unsupported policies with [`Policy::of_name`].
+/// Every conversion supports [`Policy::BASIC`], and handles a policy it does not support as
+/// [`Policy::Strict`]. [`Policy::of_name`] refuses unsupported names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Policy {
-    /// `strict`: stop with an error at the first malformed sequence, or at the first character that
-    /// the encoding cannot represent.
+    /// `strict`: stop at the first malformed sequence, or at the first character that the encoding
+    /// cannot represent.
     #[default]
     Strict,
-    /// `replace`: write U+FFFD for each maximal subpart of an ill-formed sequence (Unicode 16,
-    /// section 3.9, "U+FFFD substitution of maximal subparts"), and for each lone surrogate. Write
-    /// a question mark for a character that the encoding cannot represent.
+    /// `replace`: write U+FFFD for each lone surrogate, and for each maximal subpart of an
+    /// ill-formed sequence (Unicode 16, section 3.9). Write `?` for a character that the encoding
+    /// cannot represent.
     Replace,
     /// `ignore`: omit malformed bytes, and characters that the encoding cannot represent.
     Ignore,
-    /// `surrogatepass`: accept lone surrogates in UTF-8, UTF-16, UTF-32 and JSON, and write them in
-    /// these encodings. Stop at any other malformed sequence or character.
+    /// `surrogatepass`: accept and write lone surrogates in UTF-8, UTF-16, UTF-32 and JSON. Stop at
+    /// all other errors.
     SurrogatePass,
-    /// `backslashreplace`: write `\xNN` for each malformed byte, and `\xNN`, `\uNNNN` or
+    /// `backslashreplace`: write `\xNN` for each malformed byte. Write `\xNN`, `\uNNNN` or
     /// `\UNNNNNNNN` for a character that the encoding cannot represent, or for a lone surrogate in
     /// JSON.
     BackslashReplace,
-    /// `xmlcharrefreplace`: write `&#N;`, a character reference of XML, for a character that the
-    /// encoding cannot represent. Stop at malformed bytes.
+    /// `xmlcharrefreplace`: write `&#N;` for a character that the encoding cannot represent. Stop
+    /// at malformed bytes.
     XmlCharRefReplace,
 }
 
@@ -49,7 +46,7 @@ impl Policy {
     /// The policies that every conversion supports.
     pub const BASIC: [Policy; 2] = [Policy::Strict, Policy::Replace];
 
-    /// Returns the name of the policy, which is the value of the option `errors`.
+    /// Returns the name of the policy, a value of the option `errors`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -72,7 +69,7 @@ impl Policy {
     }
 }
 
-/// The value of the option `errors` is not the name of a supported [`Policy`].
+/// The name is not that of a supported [`Policy`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnsupportedPolicy {
     supported: &'static [Policy],
@@ -98,8 +95,8 @@ pub enum MalformedKind {
     /// UTF-8: a byte that cannot start a sequence (a continuation byte, 0xC0, 0xC1, or 0xF5 to
     /// 0xFF).
     InvalidStartByte,
-    /// UTF-8: a byte that cannot continue the sequence before it. It is not a continuation byte, or
-    /// the sequence would be an overlong form or a surrogate.
+    /// UTF-8: a byte that cannot continue a sequence. It is not a continuation byte, or makes an
+    /// overlong form or a surrogate.
     InvalidContinuation,
     /// UTF-8 and UTF-16: the text ends inside a character.
     UnexpectedEnd,
@@ -107,35 +104,32 @@ pub enum MalformedKind {
     LoneSurrogate,
     /// UTF-32: a unit above U+10FFFF.
     OutOfRange,
-    /// Another thread, a process or a device wrote to the text during the conversion. In the error,
-    /// the length is 0, and the position is not exact: it is the start of the text, or of the part
-    /// of the text that was being converted. The caller must convert from memory that nothing
-    /// writes to.
+    /// The text changed during the conversion. The length is 0, and the position is the start of
+    /// the text or of a part. Convert from memory that nothing writes to.
     Changed,
 }
 
-/// The first malformed sequence of a text. Position and length are in input units, counted from 0.
+/// The first malformed sequence of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Malformed {
     /// The reason why the sequence is malformed.
     pub kind: MalformedKind,
-    /// The start of the ill-formed sequence, in input units.
+    /// The start of the sequence in input units, counted from 0.
     pub at_units: usize,
-    /// The number of units of the malformed sequence (1 to 3). In UTF-8, it is a maximal subpart of
-    /// an ill-formed sequence, as Unicode defines it.
+    /// The number of units of the sequence (1 to 3).
     pub len_units: usize,
 }
 
 impl Malformed {
-    /// The error for a text that other code has changed between two reads of the text.
+    /// The error for a text that changed between two reads.
     pub(crate) const CHANGED: Malformed = Malformed {
         kind: MalformedKind::Changed,
         at_units: 0,
         len_units: 0,
     };
 
-    /// Adds `n_units` to the position of the error. If a caller has converted only a part of a
-    /// text, which begins at unit `n_units`, the result has the position in the whole text.
+    /// Adds `n_units` to the position. The text must be a part that starts at unit `n_units` of the
+    /// whole text.
     #[must_use]
     pub fn later_by(self, n_units: usize) -> Malformed {
         Malformed {

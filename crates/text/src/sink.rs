@@ -1,13 +1,13 @@
-//! [`ByteSink`]: the destination of every conversion, to which bytes are appended.
+//! [`ByteSink`]: the destination of every conversion.
 
 use std::fmt;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
-/// The error of a full sink: memory is exhausted, or the sink has a fixed size that is used up.
+/// The error of a full sink.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SinkFull {
-    /// The number of bytes for which space was requested, in addition to the bytes already written.
+    /// The number of additional bytes for which space was requested.
     pub requested_bytes: usize,
 }
 
@@ -19,46 +19,41 @@ impl fmt::Display for SinkFull {
 
 impl std::error::Error for SinkFull {}
 
-/// A position in the output of a sink, in bytes from the start of its current chunk.
+/// A position in the current chunk of a sink, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark(usize);
 
-/// A contiguous chunk to which bytes are appended. Each byte is written once, at its final address.
-///
-/// The bytes are in a `Vec`, in a Python `bytes` object, or in a [`Chunk`](crate::Chunk). A socket
-/// is not a sink: it receives finished chunks.
+/// A contiguous chunk to which bytes are appended, such as a `Vec` or a [`Chunk`](crate::Chunk).
+/// Each byte is written once, at its final address.
 ///
 /// # Safety
 ///
-/// `spare(n)` must return at least `n` bytes, which directly follow `committed()` in the memory of
-/// the sink. `commit(n)` must add the first `n` bytes of the last `spare` to `committed()`, without
-/// moving or changing them.
+/// `spare(n)` must return at least `n` bytes directly after `committed()` in the same memory.
+/// `commit(n)` must add the first `n` bytes of the last `spare` to `committed()`, without a move or
+/// a change.
 pub unsafe trait ByteSink {
-    /// Returns the bytes written to the current chunk so far.
+    /// Returns the written bytes of the current chunk.
     fn committed(&self) -> &[u8];
 
-    /// Returns the bytes written so far as a mutable slice.
+    /// Returns the written bytes as a mutable slice.
     fn committed_mut(&mut self) -> &mut [u8];
 
-    /// Reserves space for at least `n_bytes` after the committed bytes. The committed bytes may be
-    /// moved.
+    /// Reserves at least `n_bytes` after the committed bytes. This may move the committed bytes.
     ///
     /// # Errors
-    /// Returns [`SinkFull`] if the sink cannot grow; the committed bytes are unchanged.
+    /// Returns [`SinkFull`] if the sink cannot grow. The committed bytes are unchanged.
     fn spare(&mut self, n_bytes: usize) -> Result<&mut [MaybeUninit<u8>], SinkFull>;
 
-    /// Commits the first `n_bytes` of the slice that the last call to `spare` returned.
+    /// Commits the first `n_bytes` of the slice from the last `spare`.
     ///
     /// # Safety
-    /// The caller must have initialised the first `n_bytes` of the slice that the last `spare`
-    /// returned, and must not have called another method of the sink since.
+    /// The caller must have initialised these bytes, and must not have called another method since.
     unsafe fn commit(&mut self, n_bytes: usize);
 
-    /// Truncates the committed bytes to `len_bytes`; has no effect if fewer bytes are committed.
+    /// Truncates the committed bytes to `len_bytes`, if there are more.
     fn cut(&mut self, len_bytes: usize);
 
-    /// Reserves at least `n_bytes` and returns them as a [`Window`]. Bytes written to the window
-    /// are committed when the window is dropped.
+    /// Reserves at least `n_bytes` as a [`Window`]. Dropping the window commits its written bytes.
     ///
     /// # Errors
     /// Returns the error of [`ByteSink::spare`].
@@ -83,7 +78,7 @@ pub unsafe trait ByteSink {
     #[inline]
     fn put_byte(&mut self, byte: u8) -> Result<(), SinkFull> {
         self.spare(1)?[0].write(byte);
-        // SAFETY: the first byte of the spare was written on the line above.
+        // SAFETY: the first byte was written on the line above.
         unsafe { self.commit(1) };
         Ok(())
     }
@@ -95,46 +90,46 @@ pub unsafe trait ByteSink {
     #[inline]
     fn put(&mut self, bytes: &[u8]) -> Result<(), SinkFull> {
         let spare = self.spare(bytes.len())?;
-        // SAFETY: `spare` has at least `bytes.len()` bytes by its contract. It is borrowed mutably,
-        // so it does not overlap `bytes`.
+        // SAFETY: `spare` has at least `bytes.len()` bytes. It is borrowed mutably, so it does not
+        // overlap `bytes`.
         unsafe {
             std::ptr::copy_nonoverlapping(bytes.as_ptr(), spare.as_mut_ptr().cast(), bytes.len());
         }
-        // SAFETY: that many bytes were written on the lines above.
+        // SAFETY: these bytes were written above.
         unsafe { self.commit(bytes.len()) };
         Ok(())
     }
 
-    /// Returns the position after the committed bytes, for a later call to `patch` or `rewind`.
+    /// Returns the position after the committed bytes, for `patch` or `rewind`.
     #[inline]
     fn mark(&self) -> Mark {
         Mark(self.committed().len())
     }
 
-    /// Returns the number of committed bytes after the position `mark`; 0 if they end before it.
+    /// Returns the number of committed bytes after `mark`, or 0.
     #[inline]
     fn len_since(&self, mark: Mark) -> usize {
         self.committed().len().saturating_sub(mark.0)
     }
 
-    /// Overwrites committed bytes from `mark` on with `bytes`.
+    /// Overwrites committed bytes from `mark` on.
     ///
     /// # Panics
-    /// Panics if `bytes` would extend past the committed end, which is a bug in the caller.
+    /// Panics if `bytes` would extend past the committed bytes, which is a bug in the caller.
     #[inline]
     fn patch(&mut self, mark: Mark, bytes: &[u8]) {
         self.committed_mut()[mark.0..][..bytes.len()].copy_from_slice(bytes);
     }
 
-    /// Removes all bytes that were written after the position `mark`.
+    /// Removes all bytes after `mark`.
     #[inline]
     fn rewind(&mut self, mark: Mark) {
         self.cut(mark.0);
     }
 }
 
-// SAFETY: a `Vec` has its spare capacity directly after its elements, and `set_len` after an
-// initialisation only increases the length.
+// SAFETY: the spare capacity of a `Vec` directly follows its elements, and `set_len` here only
+// increases the length.
 unsafe impl ByteSink for Vec<u8> {
     #[inline]
     fn committed(&self) -> &[u8] {
@@ -160,8 +155,7 @@ unsafe impl ByteSink for Vec<u8> {
     unsafe fn commit(&mut self, n_bytes: usize) {
         let len = self.len() + n_bytes;
         debug_assert!(len <= self.capacity());
-        // SAFETY: by this method's contract, the caller has initialised these bytes of the spare
-        // capacity.
+        // SAFETY: the caller has initialised these bytes (contract of this method).
         unsafe { self.set_len(len) };
     }
 
@@ -171,22 +165,19 @@ unsafe impl ByteSink for Vec<u8> {
     }
 }
 
-/// Reserved space in a sink. Each write is checked against the end of the space. The written bytes
-/// are committed when the window is dropped.
-///
-/// A window stores pointers instead of offsets, so that the compiler can keep them in registers.
+/// Reserved space in a sink, with a check of each write. Dropping the window commits the written
+/// bytes.
 #[derive(Debug)]
 pub struct Window<'a, S: ByteSink> {
     sink: &'a mut S,
     start: *mut MaybeUninit<u8>,
-    /// The address of the next byte, between `start` and `end`.
+    /// The address of the next byte.
     at: *mut MaybeUninit<u8>,
     end: *mut MaybeUninit<u8>,
 }
 
 impl<S: ByteSink> Window<'_, S> {
-    /// Returns the number of bytes that can still be written to this window (the space that was
-    /// reserved in a sink).
+    /// Returns the number of remaining bytes.
     #[inline(always)]
     #[must_use]
     pub fn remaining(&self) -> usize {
@@ -200,7 +191,7 @@ impl<S: ByteSink> Window<'_, S> {
     #[inline(always)]
     pub fn put_byte(&mut self, byte: u8) {
         assert!(self.at != self.end, "window is full");
-        // SAFETY: `at` is before `end`, checked on the line above.
+        // SAFETY: `at` is before `end`, as checked above.
         unsafe {
             self.at.write(MaybeUninit::new(byte));
             self.at = self.at.add(1);
@@ -214,40 +205,39 @@ impl<S: ByteSink> Window<'_, S> {
     #[inline]
     pub fn put(&mut self, bytes: &[u8]) {
         assert!(bytes.len() <= self.remaining(), "window is full");
-        // SAFETY: the bytes fit, as checked above, and only this window uses the spare memory.
+        // SAFETY: the bytes fit, as checked above. Only this window uses the memory.
         unsafe {
             std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.at.cast::<u8>(), bytes.len());
             self.at = self.at.add(bytes.len());
         }
     }
 
-    /// Writes the first `len_bytes` of `bytes` by one copy of the fixed size `N`. A copy of
-    /// variable length would be a function call, which takes longer than a short copy.
+    /// Writes the first `len_bytes` of `bytes` by a copy of the fixed size `N`. Such a copy needs
+    /// no function call.
     ///
     /// # Panics
     /// Panics if fewer than `N` bytes fit, or if `len_bytes` is above `N` (bugs in the caller).
     #[inline(always)]
     pub fn put_short<const N: usize>(&mut self, bytes: &[u8; N], len_bytes: usize) {
         assert!(N <= self.remaining() && len_bytes <= N, "window is full");
-        // SAFETY: `N` bytes fit, as checked above. An unaligned write of an array has no other
-        // requirement.
+        // SAFETY: `N` bytes fit, as checked above, and the write may be unaligned.
         unsafe {
             self.at.cast::<[u8; N]>().write_unaligned(*bytes);
             self.at = self.at.add(len_bytes);
         }
     }
 
-    /// Returns the unused space. After writing to it, the caller must call [`Window::advance`].
+    /// Returns the unused space. Call [`Window::advance`] after a write to it.
     #[inline(always)]
     pub fn rest(&mut self) -> &mut [MaybeUninit<u8>] {
-        // SAFETY: from `at` to `end` it is spare memory; the window borrows the sink mutably.
+        // SAFETY: the memory from `at` to `end` is spare. The window borrows the sink mutably.
         unsafe { std::slice::from_raw_parts_mut(self.at, self.remaining()) }
     }
 
-    /// Commits the first `n_bytes` of the space that [`Window::rest`] returned.
+    /// Commits the first `n_bytes` of [`Window::rest`].
     ///
     /// # Safety
-    /// The caller must have initialised the first `n_bytes` of this space.
+    /// The caller must have initialised these bytes.
     #[inline(always)]
     pub unsafe fn advance(&mut self, n_bytes: usize) {
         debug_assert!(n_bytes <= self.remaining());
@@ -260,15 +250,15 @@ impl<S: ByteSink> Drop for Window<'_, S> {
     #[inline]
     fn drop(&mut self) {
         let n_put = self.at as usize - self.start as usize;
-        // SAFETY: all bytes of the space before `at` were written: by the `put` methods, or by the
-        // caller of `advance`. The sink was borrowed for this whole time.
+        // SAFETY: the `put` methods or the caller of `advance` have written all bytes before `at`.
+        // The sink was borrowed since.
         unsafe { self.sink.commit(n_put) };
     }
 }
 
-/// A destination with a known amount of space: a [`Window`] or a [`Pen`].
+/// A destination with limited space: a [`Window`] or a [`Pen`].
 pub trait Put {
-    /// Returns the number of bytes for which the destination still has space.
+    /// Returns the number of remaining bytes.
     fn remaining(&self) -> usize;
 
     /// Writes one byte.
@@ -280,20 +270,18 @@ pub trait Put {
     /// Writes all of `bytes`.
     fn put(&mut self, bytes: &[u8]);
 
-    /// Appends the first `len_bytes` bytes of `bytes`. All `N` bytes are copied, because a copy of
-    /// a constant length is faster; so the free space must be at least `N` bytes.
+    /// Appends the first `len_bytes` of `bytes`. All `N` bytes are copied, so `N` bytes must fit.
     fn put_short<const N: usize>(&mut self, bytes: &[u8; N], len_bytes: usize);
 
-    /// Stores `buffer` at the destination, calls `make` with a reference to it, and keeps the text
-    /// that `make` returns. This text must be a part of the buffer; it is moved to the start of the
-    /// destination. (A copy from a buffer elsewhere would wait for the stores to that buffer.)
+    /// Stores `buffer` at the destination and calls `make` with it. `make` returns a part of the
+    /// buffer, which is moved to the start of the destination.
     ///
     /// # Panics
-    /// Panics if `buffer` does not fit. A `T` that requires alignment or drop does not compile.
+    /// Panics if `buffer` does not fit. A `T` with alignment or drop does not compile.
     fn put_made<T>(&mut self, buffer: T, make: impl FnOnce(&mut T) -> &[u8]);
 }
 
-/// Implements [`Put::put_made`] at the address `at`. Returns the number of bytes written.
+/// Implements [`Put::put_made`] at the address `at`. Returns the number of written bytes.
 ///
 /// # Safety
 /// `at` must be writable for a `T`.
@@ -302,8 +290,8 @@ unsafe fn make_at<T>(at: *mut u8, buffer: T, make: impl FnOnce(&mut T) -> &[u8])
     const {
         assert!(align_of::<T>() == 1 && !std::mem::needs_drop::<T>());
     }
-    // SAFETY: `at` is writable for a `T`, by this function's contract, and `T` needs no alignment.
-    // Only this function refers to the written `T`. The text may overlap the destination.
+    // SAFETY: `at` is writable for a `T`, which needs no alignment. Only this function refers to
+    // the written `T`. The text may overlap the destination.
     unsafe {
         let target = at.cast::<T>();
         target.write(buffer);
@@ -341,7 +329,7 @@ impl<S: ByteSink> Put for Window<'_, S> {
     #[inline(always)]
     fn put_made<T>(&mut self, buffer: T, make: impl FnOnce(&mut T) -> &[u8]) {
         assert!(size_of::<T>() <= self.remaining(), "window is full");
-        // SAFETY: it fits, checked on the line above, and the buffer was initialised.
+        // SAFETY: the buffer fits, as checked above, and it was initialised.
         unsafe {
             let n = make_at(self.at.cast(), buffer, make);
             self.advance(n);
@@ -349,10 +337,8 @@ impl<S: ByteSink> Put for Window<'_, S> {
     }
 }
 
-/// Unused memory to write to. A pen consists of two addresses and is passed by value, so that it
-/// stays in registers. (Writing a value to a [`Window`] that is passed by reference takes 5 ns
-/// more.) A pen has no reference to a sink. The caller computes the number of written bytes from
-/// the address [`Pen::at`].
+/// Unused memory for writes, as two addresses. A pen is passed by value, so it stays in registers.
+/// The caller commits the bytes before [`Pen::at`].
 #[derive(Debug)]
 pub struct Pen<'s> {
     at: *mut u8,
@@ -361,7 +347,7 @@ pub struct Pen<'s> {
 }
 
 impl<'s> Pen<'s> {
-    /// Creates a pen, which writes to `memory` from its start on.
+    /// Creates a pen at the start of `memory`.
     #[inline(always)]
     #[must_use]
     pub fn new(memory: &'s mut [MaybeUninit<u8>]) -> Pen<'s> {
@@ -373,18 +359,18 @@ impl<'s> Pen<'s> {
         }
     }
 
-    /// Returns the address at which the next byte will be written.
+    /// Returns the address of the next byte.
     #[inline(always)]
     #[must_use]
     pub fn at(&self) -> *mut u8 {
         self.at
     }
 
-    /// Sets the address at which the next byte will be written. A lower address than before removes
-    /// bytes from the output. A higher address adds bytes that the caller has already written.
+    /// Sets the address of the next byte. A lower address removes bytes. A higher address adds
+    /// bytes that the caller has written.
     ///
     /// # Safety
-    /// `at` must be inside the destination, and the bytes before `at` must have been written.
+    /// `at` must be inside the destination. The bytes before `at` must have been written.
     #[inline(always)]
     pub unsafe fn set_at(&mut self, at: *mut u8) {
         debug_assert!(at <= self.end);
@@ -401,7 +387,7 @@ impl Put for Pen<'_> {
     #[inline(always)]
     fn put_byte(&mut self, byte: u8) {
         assert!(self.at != self.end, "not enough space");
-        // SAFETY: `at` is before `end`, checked on the line above.
+        // SAFETY: `at` is before `end`, as checked above.
         unsafe {
             self.at.write(byte);
             self.at = self.at.add(1);
@@ -411,7 +397,7 @@ impl Put for Pen<'_> {
     #[inline(always)]
     fn put(&mut self, bytes: &[u8]) {
         assert!(bytes.len() <= self.remaining(), "not enough space");
-        // SAFETY: the bytes fit, as checked above, and only this pen writes to the destination.
+        // SAFETY: the bytes fit, as checked above. Only this pen writes to the memory.
         unsafe {
             std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.at, bytes.len());
             self.at = self.at.add(bytes.len());
@@ -421,8 +407,7 @@ impl Put for Pen<'_> {
     #[inline(always)]
     fn put_short<const N: usize>(&mut self, bytes: &[u8; N], len_bytes: usize) {
         assert!(N <= self.remaining() && len_bytes <= N, "not enough space");
-        // SAFETY: `N` bytes fit, as checked above. An unaligned write of an array has no other
-        // requirement.
+        // SAFETY: `N` bytes fit, as checked above, and the write may be unaligned.
         unsafe {
             self.at.cast::<[u8; N]>().write_unaligned(*bytes);
             self.at = self.at.add(len_bytes);
@@ -432,7 +417,7 @@ impl Put for Pen<'_> {
     #[inline(always)]
     fn put_made<T>(&mut self, buffer: T, make: impl FnOnce(&mut T) -> &[u8]) {
         assert!(size_of::<T>() <= self.remaining(), "not enough space");
-        // SAFETY: it fits, checked on the line above, and the buffer was initialised.
+        // SAFETY: the buffer fits, as checked above, and it was initialised.
         unsafe {
             let n = make_at(self.at, buffer, make);
             self.at = self.at.add(n);

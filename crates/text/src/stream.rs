@@ -1,19 +1,17 @@
-//! [`Carry`]: converts a long value that arrives in parts, which may end inside a character.
+//! [`Carry`]: converts a long value that arrives in parts.
 
 use crate::convert::{to_json_body, to_utf8};
 use crate::{
     ByteSink, ConvertError, Malformed, MalformedKind, Policy, Units, find_malformed, naive,
 };
 
-/// Joins the parts of one long text, so that converting the parts gives the same result as
-/// converting the whole text.
+/// Converts the parts of one long text as if they were one text.
 ///
-/// A driver ends a part at the end of its buffer, which may be inside a UTF-8 sequence or between
-/// the halves of a surrogate pair. The carry keeps the 1 to 3 units of such an incomplete character
-/// until the next part is converted.
+/// A part may end inside a UTF-8 sequence or a surrogate pair. The carry keeps the 1 to 3 units of
+/// this incomplete character for the next part.
 ///
-/// All parts must have the same [`Units`] variant. The caller must call one `finish_` method after
-/// the last part. After that call, and after an error, the carry can be used for another text.
+/// All parts must have the same [`Units`] variant. Call one `finish_` method after the last part.
+/// After that call, and after an error, the carry can be used for another text.
 ///
 /// ```
 /// use onecopy_text::{Carry, Policy, Units};
@@ -31,52 +29,46 @@ use crate::{
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Carry {
     held: Held,
-    /// The number of units of the whole text that precede the carried units.
+    /// The number of units before the carried units.
     before_units: usize,
 }
 
-/// The units at the end of a part that are kept until the next part arrives: the start of a
-/// character whose other units are missing.
+/// The carried units: the start of a character.
 #[derive(Clone, Copy, Debug, Default)]
 enum Held {
     #[default]
     Nothing,
-    /// The start of a UTF-8 sequence: an array with its 1 to 3 bytes, and the number of these
-    /// bytes.
+    /// The start of a UTF-8 sequence, and its number of bytes.
     Utf8([u8; 3], usize),
-    /// A high surrogate of UTF-16, whose low surrogate is expected in the next part.
+    /// A high surrogate of UTF-16.
     Utf16(u16),
 }
 
-/// The result of joining an incomplete character, which was carried over from the previous part,
-/// with the first units of the next part.
+/// The result of joining the carried units with the next part.
 enum Joined {
-    /// A complete character, which consists of the carried units and the first units of the next
-    /// part. The second value is the number of its units that are in the next part.
+    /// A complete character, and the number of its units in the next part.
     Char(char, usize),
-    /// The units are malformed. The second value is the number of units of the malformed sequence
-    /// that are in the next part.
+    /// Malformed units, and the number of them in the next part.
     Malformed(Malformed, usize),
-    /// The carried units and all units of the part together are still an incomplete character. All
-    /// of them are now carried to the next part.
+    /// The character is still incomplete. All units are carried.
     StillOpen,
 }
 
 impl Carry {
-    /// Creates the state for a new text, without carried bytes of an incomplete character.
+    /// Creates the state for a new text.
     #[must_use]
     pub fn new() -> Carry {
         Carry::default()
     }
 
-    /// Appends the next part as UTF-8, except for an incomplete character at its end, which is
-    /// carried. Returns the number of bytes written.
+    /// Appends the next part as UTF-8. An incomplete character at its end is carried. Returns the
+    /// number of bytes written.
     ///
     /// The conversion is the only copy of the text.
     ///
     /// # Errors
-    /// Returns the errors of [`to_utf8`], with positions counted from the start of the whole text.
-    /// The sink is unchanged after an error.
+    /// Returns the errors of [`to_utf8`], with positions in the whole text. The sink is then
+    /// unchanged.
     pub fn to_utf8<S: ByteSink>(
         &mut self,
         part: Units<'_>,
@@ -86,8 +78,8 @@ impl Carry {
         self.part(part, policy, sink, to_utf8)
     }
 
-    /// Appends the next part as the body of a JSON string, except for an incomplete character at
-    /// its end, which is carried. Returns the number of bytes written.
+    /// Appends the next part as the body of a JSON string. An incomplete character at its end is
+    /// carried. Returns the number of bytes written.
     ///
     /// # Errors
     /// Returns the errors of [`Carry::to_utf8`].
@@ -100,8 +92,7 @@ impl Carry {
         self.part(part, policy, sink, to_json_body)
     }
 
-    /// Ends a text that was converted to UTF-8. If an incomplete character is still carried, it is
-    /// malformed. Returns the number of bytes written.
+    /// Ends a text in UTF-8. A carried character is malformed. Returns the number of bytes written.
     ///
     /// # Errors
     /// Returns the errors of [`Carry::to_utf8`].
@@ -125,8 +116,8 @@ impl Carry {
         to_utf8(Units::Utf32(&[naive::REPLACEMENT]), policy, sink)
     }
 
-    /// Ends a text that was converted to the body of a JSON string. If the last part ended with an
-    /// incomplete character, this character is malformed. Returns the number of bytes written.
+    /// Ends the body of a JSON string. A carried character is malformed. Returns the number of
+    /// bytes written.
     ///
     /// # Errors
     /// Returns the errors of [`Carry::to_utf8`].
@@ -135,7 +126,7 @@ impl Carry {
         policy: Policy,
         sink: &mut S,
     ) -> Result<usize, ConvertError> {
-        // The only character that may be written here, U+FFFD, needs no escape.
+        // Only U+FFFD may be written, without an escape.
         self.finish_utf8(policy, sink)
     }
 
@@ -186,8 +177,8 @@ impl Carry {
         let now = rest.take(rest.len_units() - self.held.len_units());
         n_written += convert(now, policy, sink).map_err(|e| match e {
             ConvertError::Malformed(e) => {
-                // The search includes the carried units. Without them, a malformed sequence
-                // directly before them would look like an incomplete one.
+                // The search includes the carried units, because a malformed sequence may precede
+                // them.
                 let e = find_malformed(rest).unwrap_or(e);
                 ConvertError::Malformed(e.later_by(self.before_units))
             }
@@ -207,12 +198,12 @@ impl Held {
         }
     }
 
-    /// Returns the incomplete character at the end of `units`; [`Held::Nothing`] if there is none.
+    /// Returns the incomplete character at the end of `units`.
     fn open_end(units: Units<'_>) -> Held {
         match units {
             Units::Utf8(u) => {
                 let tail = &u[u.len().saturating_sub(3)..];
-                // Only a sequence that starts at the last lead byte can be incomplete.
+                // Only the last lead byte can start an incomplete sequence.
                 let Some(lead) = tail.iter().rposition(|&b| b & 0xC0 != 0x80) else {
                     return Held::Nothing;
                 };
@@ -231,8 +222,8 @@ impl Held {
         }
     }
 
-    /// Joins the carried units (an incomplete character at the end of the previous part) with the
-    /// first units of `part`. Returns `None` if no units are carried.
+    /// Joins the carried units with the first units of `part`. Returns `None` if no units are
+    /// carried.
     fn join(&mut self, part: Units<'_>) -> Option<Joined> {
         let (first, n_held, len) = match (*self, part) {
             (Held::Nothing, _) => return None,
@@ -244,7 +235,7 @@ impl Held {
                 let joined = &joined[..n + more];
                 let first = naive::code_points(Units::Utf8(joined)).next()?;
                 if matches!(first, Err(e) if e.kind == MalformedKind::UnexpectedEnd) {
-                    // At most 3 bytes are kept, because a sequence of 4 is complete.
+                    // At most 3 bytes are kept: a sequence of 4 is complete.
                     let mut held = [0; 3];
                     held[..joined.len()].copy_from_slice(joined);
                     *self = Held::Utf8(held, joined.len());
@@ -325,8 +316,7 @@ mod tests {
 
     #[test]
     fn half_a_pair_before_an_open_end_is_lone_and_not_at_the_end() {
-        // A regression that `parts_of_a_text_matches_naive` found: two high surrogates, of which
-        // the second is carried and the first is the last unit before it.
+        // Two high surrogates, found by `parts_of_a_text_matches_naive`. The second one is carried.
         let error = Carry::new().to_utf8(
             Units::Utf16(&[0x61, 0xD83D, 0xD800]),
             Policy::Strict,

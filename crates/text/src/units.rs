@@ -1,23 +1,19 @@
-//! [`Units`]: borrowed text in the encoding of its owner; the input of every conversion.
+//! [`Units`]: borrowed text, the input of every conversion.
 
-/// Borrowed text as 8, 16 or 32-bit units: the form in which conversions receive a Python `str`, an
-/// ODBC cell or a request body.
+/// Borrowed text in 8-bit, 16-bit or 32-bit units, such as a `str` or an ODBC cell.
 ///
-/// Creating a value copies and checks nothing; the conversions validate the text. 16-bit and 32-bit
-/// units are in the machine's byte order (little-endian on every supported platform).
+/// The text is not copied. The conversions validate it. Units are in the machine's byte order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Units<'a> {
-    /// Each byte is one code point, U+0000 to U+00FF (ISO 8859-1; PEP 393 kind 1).
+    /// Each byte is a code point, U+0000 to U+00FF (ISO 8859-1; PEP 393 kind 1).
     Latin1(&'a [u8]),
-    /// Text that is declared as UTF-8 (RFC 3629) and not yet validated.
+    /// UTF-8 (RFC 3629), not yet validated.
     Utf8(&'a [u8]),
-    /// Text that is declared as UTF-16 (RFC 2781) and not yet validated: it may contain lone
-    /// surrogates.
+    /// UTF-16 (RFC 2781), not yet validated. It may contain lone surrogates.
     Utf16(&'a [u16]),
-    /// Each unit is one code point below U+10000 (PEP 393 kind 2). Every surrogate is malformed,
-    /// because in this variant two units never form a pair.
+    /// Each unit is a code point below U+10000 (PEP 393 kind 2). Every surrogate is malformed.
     Ucs2(&'a [u16]),
-    /// Each unit is one code point (PEP 393 kind 4, UTF-32), not yet validated.
+    /// Each unit is a code point (PEP 393 kind 4, UTF-32), not yet validated.
     Utf32(&'a [u32]),
 }
 
@@ -54,7 +50,7 @@ impl<'a> Units<'a> {
         }
     }
 
-    /// Returns the length of the text in code units of 8, 16 or 32 bits, not in code points.
+    /// Returns the number of code units.
     #[must_use]
     pub fn len_units(&self) -> usize {
         match self {
@@ -64,8 +60,7 @@ impl<'a> Units<'a> {
         }
     }
 
-    /// Returns the size of the text in bytes, which is the number that the copy counters (`Ledger`)
-    /// count as `taken`.
+    /// Returns the size of the text in bytes, as the copy counters (`Ledger`) count it.
     #[must_use]
     pub fn len_bytes(&self) -> usize {
         match self {

@@ -1,11 +1,10 @@
-//! The functions [`is_utf8`] and [`find_malformed`] validate text. The function [`utf8_len`]
-//! returns the number of bytes that a text occupies in UTF-8.
+//! [`is_utf8`] and [`find_malformed`] validate text. [`utf8_len`] returns its length in UTF-8.
 
 use crate::arch::dispatch::{self, find_surrogate, is_ascii, utf8_error_near, utf16_error_near};
 use crate::arch::{encode, scalar};
 use crate::{Malformed, Units, naive};
 
-/// Returns `true` if the bytes are well-formed UTF-8 (RFC 3629: no overlong forms, no surrogates).
+/// Returns `true` for well-formed UTF-8 (RFC 3629: no overlong forms, no surrogates).
 ///
 /// Nothing is copied.
 #[inline]
@@ -14,7 +13,7 @@ pub fn is_utf8(bytes: &[u8]) -> bool {
     is_ascii(bytes) || dispatch::is_utf8(bytes)
 }
 
-/// Returns the first malformed sequence, or `None` if the text is well-formed.
+/// Returns the first malformed sequence, if any.
 ///
 /// Nothing is copied.
 #[must_use]
@@ -26,9 +25,8 @@ pub fn find_malformed(units: Units<'_>) -> Option<Malformed> {
                 return None;
             }
             let near = utf8_error_near(u)?;
-            // All text before the approximate position `near` is well-formed. The search starts at
-            // a byte that starts a character a few bytes earlier, and examines one character at a
-            // time.
+            // All text before `near` is well-formed. The search starts at a character a few bytes
+            // before `near`.
             let mut from = near.saturating_sub(4).min(u.len().saturating_sub(1));
             while from > 0 && (0x80..0xC0).contains(&u[from]) {
                 from -= 1;
@@ -38,7 +36,7 @@ pub fn find_malformed(units: Units<'_>) -> Option<Malformed> {
         Units::Utf16(u) => {
             let near = utf16_error_near(u)?;
             let mut from = near.saturating_sub(2).min(u.len().saturating_sub(1));
-            // The search does not start between the two surrogates of a pair.
+            // The search does not start inside a surrogate pair.
             from -= usize::from(from > 0 && (0xDC00..0xE000).contains(&u[from]));
             first_from(units, from)
         }
@@ -53,16 +51,14 @@ pub fn find_malformed(units: Units<'_>) -> Option<Malformed> {
     }
 }
 
-/// Searches for a malformed sequence from unit `from` on, one code point at a time. `from` must be
-/// the start of a character. Returns the first malformed sequence.
+/// Returns the first malformed sequence from unit `from` on. A character must start at `from`.
 fn first_from(units: Units<'_>, from: usize) -> Option<Malformed> {
     naive::find_malformed(units.skip(from)).map(|e| e.later_by(from))
 }
 
-/// Returns the number of bytes that the text occupies in UTF-8.
+/// Returns the length of the text in UTF-8.
 ///
-/// Each malformed sequence is counted as the replacement character U+FFFD, which
-/// [`Policy::Replace`](crate::Policy::Replace) writes instead of it.
+/// A malformed sequence counts as U+FFFD, as [`Policy::Replace`](crate::Policy::Replace) writes it.
 #[must_use]
 pub fn utf8_len(units: Units<'_>) -> usize {
     let well_formed = encode::valid_utf8_len(units);

@@ -1,5 +1,4 @@
-//! `PyColumns`: the row sink of `fetch_columns`. It writes numbers to buffers, and all other values
-//! to lists.
+//! `PyColumns`: the row sink of `fetch_columns`.
 
 use onecopy_rows::arrow::{self, DataType, NumberColumn, NumberMisfit};
 use onecopy_rows::{
@@ -16,26 +15,24 @@ use crate::raw::text_cache::TextCache;
 use crate::rows::{CellError, PyRows};
 use crate::types::type_code;
 
-/// The values of one column in the rows that have been read so far.
+/// The values of one column.
 enum Made {
-    /// All values read so far are NULL; the field is their number. For SQLite, the first value that
-    /// is not NULL determines the column's type.
+    /// All values so far are NULL. The field is their number.
     Undecided(usize),
     Numbers(Box<NumberColumn>),
     Objects(Vec<Py<PyAny>>),
 }
 
-/// The columns of all rows that have been read so far. A [`PyColumns`] sink takes these columns,
-/// appends the rows of one fetch, and returns the columns for the next fetch.
+/// The columns of all rows so far. Each fetch appends rows to them.
 pub(crate) struct ColumnValues {
     columns: Vec<Made>,
     n_rows: usize,
-    /// For each column, a cache of recent strings, so that equal values share one `str` object.
+    /// A cache of recent strings for each column.
     seen: Vec<TextCache>,
 }
 
 impl ColumnValues {
-    /// Creates empty columns for a result with the columns of `schema`.
+    /// Creates empty columns for `schema`.
     pub(crate) fn new(schema: &Schema) -> ColumnValues {
         let columns = schema
             .columns
@@ -59,7 +56,7 @@ impl ColumnValues {
         self.n_rows
     }
 
-    /// Returns the columns as Python objects, in the order of the result's columns.
+    /// Returns the columns as Python objects, in the order of the result.
     pub(crate) fn finish<'py>(
         self,
         py: Python<'py>,
@@ -76,15 +73,14 @@ impl ColumnValues {
     }
 }
 
-/// The reason why a cell cannot be stored in its column.
+/// The reason why a column cannot store a cell.
 pub(crate) enum ColumnError {
     Misfit { column: usize, misfit: NumberMisfit },
     Cell(CellError),
 }
 
 impl ColumnError {
-    /// Converts the error to an exception that names the column and the row. `row` is the index of
-    /// the row, counted from 0.
+    /// Converts the error to an exception with the column and the row index.
     pub(crate) fn into_py(self, py: Python<'_>, schema: &Schema, row: u64) -> PyErr {
         let (column, misfit) = match self {
             ColumnError::Cell(error) => return error.into_py(py, schema, row),
@@ -108,21 +104,19 @@ impl ColumnError {
     }
 }
 
-/// A row sink that builds one Python object per column. It receives single rows from SQLite, and
-/// whole columns from databases that fetch blocks of rows.
+/// A row sink that builds one Python object per column.
 pub(crate) struct PyColumns<'py> {
     py: Python<'py>,
     schema: Schema,
     values: ColumnValues,
-    /// The row sink that creates the Python objects for the cells that are not numbers.
+    /// The row sink for the cells that are not numbers.
     pub(crate) objects: PyRows<'py>,
     limit: usize,
     policy: Policy,
 }
 
 impl<'py> PyColumns<'py> {
-    /// Creates a sink that appends rows to `values`, the columns of a result with the schema
-    /// `schema`. The sink accepts rows until each column contains `limit` values.
+    /// Creates a sink that appends to `values` up to `limit` rows.
     pub(crate) fn new(
         py: Python<'py>,
         schema: &Schema,
@@ -143,23 +137,21 @@ impl<'py> PyColumns<'py> {
         })
     }
 
-    /// Returns the policy for malformed text in a cell: such text is an error, or its malformed
-    /// parts are replaced.
+    /// Returns the policy for malformed text in a cell.
     pub(crate) fn policy(&self) -> Policy {
         self.policy
     }
 
-    /// Returns the number of complete rows in the columns.
     pub(crate) fn n_rows(&self) -> usize {
         self.values.n_rows
     }
 
-    /// Returns the number of rows that can still be added before `limit` is reached.
+    /// Returns the number of rows below `limit`.
     pub(crate) fn n_left(&self) -> usize {
         self.limit - self.values.n_rows
     }
 
-    /// Returns the columns, so that another sink can append rows to them.
+    /// Returns the columns for the next fetch.
     pub(crate) fn into_values(mut self) -> ColumnValues {
         self.values.seen = self.objects.seen();
         self.values
@@ -207,7 +199,7 @@ fn no_memory() -> PyErr {
     PyMemoryError::new_err("no memory for the values of a column")
 }
 
-/// Returns a vector with `n` references to `None`, for a column of `n` NULLs.
+/// Returns `n` references to `None`.
 fn nones(py: Python<'_>, n: usize) -> PyResult<Vec<Py<PyAny>>> {
     let mut nones = Vec::new();
     nones.try_reserve_exact(n).map_err(|_| no_memory())?;
@@ -279,8 +271,7 @@ impl RowSink for PyColumns<'_> {
     }
 
     fn begin_columns(&mut self, n_rows: usize) -> Result<(), ColumnError> {
-        // The rows are counted before their values are added. An error in a column ends the fetch,
-        // so the count need not be corrected.
+        // An error in a column ends the fetch, so the count needs no correction.
         self.values.n_rows += n_rows;
         Ok(())
     }

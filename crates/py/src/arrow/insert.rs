@@ -1,5 +1,4 @@
-//! Converts columns and Arrow batches to rows of parameters, without creating a Python object for
-//! each value.
+//! Converts columns and Arrow batches to rows of parameters.
 
 use onecopy_rows::Dialect;
 use onecopy_rows::arrow::{Array, DataType, TimeUnit};
@@ -14,15 +13,15 @@ use crate::raw::number_column::Column;
 use crate::raw::{binary, buffer};
 use crate::{errors, parameters};
 
-/// The destination of inserted rows: an SQL statement with a parameter for each column, or a table.
+/// The destination of inserted rows: an SQL statement or a table.
 pub(crate) enum Destination {
     Statement(String),
     Table(TableInsert),
 }
 
 impl Destination {
-    /// Parses the argument `into`. If it contains a `?`, it is a SQL statement. Otherwise it is the
-    /// name of a table, and `names` lists the columns of this table that receive values.
+    /// Parses the argument `into`. It is an SQL statement if it contains a `?`, otherwise a table
+    /// name.
     pub(crate) fn of(
         into: &Bound<'_, PyString>,
         names: &[String],
@@ -34,7 +33,7 @@ impl Destination {
             return Ok(Destination::Statement(text));
         }
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        // SQLite, which ignores the case of names, would insert only the first of equal columns.
+        // SQLite ignores the case of names and inserts only the first of equal columns.
         let equal = |a: &str, b: &str| match dialect {
             Dialect::Sqlite => a.eq_ignore_ascii_case(b),
             _ => a == b,
@@ -51,16 +50,15 @@ impl Destination {
     }
 }
 
-/// The values of one parameter of `executemany`: one value for each execution.
+/// The values of one parameter of `executemany`.
 enum ColumnSource {
-    /// An array in memory, such as the buffer of a NumPy array.
+    /// An array in memory, such as a NumPy buffer.
     Array(Array),
-    /// An iterator over values that were converted from a list or another iterable.
+    /// An iterator over converted values.
     Values(std::vec::IntoIter<Value>),
 }
 
-/// An iterator over rows of parameters, built from columns. Each item contains one value of each
-/// column. The iterator ends after the first error.
+/// An iterator over rows of parameters. It ends after the first error.
 pub(crate) struct ColumnRows {
     columns: Vec<ColumnSource>,
     row: usize,
@@ -68,12 +66,10 @@ pub(crate) struct ColumnRows {
 }
 
 impl ColumnRows {
-    /// Parses the argument `columns` of `executemany`. Each column is an object with a buffer, a
-    /// pair of a buffer and a mask, or any iterable of values.
+    /// Parses the argument `columns` of `executemany`.
     ///
     /// # Errors
-    /// `TypeError` for an unsupported kind of buffer, `ValueError` if the columns have different
-    /// lengths.
+    /// `TypeError` for an unsupported buffer, `ValueError` for columns of different lengths.
     pub(crate) fn new(
         columns: &Bound<'_, PyAny>,
         adapters: Option<&Bound<'_, PyDict>>,
@@ -139,8 +135,7 @@ impl Iterator for ColumnRows {
     }
 }
 
-/// Copies the buffer of an object to an array. Returns `None` for an object without a buffer, and
-/// for `bytes`, because a `bytes` is one value and not a column.
+/// Copies the buffer of an object to an array. `None` for `bytes` and for objects without a buffer.
 ///
 /// Copies: the buffer is copied once, because other threads may write to it during the insert.
 fn array_of(column: &Bound<'_, PyAny>) -> PyResult<Option<Array>> {
@@ -164,15 +159,13 @@ fn array_of(column: &Bound<'_, PyAny>) -> PyResult<Option<Array>> {
     of_array(column, None).map(Some)
 }
 
-/// Returns `true` if the object is a column of values: an object with a buffer, or a NumPy array of
-/// dates, which does not export its buffer. A `bytes` is not a column, although it has a buffer.
+/// Returns `true` for an object with a buffer, except `bytes`, and for a NumPy array of dates.
 fn is_column(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(!binary::is_bytes(object)
         && (buffer::BufferBytes::is_buffer(object.as_borrowed()) || dates(object)?.is_some()))
 }
 
-/// Returns the type string of a NumPy array of dates (`datetime64`), for example `<M8[us]`. The
-/// brackets contain the time unit. Returns `None` for any other object.
+/// Returns the type string of a NumPy array of dates, for example `<M8[us]`.
 fn dates(object: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
     let Some(dtype) = object.getattr_opt("dtype")? else {
         return Ok(None);
@@ -217,7 +210,7 @@ fn of_array(object: &Bound<'_, PyAny>, mask: Option<Vec<u8>>) -> PyResult<Array>
     Ok(array)
 }
 
-/// Returns the NULL mask as one byte per value. A byte is not 0 if the value is NULL.
+/// Returns the NULL mask with one byte per value. A NULL has a byte other than 0.
 fn mask_of(mask: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
     let items = buffer::items_of(mask.as_borrowed())?;
     if items.n_dimensions != 1 || items.item_bytes != 1 {
@@ -241,8 +234,7 @@ fn bits(values: impl Iterator<Item = bool>) -> Memory {
     Memory::of(bytes)
 }
 
-/// Converts a one-dimensional buffer of numbers to an Arrow array. `mask` has one byte per number.
-/// A byte is not 0 if the number is NULL.
+/// Converts a buffer of numbers to an Arrow array. A NULL has a byte other than 0 in `mask`.
 fn numbers(
     object: &Bound<'_, PyAny>,
     mask: Option<Vec<u8>>,

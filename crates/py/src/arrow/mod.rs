@@ -1,5 +1,4 @@
-//! Reads rows as Arrow batches or as columns, and inserts Arrow batches or columns into the
-//! database.
+//! Reads and inserts Arrow batches and columns.
 //!
 //! | module | contents |
 //! |---|---|

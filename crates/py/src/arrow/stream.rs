@@ -21,16 +21,14 @@ use crate::guard::Guarded;
 use crate::parameters;
 use crate::raw::{self, gil, interrupt, process};
 
-/// The row counter and the error of a stream, shared by the `ArrowStream` object and the exported
-/// stream.
+/// The row counter and the error of a stream.
 #[derive(Default)]
 struct StreamShared {
     n_rows: AtomicU64,
     failure: Mutex<Option<Error>>,
 }
 
-/// The exported stream, owned by the library that reads it. It keeps the connection alive. The
-/// statement ends when the reader releases the stream.
+/// The exported stream. It keeps the connection alive.
 struct Given {
     stream: Option<Detached<arrow::ArrowStream>>,
     seen: Arc<StreamShared>,
@@ -39,8 +37,7 @@ struct Given {
 }
 
 impl Given {
-    /// Calls `work`. If this thread holds the GIL, the GIL is released during the call. On the main
-    /// thread, Ctrl-C cancels `work`.
+    /// Calls `work` without the GIL. On the main thread, Ctrl-C cancels `work`.
     fn run<T: Send>(
         &mut self,
         work: impl FnOnce(&mut arrow::ArrowStream) -> Result<T, Error> + Send,
@@ -79,21 +76,20 @@ impl Batches for Given {
 impl Drop for Given {
     fn drop(&mut self) {
         if self.generation != process::generation() {
-            // A forked child leaks the stream: closing it would end the session of the parent,
-            // whose socket the child shares.
+            // A forked child leaks the stream: closing the socket would end the session of the
+            // parent.
             std::mem::forget(self.stream.take());
         }
     }
 }
 
 /// The rows of a statement as a stream of Arrow batches. Any library that calls
-/// ``__arrow_c_stream__`` can read it: pyarrow, polars, pandas, duckdb, …. None of these libraries
-/// is required to create it.
+/// ``__arrow_c_stream__`` can read it: pyarrow, polars, pandas, duckdb, …. onecopy requires none of
+/// these libraries.
 ///
-/// The stream can be read once. Each batch is created when the reader requests it, and is then
-/// owned by the reader. The statement ends when the reader releases the stream. If the stream
-/// fails, the reader gets an error instead of the end of the stream, and the attribute `error` is
-/// the exception.
+/// The stream can be read once. Each batch is created when the reader requests it. The reader then
+/// owns the batch. The statement ends when the reader releases the stream. If the stream fails, the
+/// reader gets an error. The attribute `error` is then the exception.
 #[pyclass(frozen, weakref, module = "onecopy")]
 pub(crate) struct ArrowStream {
     connection: Py<Connection>,
@@ -112,7 +108,7 @@ impl ArrowStream {
         }
     }
 
-    /// Exports the stream: moves it into a `PyCapsule`, which then owns the stream.
+    /// Moves the stream into a `PyCapsule`, the new owner of the stream.
     pub(crate) fn give<'py>(
         &self,
         py: Python<'py>,
@@ -144,7 +140,7 @@ impl ArrowStream {
 }
 
 impl ArrowStream {
-    /// Returns a capsule with the Arrow schema: the names and types of the columns.
+    /// Returns a capsule with the Arrow schema.
     pub(crate) fn schema<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
         self.connection.get().db(py)?;
         let mut stream = self.stream.lock(py)?;
@@ -178,24 +174,23 @@ impl ArrowStream {
         self.give(py, requested_schema)
     }
 
-    /// Returns a capsule with the names and types of the columns. A column of SQLite has no fixed
-    /// type, so for SQLite this method fetches the first batch to determine the types.
+    /// Returns a capsule with the names and types of the columns. For SQLite, this method fetches
+    /// the first batch to determine the types.
     ///
     /// Source: Arrow's PyCapsule interface.
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
         self.schema(py)
     }
 
-    /// Cancels the statement. Any thread may call this method. If the reader of the stream is
-    /// waiting for a batch, its call fails, and each later call of the reader fails too.
+    /// Cancels the statement. Any thread may call this method. A reader that waits for a batch gets
+    /// an error. Each later call of the reader fails too.
     fn cancel(&self, py: Python<'_>) -> PyResult<()> {
         self.connection.get().db(py)?;
         gil::detach(py, || self.cancel.cancel());
         Ok(())
     }
 
-    /// Ends the statement. Has no effect after the stream was exported, because the stream then
-    /// belongs to its reader.
+    /// Ends the statement. Has no effect after the stream was exported.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         self.connection.get().db(py)?;
         let stream = self.stream.lock(py)?.take();
@@ -203,14 +198,14 @@ impl ArrowStream {
         Ok(())
     }
 
-    /// The number of rows in the batches that the reader has received so far.
+    /// The number of rows that the reader has received so far.
     #[getter]
     fn n_rows(&self) -> u64 {
         self.seen.n_rows.load(Relaxed)
     }
 
     /// The exception if the stream failed, otherwise ``None``. The reader of the stream receives
-    /// only the message of the exception.
+    /// only its message.
     #[getter]
     fn error(&self, py: Python<'_>) -> Option<PyErr> {
         let failure = self.seen.failure.lock();
@@ -232,7 +227,7 @@ impl ArrowStream {
     }
 }
 
-/// Parses the options of a stream: `batch_bytes`, and a dict from column names to Arrow types.
+/// Parses the options of a stream: `batch_bytes` and the Arrow types of columns.
 pub(crate) fn options(
     batch_bytes: Option<usize>,
     types: Option<&Bound<'_, PyDict>>,

@@ -1,4 +1,4 @@
-//! Converts dates and datetimes to BSON datetimes: milliseconds since 1970 in UTC.
+//! Converts dates and datetimes to BSON datetimes (milliseconds since 1970 in UTC).
 
 use onecopy_wire::datetime::Date;
 use pyo3::exceptions::PyValueError;
@@ -9,8 +9,7 @@ use pyo3::types::{
 
 use crate::raw::temporal;
 
-/// Converts a date, at midnight UTC, to milliseconds since 1970. The result always fits into 64
-/// bits, because Python's dates are limited to the years 1 to 9999.
+/// Converts a date, at midnight UTC, to milliseconds since 1970.
 fn midnight_ms(day: &impl PyDateAccess) -> PyResult<i64> {
     let day = Date {
         year: day.get_year(),
@@ -22,7 +21,7 @@ fn midnight_ms(day: &impl PyDateAccess) -> PyResult<i64> {
 }
 
 /// Converts a `datetime` to milliseconds since 1970, rounded down. A naive `datetime` is treated as
-/// UTC. For an aware `datetime`, its method `utcoffset` is called, which may run any Python code.
+/// UTC. For an aware `datetime`, `utcoffset` may run Python code.
 pub(crate) fn unix_ms(at: &Bound<'_, PyDateTime>) -> PyResult<i64> {
     let seconds = (i64::from(at.get_hour()) * 60 + i64::from(at.get_minute())) * 60;
     let seconds = seconds + i64::from(at.get_second());
@@ -41,7 +40,6 @@ pub(crate) fn unix_ms(at: &Bound<'_, PyDateTime>) -> PyResult<i64> {
     Ok(us.div_euclid(1000))
 }
 
-/// Converts a date, at midnight UTC, to milliseconds since 1970.
 pub(crate) fn unix_ms_of_date(day: &Bound<'_, PyDate>) -> PyResult<i64> {
     midnight_ms(day)
 }

@@ -1,5 +1,4 @@
-//! `to_json`, `from_json` and `validate` of `onecopy.bson`: convert BSON to Extended JSON and back
-//! without creating Python objects, and validate BSON.
+//! `to_json`, `from_json` and `validate` of `onecopy.bson`.
 
 use onecopy_text::{ByteSink, Chunk, Policy, Stage, Tally, Units};
 use onecopy_wire::bson::extended::{
@@ -34,11 +33,10 @@ pub(super) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     function::add::<FromJsonLines>(module)
 }
 
-/// A `bytes` object of at least this size, in bytes, is converted with the GIL released. This is
-/// safe because a `bytes` object never changes.
+/// The minimum size in bytes of a `bytes` object for a conversion without the GIL.
 const DETACHED_BYTES: usize = 64 << 10;
 
-/// Added to the estimated size in bytes of a result. The sum is the initial capacity.
+/// The minimum capacity of a result, in bytes.
 const LEAST_BYTES: usize = 256;
 
 struct Validate;
@@ -232,7 +230,7 @@ As :func:`from_json`, of concatenated objects, on lines of their own or not: con
     }
 }
 
-/// Converts the argument `name` to a non-negative integer; `None` if it was not passed.
+/// Converts the argument `name` to a non-negative integer.
 fn unsigned(given: Option<Borrowed<'_, '_, PyAny>>, name: &str) -> PyResult<Option<usize>> {
     let Some(given) = given else {
         return Ok(None);
@@ -243,7 +241,7 @@ fn unsigned(given: Option<Borrowed<'_, '_, PyAny>>, name: &str) -> PyResult<Opti
     number.map(Some).map_err(|_| error())
 }
 
-/// Parses the options for reading BSON, which are the arguments from index `first` on.
+/// Parses the reading options, the arguments from index `first` on.
 fn rules(args: &Args<'_, '_>, first: usize) -> PyResult<Rules> {
     let mut rules = Rules::default();
     if let Some(given) = args.get(first) {
@@ -295,7 +293,7 @@ fn from_json_options(args: &Args<'_, '_>) -> PyResult<FromJson> {
     Ok(options)
 }
 
-/// Calls `work` with the bytes of `object`. The GIL is released if `object` is a long `bytes`.
+/// Calls `work` with the bytes of `object`. Releases the GIL for a long `bytes`.
 fn with_bytes<'py, R: Send>(
     py: Python<'py>,
     object: Borrowed<'_, 'py, PyAny>,
@@ -311,9 +309,7 @@ fn with_bytes<'py, R: Send>(
     }
 }
 
-/// A parse error with a byte offset. For an error in one of several concatenated documents,
-/// `later_by` adds the size of the documents before that one, so that the offset is counted from
-/// the start of the input.
+/// A parse error with a byte offset. `later_by` adds the size of the preceding documents.
 trait Later: From<ReadError> {
     fn later_by(self, n_bytes: usize) -> Self;
 }
@@ -324,7 +320,7 @@ impl Later for ReadError {
     }
 }
 
-/// A newtype of [`ToJsonError`]: Rust forbids implementing a foreign trait for a foreign type.
+/// A newtype of [`ToJsonError`]: Rust forbids a foreign trait on a foreign type.
 struct ErrorText(ToJsonError);
 
 impl From<ToJsonError> for ErrorText {
@@ -348,7 +344,7 @@ impl Later for ErrorText {
     }
 }
 
-/// Calls `work` for the only document in `bytes`. Returns an error if bytes follow this document.
+/// Calls `work` for the only document in `bytes`. Further bytes are an error.
 fn one<E: From<ReadError>, F: Into<E>>(
     bytes: &[u8],
     work: impl FnOnce(&[u8]) -> Result<usize, F>,
@@ -366,7 +362,7 @@ fn one<E: From<ReadError>, F: Into<E>>(
     Ok(())
 }
 
-/// Calls `work` for each document in `bytes`, which contains concatenated documents.
+/// Calls `work` for each of the concatenated documents in `bytes`.
 fn each<E: Later, F: Into<E>>(
     bytes: &[u8],
     mut work: impl FnMut(&[u8]) -> Result<usize, F>,
@@ -378,13 +374,12 @@ fn each<E: Later, F: Into<E>>(
     Ok(())
 }
 
-/// Returns the initial capacity, in bytes, for converting `n_read` bytes of BSON to JSON: the input
-/// size plus a quarter, plus [`LEAST_BYTES`].
+/// Returns the initial capacity, in bytes, for the JSON of `n_read` bytes of BSON.
 fn likely_bytes(n_read: usize) -> usize {
     n_read + n_read / 4 + LEAST_BYTES
 }
 
-/// Calls `work` with the bytes of `object`, and returns the output of `work` as a `bytes` object.
+/// Returns the output of `work` for the bytes of `object`.
 fn made<'py>(
     py: Python<'py>,
     object: Borrowed<'_, 'py, PyAny>,
@@ -403,8 +398,7 @@ fn made<'py>(
     }
 }
 
-/// Returns the chunk as a `bytes` object. If `onecopy.ledger` is active, also reports to it that
-/// `n_read` bytes were converted.
+/// Returns the chunk as a `bytes` object, and counts `n_read` bytes in the active ledger.
 fn finish(py: Python<'_>, mut chunk: Chunk, n_read: usize) -> PyResult<Bound<'_, PyAny>> {
     if ledger::is_kept() {
         let mut tally = Tally::default();
@@ -415,8 +409,7 @@ fn finish(py: Python<'_>, mut chunk: Chunk, n_read: usize) -> PyResult<Bound<'_,
     Ok(BytesMemory::finish(py, chunk)?.into_any())
 }
 
-/// Converts Extended JSON to BSON: exactly one document, or any number of documents if `all` is
-/// `true`.
+/// Converts Extended JSON to BSON: one document, or any number if `all` is `true`.
 fn from_text<'py>(py: Python<'py>, args: &Args<'_, 'py>, all: bool) -> PyResult<Bound<'py, PyAny>> {
     let options = from_json_options(args)?;
     let data = args.required(0);
@@ -465,7 +458,7 @@ fn documents(
 ) -> Result<(), FromJsonError> {
     let len = units.len_units();
     let mut at = 0;
-    // An empty text contains no document, which is valid if any number of documents is permitted.
+    // If any number of documents is permitted, an empty text is valid.
     if all && blank(units) == len {
         return Ok(());
     }
@@ -489,7 +482,7 @@ fn documents(
     }
 }
 
-/// Returns the number of JSON white space characters at the start of the text.
+/// Returns the number of white space characters at the start.
 fn blank(units: Units<'_>) -> usize {
     let is_blank = |unit: u32| matches!(unit, 0x20 | 0x0A | 0x0D | 0x09);
     match units {

@@ -12,7 +12,7 @@ use pyo3::types::{PyBytes, PyDateTime, PyString, PyType, PyTzInfo};
 use super::date_time;
 use crate::raw::{process, text};
 
-/// The number of bytes of an `ObjectId`, which is fixed by BSON.
+/// The number of bytes of an `ObjectId` (fixed by BSON).
 pub(crate) const ID_BYTES: usize = 12;
 
 /// A unique identifier of twelve bytes: seconds since 1970, five random bytes of the process, and a
@@ -22,9 +22,8 @@ pub(crate) const ID_BYTES: usize = 12;
 /// another `ObjectId`, including pymongo's. Raises `ValueError` for other values, `TypeError` for
 /// other types.
 ///
-/// Equality and order are those of pymongo's `ObjectId`, also between an `ObjectId` of onecopy and
-/// one of pymongo. All ids of a process use one counter, so that no two ids are equal. A forked
-/// child draws new random bytes.
+/// Equality and order are those of pymongo's `ObjectId`, also between the two classes. All ids of a
+/// process use one counter, so no two ids are equal. A forked child draws new random bytes.
 ///
 /// >>> from onecopy.bson import ObjectId
 /// >>> ObjectId("0123456789ab0123456789ab").generation_time.year
@@ -33,7 +32,7 @@ pub(crate) const ID_BYTES: usize = 12;
 pub(crate) struct ObjectId([u8; ID_BYTES]);
 
 impl ObjectId {
-    /// The number of bytes of an `ObjectId`, as an associated constant.
+    /// The number of bytes of an `ObjectId`.
     pub(crate) const N_BYTES: usize = ID_BYTES;
 
     /// Returns the twelve bytes of the id.
@@ -48,7 +47,6 @@ impl ObjectId {
         ObjectId(bytes)
     }
 
-    /// Generates a new id from the time, the random bytes of the process and the counter.
     fn generate(py: Python<'_>) -> PyResult<ObjectId> {
         let seconds = SystemTime::now().duration_since(UNIX_EPOCH);
         let seconds = seconds.map_or(0, |since| since.as_secs() as u32);
@@ -61,17 +59,15 @@ impl ObjectId {
     }
 }
 
-/// Returns two fields of a new `ObjectId`: the five random bytes, which are the same for all ids of
-/// this process, and the next number of the counter.
+/// Returns the random bytes of this process and the next number of the counter.
 fn own_bytes(py: Python<'_>) -> PyResult<([u8; 5], u32)> {
-    /// The random bytes of this process, and the value of `process::generation` at the time they
-    /// were generated. A forked child has a different generation, and therefore generates new
+    /// The random bytes, and the generation of the process that made them. A forked child makes new
     /// bytes.
     static RANDOM: Mutex<Option<(u32, [u8; 5])>> = Mutex::new(None);
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let this = process::generation();
-    // This thread holds the GIL, so it must not wait for the lock: if another thread holds the
-    // lock, or panicked while it held the lock, new random bytes are used.
+    // This thread holds the GIL, so it must not wait for the lock. New random bytes are used
+    // instead.
     let known = RANDOM.try_lock().ok().and_then(|random| *random);
     let random = match known {
         Some((process, random)) if process == this => random,
@@ -90,8 +86,7 @@ fn own_bytes(py: Python<'_>) -> PyResult<([u8; 5], u32)> {
     Ok((random, COUNT.fetch_add(1, Relaxed)))
 }
 
-/// Returns the twelve bytes of an object whose class has pymongo's `ObjectId` marker; `None` for
-/// any other object.
+/// Returns the bytes of an object with pymongo's `ObjectId` marker.
 pub(crate) fn bytes_of(object: &Bound<'_, PyAny>) -> PyResult<Option<[u8; ID_BYTES]>> {
     if let Ok(id) = object.cast_exact::<ObjectId>() {
         return Ok(Some(id.get().0));
@@ -110,7 +105,7 @@ pub(crate) fn bytes_of(object: &Bound<'_, PyAny>) -> PyResult<Option<[u8; ID_BYT
         .and_then(|bytes| bytes.as_bytes().try_into().ok()))
 }
 
-/// Parses 24 hexadecimal digits as an object id; `None` for anything else.
+/// Parses 24 hexadecimal digits as an object id.
 fn of_digits(digits: &[u8]) -> Option<[u8; ID_BYTES]> {
     let digits: &[u8; 2 * ID_BYTES] = digits.try_into().ok()?;
     let mut bytes = [0; ID_BYTES];
@@ -153,9 +148,9 @@ impl ObjectId {
         Ok(ObjectId(bytes))
     }
 
-    /// Returns an id for range queries: ids that were created before `generation_time` are smaller,
-    /// and ids that were created at or after it are greater. A naive `datetime` is treated as UTC.
-    /// Raises `ValueError` if the year is outside of 1970 to 2106.
+    /// Returns an id for range queries. Ids created before `generation_time` are smaller, other ids
+    /// are greater. A naive `datetime` is treated as UTC. Raises `ValueError` if the year is
+    /// outside of 1970 to 2106.
     #[classmethod]
     fn from_datetime(
         _class: &Bound<'_, PyType>,

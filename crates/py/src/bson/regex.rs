@@ -1,7 +1,6 @@
 //! Maps the options of BSON regular expressions to the flags of Python's `re`.
 
-/// The flags of Python's `re`, each with the corresponding option letter of a BSON regular
-/// expression.
+/// The flags of Python's `re`, with their option letters in BSON.
 pub(crate) const REGEX_FLAGS: [(u32, u8); 6] = [
     (2, b'i'),
     (4, b'l'),

@@ -1,5 +1,4 @@
-//! Executes the statements of cursors on their connection, with the GIL released and within the
-//! time limit.
+//! Executes statements with the GIL released and a time limit.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -18,19 +17,16 @@ use crate::pending::PendingCall;
 use crate::raw::{gil, interrupt, process};
 use crate::{errors, parameters};
 
-/// A cursor's settings for its next statement: the time limit, the declared parameter types, and
-/// the way in which long values are read.
+/// A cursor's settings for its next statement.
 pub(crate) struct Said {
     pub(crate) limit: Option<Duration>,
     pub(crate) declared: Vec<Option<Declared>>,
-    /// `true` if long values are deferred: rows are then fetched one by one without these values,
-    /// and the caller reads each value in parts.
+    /// `true` if rows are fetched one by one, because the caller reads long values in parts.
     pub(crate) row_by_row: bool,
 }
 
 impl Connection {
-    /// Returns the database connection. Returns an error in a forked child process, and after the
-    /// connection was returned to its pool.
+    /// Returns the database connection. Fails in a forked child, and after the return to the pool.
     pub(crate) fn db(&self, py: Python<'_>) -> PyResult<&db::Connection> {
         if self.generation != process::generation() {
             return Err(errors::interface(
@@ -43,14 +39,13 @@ impl Connection {
         Ok(self.db.as_deref().expect("it is taken only in `drop`"))
     }
 
-    /// Returns the database connection like [`Connection::db`], but as an `Arc`, for a call that
-    /// must not borrow this object.
+    /// Returns the database connection as an `Arc`. The call does not borrow this object.
     pub(super) fn shared_db(&self, py: Python<'_>) -> PyResult<Arc<db::Connection>> {
         self.db(py)?;
         Ok(Arc::clone(self.db.as_ref().expect("`db` has found it")))
     }
 
-    /// Returns an error if the connection was returned to its pool.
+    /// Fails if the connection was returned to its pool.
     #[inline]
     pub(crate) fn check_lent(&self, py: Python<'_>) -> PyResult<()> {
         if self.is_returned.load(Ordering::Relaxed) {
@@ -66,18 +61,18 @@ impl Connection {
         self.policy
     }
 
-    /// Returns the row factory of the connection. New cursors start with it.
+    /// Returns the row factory of new cursors.
     pub(crate) fn row_factory(&self, py: Python<'_>) -> Option<Py<PyAny>> {
         let factory = gil::lock(py, &self.row_factory);
         factory.as_ref().map(|f| f.clone_ref(py))
     }
 
-    /// Returns a dict that maps each column type to the function that converts its values.
+    /// Returns the dict of converter functions. Its keys are column types.
     pub(crate) fn converters<'py>(&self, py: Python<'py>) -> &Bound<'py, PyDict> {
         self.converters.bind(py)
     }
 
-    /// Runs `call`, which uses the database connection, with the GIL released. Ctrl-C cancels it.
+    /// Runs `call` with the GIL released. Ctrl-C cancels it.
     pub(super) fn call<T: Send>(
         &self,
         py: Python<'_>,
@@ -86,8 +81,7 @@ impl Connection {
         self.call_within(py, None, call)
     }
 
-    /// Runs `call`, which uses the database connection, with the GIL released. The call is
-    /// cancelled after Ctrl-C, or after it has run for the duration `limit`.
+    /// Runs `call` with the GIL released. Ctrl-C or the time limit cancels it.
     pub(crate) fn call_within<T: Send>(
         &self,
         py: Python<'_>,
@@ -97,8 +91,8 @@ impl Connection {
         self.call_watched(py, limit, call).map(|(value, _)| value)
     }
 
-    /// Does the same as [`Connection::call_within`], and also returns whether the time limit has
-    /// expired: `true` if the call was cancelled after `limit`, but succeeded nevertheless.
+    /// Same as [`Connection::call_within`]. Also returns `true` if `call` succeeded after its time
+    /// limit.
     pub(crate) fn call_watched<T: Send>(
         &self,
         py: Python<'_>,
@@ -115,8 +109,7 @@ impl Connection {
         }
     }
 
-    /// Returns the SQL with the parameter markers of the database, and the values of the
-    /// parameters.
+    /// Converts the SQL and its parameters to the form of the database.
     pub(crate) fn bind(
         &self,
         py: Python<'_>,
@@ -134,8 +127,8 @@ impl Connection {
         Ok((statement.sql, values))
     }
 
-    /// Executes a statement. If `ended`, the cursor's earlier statement, is `Some`, ends that
-    /// statement first. Returns the statement, and `true` if its time limit has expired.
+    /// Ends the statement `ended`, then executes a new one. Also returns `true` if the time limit
+    /// has expired.
     pub(crate) fn run(
         &self,
         py: Python<'_>,
@@ -155,8 +148,7 @@ impl Connection {
         })
     }
 
-    /// Creates a `PendingCall` for `call`, which uses the database connection. An event loop runs
-    /// it.
+    /// Creates a `PendingCall` for `call`.
     pub(crate) fn begin<T: Send + 'static>(
         &self,
         py: Python<'_>,
@@ -172,8 +164,8 @@ impl Connection {
         PendingCall::new(limit, cancel, call, make_result)
     }
 
-    /// Returns the names of the parameters in a statement, as the database itself parses them.
-    /// Returns `None` if the database does not support named parameters.
+    /// Returns the parameter names in a statement. `None` if the database does not support named
+    /// parameters.
     pub(super) fn names_in(&self, py: Python<'_>, sql: &str) -> PyResult<Option<Vec<String>>> {
         if !self.db(py)?.reads_parameter_names() {
             return Ok(None);

@@ -37,8 +37,8 @@ impl Connection {
         Ok(cursor)
     }
 
-    /// Executes one statement for each row of parameters on a new cursor, and returns the cursor:
-    /// see `Cursor.executemany`.
+    /// Executes one statement for each row of parameters: see `Cursor.executemany`. Returns the new
+    /// cursor.
     #[pyo3(signature = (sql, rows=None, /, *, columns=None))]
     fn executemany<'py>(
         slf: Bound<'py, Self>,
@@ -60,8 +60,8 @@ impl Connection {
         self.call(py, db::Connection::commit)
     }
 
-    /// Rolls the transaction back. If this ends the rows of a cursor, the next fetch of that cursor
-    /// raises an error.
+    /// Rolls the transaction back. If this ends the rows of a cursor, its next fetch raises an
+    /// error.
     ///
     /// Raises:
     ///     InterfaceError: the connection is closed, or was opened in another process.
@@ -69,29 +69,27 @@ impl Connection {
         self.call(py, db::Connection::rollback)
     }
 
-    /// `True` if calls to this database can be suspended instead of blocking, so that `onecopy.aio`
-    /// runs them without a thread.
+    /// `True` if `onecopy.aio` can run calls to this database without a thread.
     #[getter]
     fn _suspends(&self, py: Python<'_>) -> PyResult<bool> {
         Ok(self.db(py)?.suspends())
     }
 
-    /// Starts `commit`, and returns it as a `PendingCall`, which an event loop runs.
+    /// Returns a `PendingCall` for `commit`.
     fn _begin_commit(&self, py: Python<'_>) -> PyResult<PendingCall> {
         self.begin(py, None, db::Connection::commit, |py, (), _is_late| {
             Ok(py.None())
         })
     }
 
-    /// Starts `rollback`, and returns it as a `PendingCall`, which an event loop runs.
+    /// Returns a `PendingCall` for `rollback`.
     fn _begin_rollback(&self, py: Python<'_>) -> PyResult<PendingCall> {
         self.begin(py, None, db::Connection::rollback, |py, (), _is_late| {
             Ok(py.None())
         })
     }
 
-    /// Starts the assignment of `autocommit`, and returns it as a `PendingCall`, which an event
-    /// loop runs.
+    /// Returns a `PendingCall` that sets `autocommit`.
     fn _begin_set_autocommit(&self, py: Python<'_>, on: bool) -> PyResult<PendingCall> {
         let set = move |db: &db::Connection| db.set_autocommit(on);
         self.begin(py, None, set, |py, (), _is_late| Ok(py.None()))
@@ -105,9 +103,8 @@ impl Connection {
         self.call(py, db::Connection::close)
     }
 
-    /// Returns a new `Connection` object for the same database connection, with the settings of
-    /// this object. Afterwards, every use of this object or of its cursors raises an error. `Pool`
-    /// calls this method.
+    /// Returns a new `Connection` object for the same database connection, for `Pool`. This object
+    /// and its cursors can no longer be used.
     fn _renewed(&self, py: Python<'_>) -> PyResult<Connection> {
         self.db(py)?;
         self.is_returned.store(true, Ordering::SeqCst);
@@ -125,7 +122,7 @@ impl Connection {
         })
     }
 
-    /// Cancels the statement that runs on this connection. Any thread may call this method.
+    /// Cancels the running statement of this connection. Any thread may call this method.
     pub(super) fn cancel(&self, py: Python<'_>) -> PyResult<()> {
         let db = self.db(py)?;
         gil::detach(py, || db.cancel_handle().cancel());
@@ -133,8 +130,8 @@ impl Connection {
     }
 
     /// The row factory of new cursors: ``None`` for tuples, ``onecopy.rows.dict_row``,
-    /// ``namedtuple_row``, ``dataclass_row(cls)``, or any function that is called with the executed
-    /// cursor and returns a function that converts a tuple to a row.
+    /// ``namedtuple_row``, ``dataclass_row(cls)``, or another function. It receives the executed
+    /// cursor, and returns a function that converts a tuple to a row.
     ///
     /// >>> con = onecopy.connect("sqlite::memory:", row_factory=onecopy.rows.dict_row)
     /// >>> con.execute("select 1 as id, 'Zoë' as name").fetchone()
@@ -147,12 +144,11 @@ impl Connection {
     #[setter(row_factory)]
     fn set_row_factory(&self, py: Python<'_>, row_factory: Option<Py<PyAny>>) {
         let before = std::mem::replace(&mut *gil::lock(py, &self.row_factory), row_factory);
-        drop(before); // Python code may run here, so the lock was released first.
+        drop(before); // may run Python code, so the lock was released
     }
 
-    /// A dict that maps a class to a function. A parameter whose class is this class, or is derived
-    /// from it, is passed to the function, and the function's result is sent to the database
-    /// instead.
+    /// A dict that maps a class to a function. The function converts parameters of this class or of
+    /// its subclasses. The database receives the result.
     ///
     /// >>> con = onecopy.connect("sqlite::memory:")
     /// >>> con.adapters[complex] = str
@@ -163,18 +159,17 @@ impl Connection {
         self.adapters.clone_ref(py)
     }
 
-    /// A dict from the name of a column type in lower case (``"jsonb"``), or from a type code
-    /// (``"decimal"``), to a function that converts the values of such columns. NULL remains
-    /// ``None``. A function in `Cursor.converters` takes precedence.
+    /// A dict that maps a column type to a function for its values. A key is a type name in lower
+    /// case (``"jsonb"``) or a type code (``"decimal"``). NULL remains ``None``.
+    /// `Cursor.converters` takes precedence.
     #[getter(converters)]
     fn converters_of(&self, py: Python<'_>) -> Py<PyDict> {
         self.converters.clone_ref(py)
     }
 
-    /// The time limit in seconds for the execution of a statement and for each fetch of its rows;
-    /// ``None`` for no limit. A new value applies to cursors that are created afterwards. A
-    /// statement that exceeds the limit is cancelled, and raises an `OperationalError` with
-    /// SQLSTATE HYT00. The limit does not apply to streams.
+    /// The time limit in seconds for the execution of a statement and for each fetch; ``None`` for
+    /// no limit. A new value applies to later cursors. A statement that exceeds the limit is
+    /// cancelled, and raises an `OperationalError` with SQLSTATE HYT00. Streams have no limit.
     #[getter]
     fn query_timeout(&self) -> Option<f64> {
         self.limit.seconds()
@@ -185,8 +180,8 @@ impl Connection {
         self.limit.set(seconds)
     }
 
-    /// The name of the database, as its driver reports it: ``"PostgreSQL"``, ``"MariaDB"``,
-    /// ``"Microsoft SQL Server"``, ``"SQLite"``.
+    /// The name of the database: ``"PostgreSQL"``, ``"MariaDB"``, ``"Microsoft SQL Server"``,
+    /// ``"SQLite"``. The driver reports the name.
     #[getter]
     fn dbms_name(&self) -> &str {
         &self.names.dbms
@@ -198,8 +193,8 @@ impl Connection {
         &self.names.dbms_version
     }
 
-    /// The name of the driver, as the driver reports it; usually its file name. It is ``"onecopy"``
-    /// for SQLite, which is built in.
+    /// The name of the driver, usually its file name. For SQLite, which is built in, it is
+    /// ``"onecopy"``.
     #[getter]
     fn driver_name(&self) -> &str {
         &self.names.driver
@@ -224,7 +219,7 @@ impl Connection {
         })
     }
 
-    /// ``True`` if autocommit is on, so that each statement is its own transaction.
+    /// ``True`` if autocommit is on. Each statement is then its own transaction.
     #[getter]
     fn autocommit(&self, py: Python<'_>) -> PyResult<bool> {
         let db = self.db(py)?;
@@ -243,10 +238,10 @@ impl Connection {
             || self.db.as_deref().is_none_or(db::Connection::is_closed)
     }
 
-    /// ``True`` if the connection can be used: it is not closed, no call has detected that it is
-    /// lost, and it was opened in this process. If it is ``False``, open a new connection. The
-    /// check sends nothing to the server. If the server has closed the connection since the last
-    /// call, only the next call detects it.
+    /// ``True`` if the connection can be used. It is ``False`` if the connection is closed, if a
+    /// call has detected that it is lost, or in another process. Then open a new connection. The
+    /// check sends nothing to the server. If the server closes the connection, only the next call
+    /// detects it.
     ///
     /// >>> con = onecopy.connect("sqlite::memory:")
     /// >>> con.usable
@@ -276,8 +271,7 @@ impl Connection {
         if exception_type.is_none() {
             return self.commit(py);
         }
-        // The block's exception is the reason for the rollback. An error of the rollback, for
-        // example on a lost connection, does not replace it.
+        // An error of the rollback does not replace the exception of the block.
         match self.rollback(py) {
             Err(e) if e.matches(py, errors::class(py, "Error")?)? => Ok(()),
             done => done,
@@ -288,7 +282,7 @@ impl Connection {
         format!("<onecopy.Connection: {}>", self.about)
     }
 
-    // The exception classes as attributes (PEP 249, optional extensions).
+    // The exception classes (PEP 249, optional extensions).
     #[classattr]
     #[pyo3(name = "Warning")]
     fn warning(py: Python<'_>) -> PyResult<Bound<'_, PyType>> {

@@ -36,9 +36,9 @@ pub(crate) use sqlite::Blob;
 
 /// A connection to a database (PEP 249).
 ///
-/// As a context manager it commits when the block ends, and rolls back when the block raises an
-/// exception; the connection remains open. Threads may share a connection. Their calls run one
-/// after another. In a forked child every use raises `InterfaceError`.
+/// As a context manager, it commits when the block ends. If the block raises an exception, it rolls
+/// back. The connection remains open. Threads may share a connection. Their calls run one after
+/// another. In a forked child every use raises `InterfaceError`.
 ///
 /// >>> con = onecopy.connect("sqlite::memory:")
 /// >>> with con:
@@ -50,19 +50,17 @@ pub(crate) use sqlite::Blob;
 pub(crate) struct Connection {
     /// The database connection; `None` only during `drop`.
     db: Option<Arc<db::Connection>>,
-    /// `true` after the connection was returned to its pool. From then on, another `Connection`
-    /// object uses the database connection.
+    /// `true` after the pool has the connection back. Another object then uses it.
     is_returned: AtomicBool,
-    /// The names and versions of the database and of its driver, as shown by `repr`. Never contains
-    /// a password.
+    /// The database and driver versions for `repr`, without a password.
     about: String,
     policy: Policy,
     generation: u32,
-    /// A dict that maps a class to the function that converts parameters of this class.
+    /// A dict from classes to converters of parameters.
     adapters: Py<PyDict>,
     converters: Py<PyDict>,
     row_factory: Mutex<Option<Py<PyAny>>>,
-    /// The value of `query_timeout`, which is the initial time limit of new cursors.
+    /// The initial time limit of new cursors (`query_timeout`).
     pub(crate) limit: TimeLimit,
     names: Names,
 }
@@ -71,8 +69,7 @@ impl Drop for Connection {
     fn drop(&mut self) {
         let db = self.db.take();
         if self.generation != process::generation() {
-            // A forked child does not close the connection. Closing it would end the session of the
-            // parent, whose socket the child shares; SQLite also forbids it.
+            // A forked child keeps the connection open. Closing it would end the parent's session.
             std::mem::forget(db);
             return;
         }

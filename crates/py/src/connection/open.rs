@@ -17,8 +17,7 @@ use crate::pending::PendingCall;
 use crate::raw::{interrupt, process};
 use crate::{command, errors, parameters};
 
-/// Returns a Python function that replaces each element of a list (which may be nested) with the
-/// result of `loads`, except for `None`.
+/// Returns a Python function that applies `loads` to each element of a nested list.
 fn json_elements<'py>(loads: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyCFunction>> {
     fn convert<'py>(
         loads: &Bound<'py, PyAny>,
@@ -43,9 +42,8 @@ fn json_elements<'py>(loads: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyCFunct
     })
 }
 
-/// Defines a Python function that has the arguments of `connect` and passes them to `$run` as
-/// [`ConnectKeywords`]. A macro is used because PyO3 requires each function to list its keywords in
-/// a signature.
+/// Defines a Python function with the arguments of `connect`. PyO3 requires the keywords in the
+/// signature of each function.
 macro_rules! with_connect_keywords {
     ($(#[$doc:meta])* fn $name:ident() -> $result:ty = $run:expr) => {
         $(#[$doc])*
@@ -127,7 +125,7 @@ with_connect_keywords! {
     ///         ``"never"`` does not prepare.
     ///
     /// Returns:
-    ///     A `Connection`. Known faults of the driver are reported as a `DriverWarning`.
+    ///     A `Connection`. A known fault of the driver causes a `DriverWarning`.
     ///
     /// Raises:
     ///     OperationalError: the connection failed; the message lists the attempts and the software
@@ -142,8 +140,8 @@ with_connect_keywords! {
 }
 
 with_connect_keywords! {
-    /// Starts `connect`, and returns it as a `PendingCall`, which an event loop runs. Returns
-    /// ``None`` if connections to this database cannot be suspended.
+    /// Starts `connect`, and returns a `PendingCall` for an event loop. Returns ``None`` if
+    /// connections to this database cannot be suspended.
     fn begin_connect() -> Option<PendingCall> = begin
 }
 
@@ -190,7 +188,7 @@ struct ConnectKeywords<'a> {
     prepare: &'a str,
 }
 
-/// The validated arguments of a `connect` call, and the handle that cancels the call.
+/// The checked arguments of a `connect` call, and its cancel handle.
 struct Attempt {
     target: String,
     options: ConnectOptions,
@@ -198,7 +196,7 @@ struct Attempt {
     settings: Settings,
 }
 
-/// The settings that only the new `Connection` object uses; they are not passed to the driver.
+/// Settings that only the `Connection` object uses, not the driver.
 struct Settings {
     policy: Policy,
     converters: Py<PyDict>,
@@ -206,8 +204,7 @@ struct Settings {
     limit: TimeLimit,
 }
 
-/// The description of a new connection, the notices about known faults of its driver, the names and
-/// versions of its database and driver, and the connection itself.
+/// The description, driver warnings, names and connection of a newly opened database.
 type Opened = (String, Vec<String>, Names, db::Connection);
 
 fn open(
@@ -320,7 +317,7 @@ impl Attempt {
 }
 
 impl Settings {
-    /// Creates the `Connection` object, and issues a warning for each known fault of its driver.
+    /// Creates the `Connection` object. Warns about each known fault of its driver.
     fn connection(
         self,
         py: Python<'_>,

@@ -46,8 +46,8 @@ impl Notification {
 #[pymethods]
 impl Connection {
     /// Returns the notifications that have arrived since the last call. Requires PostgreSQL without
-    /// an ODBC driver. The connection receives the notifications of each channel for which it has
-    /// executed ``LISTEN``, outside of a transaction or in a committed one.
+    /// an ODBC driver. The connection receives the notifications of each channel of an executed
+    /// ``LISTEN``, outside of a transaction or in a committed one.
     ///
     /// Args:
     ///     timeout: how long to wait for the first notification, in seconds; 0 to return
@@ -62,8 +62,7 @@ impl Connection {
         Ok(found.into_iter().map(Notification::new).collect())
     }
 
-    /// Prepares a call of `notifications`, and returns it as a `PendingCall` for an event loop to
-    /// run.
+    /// Starts `notifications`, and returns a `PendingCall` for an event loop.
     fn _begin_notifications(&self, py: Python<'_>, timeout: f64) -> PyResult<PendingCall> {
         let wait = wait_of(timeout)?;
         let notifications = move |db: &db::Connection| db.postgres()?.notifications(wait);
@@ -76,8 +75,7 @@ impl Connection {
     }
 }
 
-/// Converts the argument `timeout` from seconds to a `Duration`; an error if it is negative or out
-/// of range.
+/// Converts the argument `timeout` from seconds to a `Duration`.
 fn wait_of(timeout: f64) -> PyResult<Duration> {
     Duration::try_from_secs_f64(timeout)
         .ok()

@@ -1,5 +1,4 @@
-//! Calls to the database that read their input from Python objects while the call is in progress.
-//! The input consists of rows of parameters, or of an Arrow stream.
+//! Calls that read their input from Python objects: rows of parameters or an Arrow stream.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -23,31 +22,27 @@ use crate::parameters;
 use crate::pending::PendingCall;
 use crate::raw;
 
-/// A call to the database that reads its input from Python objects while the call runs.
+/// A call to the database that reads Python objects while it runs.
 pub(crate) trait ReadingCall: Send {
     /// Executes the call, with the GIL released.
     fn execute(&mut self, db: &db::Connection) -> Result<Changes, Error>;
 
-    /// Returns the Python exception that stopped the reading of the call's input; `None` if all
-    /// input was read. The caller calls this function once, after [`ReadingCall::execute`]. If
-    /// there is an exception, the caller raises it instead of returning the result of `execute`.
+    /// Returns the Python exception that stopped the input. Call it once, after
+    /// [`ReadingCall::execute`]. An exception replaces the result of `execute`.
     fn failure(&mut self) -> Option<PyErr>;
 }
 
-/// The result of a statement that was executed for many rows of parameters.
+/// The result of a statement for many rows of parameters.
 pub(crate) enum Changes {
-    /// The statement returned no rows. The field is the number of changed rows; `None` if the
-    /// database does not report this number.
+    /// The number of changed rows, if the database reports it.
     Count(Option<u64>),
-    /// The statement returned rows, which can be read from the field.
+    /// The rows that the statement returned.
     Rows(Box<db::Statement>),
 }
 
-/// An iterator that creates the rows of parameters of a statement. It is called while the database
-/// executes the statement.
+/// An iterator over rows of parameters, which runs while the database executes the statement.
 trait RowsOfParameters: Iterator<Item = Result<Vec<Value>, Error>> + Send {
-    /// Returns the Python exception that has ended the iteration early; `None` if no exception was
-    /// raised. The caller calls this function after it has read the last row.
+    /// Returns the Python exception that ended the iteration. Call it after the last row.
     fn failure(&mut self) -> Option<PyErr> {
         None
     }
@@ -61,7 +56,7 @@ impl RowsOfParameters for ParameterRows {
 
 impl RowsOfParameters for ColumnRows {}
 
-/// Rows of parameters that are read from another library's Arrow stream.
+/// Rows of parameters from another library's Arrow stream.
 struct ArrowRows {
     /// The iterator over the rows; `None` after [`RowsOfParameters::failure`] was called.
     rows: Option<BatchRows<NextBatch>>,
@@ -72,8 +67,7 @@ type NextBatch = Box<dyn FnMut() -> Result<Option<Batch>, Error> + Send>;
 
 impl ArrowRows {
     fn new(stream: ForeignStream, names: Vec<String>, ledger: &Ledger) -> ArrowRows {
-        // Releasing the stream runs code of the other library, which may wait for the GIL. The
-        // stream is therefore dropped with the GIL released.
+        // Releasing the stream can wait for the GIL, so the GIL is released first.
         let mut stream = Detached::new(stream);
         let next_batch = move || task::call_outside(|| stream.inner().next_batch());
         ArrowRows {
@@ -99,7 +93,7 @@ impl RowsOfParameters for ArrowRows {
     }
 }
 
-/// A call that executes a statement for many rows of parameters, or inserts many rows into a table.
+/// Executes a statement for many rows of parameters, or inserts rows into a table.
 struct ManyRows<R> {
     into: Destination,
     returns_rows: bool,
@@ -124,8 +118,7 @@ impl<R: RowsOfParameters> ReadingCall for ManyRows<R> {
 }
 
 impl Connection {
-    /// Executes `call` on the database connection, with the GIL released. If `limit` is given, the
-    /// call is cancelled after this time.
+    /// Executes `call` on the connection, without the GIL. Cancels the call after the time `limit`.
     pub(crate) fn run_reading(
         &self,
         py: Python<'_>,
@@ -136,9 +129,8 @@ impl Connection {
         call.failure().map_or(done, Err)
     }
 
-    /// Creates a `PendingCall`, with which an event loop runs `call`. `call` runs in a task, but
-    /// reads Python objects outside of this task, on the stack of the interpreter (see
-    /// `pending.rs`).
+    /// Creates a `PendingCall`, with which an event loop runs `call`. Python objects are read on
+    /// the stack of the interpreter (see `pending.rs`).
     pub(crate) fn begin_reading(
         &self,
         py: Python<'_>,
@@ -147,8 +139,7 @@ impl Connection {
         keep: impl FnOnce(Python<'_>, Changes) -> PyResult<()> + 'static,
     ) -> PyResult<PendingCall> {
         let (cancel, db) = (self.db(py)?.cancel_handle(), self.shared_db(py)?);
-        // The task borrows the Python objects and does not own them, so that they are not dropped
-        // on its stack.
+        // The task borrows the Python objects, so that it does not drop them on its own stack.
         let call = Arc::new(Mutex::new(call));
         let borrowed = Arc::clone(&call);
         let execute = move || match lock(&borrowed).execute(&db) {
@@ -168,7 +159,7 @@ impl Connection {
         PendingCall::new(limit, cancel, execute, make_result)
     }
 
-    /// Creates the call that executes one SQL statement for each row of parameters in `rows`.
+    /// Creates a call that executes a statement for each row in `rows`.
     pub(crate) fn for_rows(
         &self,
         py: Python<'_>,
@@ -196,8 +187,7 @@ impl Connection {
         }))
     }
 
-    /// Creates the call that executes one SQL statement for many rows of parameters, which are
-    /// passed as columns.
+    /// Creates a call that executes a statement for parameters in columns.
     pub(crate) fn for_columns(
         &self,
         py: Python<'_>,
@@ -214,8 +204,7 @@ impl Connection {
         }))
     }
 
-    /// Creates the call that inserts the rows of another library's Arrow stream, either with an SQL
-    /// statement or into a table.
+    /// Creates a call that inserts an Arrow stream with an SQL statement or into a table.
     pub(crate) fn for_arrow(
         &self,
         py: Python<'_>,

@@ -1,5 +1,4 @@
-//! Methods of `Connection` that only SQLite supports: functions and collations in Python, backups,
-//! incremental BLOBs.
+//! Methods of `Connection` for SQLite: Python functions, collations, backups, incremental BLOBs.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -26,11 +25,10 @@ use crate::{errors, parameters};
 impl Connection {
     /// Creates a function that SQL can call, on a connection to SQLite.
     ///
-    /// The function is called with SQLite's types (``None``, `int`, `float`, `str`, `bytes`) and
-    /// returns a value of a type that is accepted as a parameter. It runs on the thread that
-    /// executes the statement or fetches its rows, and must not use this connection. An exception
-    /// in it ends the statement with an `OperationalError` that names the function and the
-    /// exception.
+    /// The function is called with SQLite's types (``None``, `int`, `float`, `str`, `bytes`). It
+    /// returns a value that is accepted as a parameter. It runs on the thread that executes the
+    /// statement or fetches its rows, and must not use this connection. An exception in it ends the
+    /// statement with an `OperationalError`, which names the function and the exception.
     ///
     /// Args:
     ///     name: the function's name in SQL.
@@ -238,7 +236,7 @@ impl Connection {
         };
         let cancel = || {
             let cancels = cancels.clone();
-            // If the backup has ended in the meantime, `send` fails, which is ignored.
+            // After the end of the backup, `send` fails, which is ignored.
             CancelHandle::new(move || _ = cancels.send(()))
         };
         let done = interrupt::detached(py, cancel, || {
@@ -251,7 +249,7 @@ impl Connection {
         }
     }
 
-    /// Opens a BLOB or text in a table of SQLite, to read and write parts of it in place.
+    /// Opens a BLOB or text in a table of SQLite, to read and write parts in place.
     ///
     /// Args:
     ///     table: the name of the table.
@@ -312,7 +310,7 @@ impl Connection {
     }
 }
 
-/// A BLOB or text value in an SQLite table that is read and written in place, with a position like
+/// A BLOB or text value in an SQLite table. It is read and written in place, at a position like
 /// that of a file.
 ///
 /// A `Blob` is closed by the end of a ``with`` block, by `close`, or when its connection is closed.
@@ -371,7 +369,7 @@ impl Blob {
     }
 
     /// Sets the position relative to the start (``whence`` 0), the current position (1) or the end
-    /// (2) of the value. Returns the new position.
+    /// (2). Returns the new position.
     #[pyo3(signature = (offset, whence=0, /))]
     fn seek(&self, offset: i64, whence: i32) -> PyResult<usize> {
         let len = self.value().len_bytes();
@@ -422,7 +420,7 @@ impl Drop for Blob {
     }
 }
 
-/// The Python state of an aggregate function for one group of rows.
+/// The state of an aggregate function for one group of rows.
 struct Group {
     instance: Py<PyAny>,
     label: Arc<str>,
@@ -451,8 +449,8 @@ fn check_callable(func: &Bound<'_, PyAny>) -> PyResult<()> {
     }
 }
 
-/// Acquires the GIL and runs `work`, which calls a Python function. Error messages contain `kind`
-/// ("function" or "collation") and `label`, its name in SQL.
+/// Runs `work` with the GIL. Error messages contain `kind` ("function" or "collation") and `label`,
+/// the name in SQL.
 fn run<T>(
     kind: &str,
     label: &str,
@@ -469,7 +467,6 @@ fn run<T>(
     })
 }
 
-/// Converts the arguments of an SQL function call to Python objects.
 fn to_python(py: Python<'_>, arguments: Vec<Value>) -> PyResult<Bound<'_, PyTuple>> {
     let items = arguments.into_iter().map(|value| {
         Ok(match value {

@@ -1,4 +1,4 @@
-//! Methods of `Cursor` for Arrow: they return rows as batches or columns, and insert batches.
+//! Methods of `Cursor` that return and insert Arrow batches.
 
 use onecopy_rows::arrow::ArrowOptions;
 use pyo3::prelude::*;
@@ -10,13 +10,13 @@ use crate::pending::PendingCall;
 
 #[pymethods]
 impl Cursor {
-    /// Inserts the rows of an Arrow stream into the database, and returns the cursor, whose
+    /// Inserts the rows of an Arrow stream into the database, and returns the cursor. Its
     /// ``rowcount`` is the number of inserted rows.
     ///
     /// Args:
     ///     into: a statement with a ``?`` for each column of the stream, or the name of a table.
-    ///         The name is quoted as a whole, except that a dot separates schema and table; the
-    ///         columns of the stream are matched with those of the table by name.
+    ///         The name is quoted as a whole, but a dot separates schema and table. The columns of
+    ///         the stream and of the table are matched by name.
     ///     stream: any object with ``__arrow_c_stream__``: a table of pyarrow, a data frame, a
     ///         cursor of another connection.
     ///
@@ -42,7 +42,7 @@ impl Cursor {
         Ok(slf)
     }
 
-    /// Starts `insert_arrow`, and returns it as a `PendingCall`, which an event loop runs.
+    /// Starts `insert_arrow`, and returns a `PendingCall` for an event loop.
     fn _begin_insert_arrow(
         slf: &Bound<'_, Self>,
         into: &Bound<'_, PyString>,
@@ -54,9 +54,9 @@ impl Cursor {
     }
 
     /// Returns up to ``size`` rows, or all remaining rows, as a list of columns. A column of
-    /// numbers, booleans or timestamps is a `Column`, whose memory is writable and can be shared
-    /// with NumPy; any other column is a list of values as in `fetchall`. If no rows are left, the
-    /// columns are empty. Row factories and converters are not applied.
+    /// numbers, booleans or timestamps is a `Column`; NumPy can share its writable memory. Any
+    /// other column is a list of values as in `fetchall`. If no rows are left, the columns are
+    /// empty. Row factories and converters are not applied.
     ///
     /// Raises:
     ///     ProgrammingError: there are no rows to fetch, some were prefetched for `fetchone` or
@@ -76,12 +76,12 @@ impl Cursor {
     }
 
     /// Returns the rows as a stream of Arrow batches, for any library that reads Arrow. The cursor
-    /// itself can also be passed to such a library, and is then read with the default options.
+    /// itself can also be passed to such a library, with the default options.
     ///
     /// Args:
     ///     batch_bytes: the approximate size of a batch in bytes; 4 MiB by default.
     ///     types: a dict from column names to Arrow types (``"string"``, ``"decimal128(12, 2)"``,
-    ///         ``"timestamp[us]"``), each of which overrides the type that the database reports.
+    ///         ``"timestamp[us]"``). Each type overrides the type that the database reports.
     ///
     /// Raises:
     ///     ProgrammingError: rows were fetched already, or a name is not the name of a column.
@@ -101,7 +101,7 @@ impl Cursor {
         self.batches(py, &arrow::options(batch_bytes, types)?)
     }
 
-    /// Returns a capsule with the rows as a stream of Arrow batches; pyarrow, polars, pandas and
+    /// Returns a capsule with the rows as a stream of Arrow batches. pyarrow, polars, pandas and
     /// duckdb call this method. The cursor then has no rows left. The statement ends when the
     /// reader releases the stream.
     ///
@@ -126,7 +126,7 @@ impl Cursor {
     }
 
     /// Returns a capsule with the names and types of the columns, for readers that request them
-    /// before the rows. After this call, the rows can only be read as an Arrow stream.
+    /// first. After this call, the rows can only be read as an Arrow stream.
     ///
     /// Source: Arrow's PyCapsule interface.
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {

@@ -10,14 +10,13 @@ use pyo3::prelude::*;
 use super::Cursor;
 use crate::stream::RowStream;
 
-/// The size of an empty BSON document in bytes. The option `max_bytes` must have at least this
-/// value.
+/// The size of an empty BSON document in bytes, the minimum of `max_bytes`.
 const LEAST_BYTES: usize = 5;
 
 #[pymethods]
 impl Cursor {
-    /// Returns the rows as concatenated BSON documents, one for each row, as a `RowStream`; each
-    /// chunk contains only complete documents. The media type is ``application/bson``.
+    /// Returns the rows as concatenated BSON documents, one for each row. Each chunk of the
+    /// `RowStream` contains only complete documents. The media type is ``application/bson``.
     ///
     /// Args:
     ///     decimals: the BSON type for decimals, money and unsigned integers from 2**63 on:
@@ -35,8 +34,8 @@ impl Cursor {
     ///     ValueError: an option has an unknown value, or ``max_bytes`` is not from 5 to
     ///         2147483647.
     ///
-    /// Copies: UTF-8 text is copied once, and every other cell is converted once, directly into the
-    /// chunk that is returned.
+    /// Copies: UTF-8 text is copied once, and every other cell is converted once. Both are written
+    /// directly into the returned chunk.
     ///
     /// >>> onecopy.connect("sqlite::memory:").execute("select 1 as id, 'Zoë' as name").bson().read()
     /// b'\x1c\x00\x00\x00\x10id\x00\x01\x00\x00\x00\x02name\x00\x05\x00\x00\x00Zo\xc3\xab\x00\x00'

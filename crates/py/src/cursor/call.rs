@@ -1,5 +1,4 @@
-//! `Cursor.callproc`: calls stored procedures, and reads the values of output parameters from the
-//! last result.
+//! `Cursor.callproc`: calls stored procedures and reads their output parameters.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString, PyTuple};
@@ -9,19 +8,17 @@ use super::current_rows::{CursorState, Receiving};
 use crate::active_statement::Active;
 use crate::errors;
 
-/// The output parameters of a `callproc` call. `list` is the list that `callproc` returns. The
-/// values of the output parameters replace its items at the indices `places`.
+/// The output parameters of a `callproc` call. Their values replace the items of `list` at the
+/// indices `places`.
 pub(super) struct Outputs {
     list: Py<PyList>,
     places: Vec<usize>,
-    /// The names of the output parameters. The last result has one row, whose columns have these
-    /// names.
+    /// The names of the output parameters, in column order.
     names: Vec<String>,
 }
 
 impl Outputs {
-    /// Returns `true` if the columns of the current result have the same names as the output
-    /// parameters.
+    /// Returns `true` if the columns of the current result have these names.
     fn are_named(&self, state: &CursorState) -> bool {
         let columns = state.schema.columns.iter().map(|c| c.name.as_str());
         let alike = |(name, column): (&String, &str)| name.is_empty() || name == column;
@@ -30,9 +27,9 @@ impl Outputs {
 }
 
 impl Cursor {
-    /// If the current result is the row of output parameters, stores its values in the list that
-    /// `callproc` returned, and discards the result. Returns `true` if it was that row, `false` if
-    /// it was not, and `None` if this is not known until further rows arrive.
+    /// If the current result contains the output parameters, stores them in `callproc`'s result
+    /// list, discards the result and returns `true`. Returns `None` if further rows must arrive
+    /// first.
     pub(super) fn settle(&self, py: Python<'_>, receiving: Receiving) -> PyResult<Option<bool>> {
         let mut state = self.state.lock(py)?;
         let Some(outputs) = state.outputs.take() else {
@@ -42,9 +39,8 @@ impl Cursor {
             state.outputs = Some(outputs);
             return Ok(Some(false));
         }
-        // The row of output parameters is the only row of its result, and is in the last result.
-        // Both are checked, because a result of the procedure itself may have the same column
-        // names.
+        // The output row is the only row of the last result. Another result may have the same
+        // column names.
         let mut rows: Vec<_> = std::mem::take(&mut state.ready).collect();
         let n_missing = 2_usize.saturating_sub(rows.len());
         let pulled = self.pull(py, &mut state, n_missing, receiving, |sink| {
@@ -86,10 +82,10 @@ impl Cursor {
 
 #[pymethods]
 impl Cursor {
-    /// Records that the last result of the executed statement will be one row of output values, with
-    /// the columns ``names``. When the row is read, each value is stored in ``result``, the list that
-    /// `callproc` returns, at its index in ``places``. If the row is the only result, `_settle` or
-    /// `_settle_ready` reads it. If other results precede it, `nextset` reads it.
+    /// Expects one row of output values in the last result, with the columns ``names``. Its values
+    /// replace the items of ``result``, the list that `callproc` returns, at the indices
+    /// ``places``. If it is the only result, `_settle` or `_settle_ready` reads it. Otherwise
+    /// `nextset` reads it.
     fn _expect_outputs(
         &self,
         py: Python<'_>,
@@ -107,14 +103,13 @@ impl Cursor {
         Ok(())
     }
 
-    /// Waits for the row of output parameters, and stores the values of the row. `_settle_ready`
-    /// stores the values only if the row can be read without waiting.
+    /// Waits for the output row and stores its values. `_settle_ready` does not wait.
     fn _settle(&self, py: Python<'_>) -> PyResult<()> {
         self.settle(py, Receiving::AsNeeded).map(drop)
     }
 
-    /// Calls a stored procedure or function, and returns a copy of ``parameters`` in which output
-    /// parameters have their new values.
+    /// Calls a stored procedure or function. Returns a copy of ``parameters`` with the new values
+    /// of output parameters.
     ///
     /// Args:
     ///     name: the procedure's name, with a schema if needed; quoted as in SQL if necessary.
@@ -141,8 +136,8 @@ impl Cursor {
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
         let parameters = parameters.unwrap_or_else(|| PyTuple::empty(py).into_any());
-        // Rows of an earlier statement are closed first. On a connection to SQL Server, they would
-        // block the other cursor, which reads the catalog.
+        // Closes the rows of an earlier statement. On SQL Server, they would block the cursor that
+        // reads the catalog.
         *slf.get().open(py)? = CursorState::nothing();
         py.import("onecopy._callproc")?
             .call_method1("call", (slf, name, parameters))

@@ -1,5 +1,4 @@
-//! `Cursor.copy_in` and `Cursor.copy_out`: execute PostgreSQL's COPY statement, and transfer its
-//! data in chunks.
+//! `Cursor.copy_in` and `Cursor.copy_out`: PostgreSQL's COPY statement, with data in chunks.
 
 use onecopy_rows as rows;
 use onecopy_rows::connect as db;
@@ -15,13 +14,13 @@ use crate::pending::PendingCall;
 use crate::raw::{buffer, gil, interrupt};
 use crate::{errors, parameters};
 
-/// The number of bytes that one read from a file requests.
+/// The number of bytes per read from a file.
 const READ_BYTES: usize = 256 << 10;
 
 #[pymethods]
 impl Cursor {
     /// Executes a ``COPY … FROM STDIN`` of PostgreSQL (without an ODBC driver), and returns the
-    /// cursor, whose ``rowcount`` is the number of copied rows.
+    /// cursor. Its ``rowcount`` is the number of copied rows.
     ///
     /// Args:
     ///     sql: the statement; its options define the format.
@@ -41,7 +40,7 @@ impl Cursor {
         Ok(slf)
     }
 
-    /// Starts `copy_in`, and returns it as a `PendingCall`, which an event loop runs.
+    /// Starts `copy_in`, and returns a `PendingCall` for an event loop.
     fn _begin_copy_in(
         slf: &Bound<'_, Self>,
         sql: &Bound<'_, PyString>,
@@ -50,9 +49,9 @@ impl Cursor {
         Cursor::begin_reading(slf, |_, _, _| CopyIn::of(sql, chunks))
     }
 
-    /// Starts a ``COPY … TO STDOUT`` of PostgreSQL (without an ODBC driver), and returns an
-    /// iterator of its bytes in chunks, which is also a context manager. The connection cannot
-    /// execute anything else until the iterator was read to its end or closed.
+    /// Starts a ``COPY … TO STDOUT`` of PostgreSQL (without an ODBC driver). Returns an iterator of
+    /// its bytes in chunks, which is also a context manager. The connection cannot execute anything
+    /// else before the iterator ends or is closed.
     ///
     /// Raises:
     ///     Error: the server reports an error.
@@ -67,7 +66,7 @@ impl Cursor {
         Ok(CopyOut::new(connection, copy))
     }
 
-    /// Starts `copy_out`, and returns it as a `PendingCall`, which an event loop runs.
+    /// Starts `copy_out`, and returns a `PendingCall` for an event loop.
     fn _begin_copy_out(&self, py: Python<'_>, sql: &Bound<'_, PyString>) -> PyResult<PendingCall> {
         let sql = parameters::utf8(py, sql, "the statement", &mut Default::default())?;
         let connection = self.connection.clone_ref(py);
@@ -81,7 +80,7 @@ impl Cursor {
     }
 }
 
-/// The call to `copy_in`: the statement and the data that it sends.
+/// The statement and data of a `copy_in` call.
 struct CopyIn {
     sql: String,
     chunks: Chunks,
@@ -109,8 +108,7 @@ impl ReadingCall for CopyIn {
 
 /// An iterator over the chunks of bytes that `copy_in` sends.
 struct Chunks {
-    /// The caller's iterator over the chunks. If it is `None`, the chunks are read with `read`, a
-    /// method of a file.
+    /// The caller's chunks. If `None`, the method `read` of a file returns the chunks.
     iterator: Option<Py<PyIterator>>,
     read: Option<Py<PyAny>>,
     single: Option<Vec<u8>>,
@@ -151,7 +149,7 @@ impl Chunks {
     }
 }
 
-/// Returns the bytes of a buffer, or the UTF-8 of a `str`; `None` for another object.
+/// Returns the bytes of a buffer, or the UTF-8 of a `str`.
 fn bytes_of(chunk: &Bound<'_, PyAny>) -> PyResult<Option<Vec<u8>>> {
     if let Ok(text) = chunk.cast::<PyString>() {
         let text = parameters::utf8(chunk.py(), text, "a chunk", &mut Default::default())?;
@@ -213,8 +211,8 @@ impl CopyOut {
         Ok(chunk.map(|chunk| PyBytes::new(py, &chunk).unbind()))
     }
 
-    /// Starts `__next__`, and returns it as a `PendingCall`, which an event loop runs. The call
-    /// returns ``None`` after the last chunk.
+    /// Starts `__next__`, and returns a `PendingCall` for an event loop. The call returns ``None``
+    /// after the last chunk.
     fn _begin_next(slf: &Bound<'_, Self>) -> PyResult<PendingCall> {
         let py = slf.py();
         let mut copy = slf.get().copy.lock(py)?.take().ok_or_else(|| closed(py))?;
@@ -251,8 +249,8 @@ impl CopyOut {
         Ok(n_rows.and_then(|n| i64::try_from(n).ok()).unwrap_or(-1))
     }
 
-    /// Starts `close`, and returns it as a `PendingCall`, which an event loop runs. Returns
-    /// ``None`` if the COPY has ended.
+    /// Starts `close`, and returns a `PendingCall` for an event loop. Returns ``None`` if the COPY
+    /// has ended.
     fn _begin_close(&self, py: Python<'_>) -> PyResult<Option<PendingCall>> {
         let Some(copy) = self.copy.lock(py)?.take() else {
             return Ok(None);

@@ -1,5 +1,4 @@
-//! `CursorState`: the current result of a cursor, and row tuples that were created in advance, so
-//! that a later `fetchone` returns them without a call to the driver.
+//! `CursorState`: the current result of a cursor and its prepared row tuples.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -21,55 +20,43 @@ use crate::row_maker::Maker;
 use crate::rows::PyRows;
 use crate::{errors, ledger};
 
-/// The state of a cursor: its current result, and row tuples that were created in advance and not
-/// returned yet.
+/// The state of a cursor: its current result and its prepared row tuples.
 #[derive(Default)]
 pub(super) struct CursorState {
     pub(super) closed: bool,
-    /// The statement that returns rows. `None` if the last statement returned no rows, or if its
-    /// rows now belong to a stream.
+    /// The statement that returns rows. `None` without rows, or if a stream owns them.
     pub(super) active: Option<Active>,
-    /// The Arrow stream that owns the rows of this result. `None` unless an Arrow reader has
-    /// requested the schema and has not requested the rows yet.
+    /// The Arrow stream of this result, until a reader requests its rows.
     pub(super) stream: Option<Py<ArrowStream>>,
     pub(super) n_columns: usize,
     pub(super) schema: Schema,
-    /// The number of the current result. The results of all statements of the cursor are counted,
-    /// starting with 1.
+    /// The number of the current result of this cursor, starting with 1.
     pub(super) result: u64,
-    /// The output parameters of a procedure; `None` after their values have been received.
+    /// The output parameters of a procedure, until their values arrive.
     pub(super) outputs: Option<Outputs>,
-    /// The indices (from 0) of the columns that `defer` omits from rows. Their values are read in
-    /// parts.
+    /// The indices of the columns that `defer` omits from rows.
     pub(super) deferred: Vec<usize>,
-    /// The row whose deferred values were opened most recently with `open_text` or `open_binary`.
-    /// The first item is the number of the row. The second lists the indices of the opened columns,
-    /// in the order in which they were opened.
+    /// The row of the last `open_text` or `open_binary` call, and its opened columns in order.
     pub(super) opened: (usize, Vec<usize>),
-    /// The value of the attribute `description`; `None` until it is first read.
+    /// The attribute `description`; `None` until its first read.
     pub(super) description: Option<Py<PyTuple>>,
     pub(super) row_count: i64,
     pub(super) last_row_id: Option<i64>,
-    /// The row factory and the converters; `None` if neither is set.
+    /// The row factory and the converters.
     pub(super) maker: Option<Arc<Maker>>,
-    /// The number of rows of the current result that have been returned to the caller.
+    /// The number of returned rows of the current result.
     pub(super) n_taken: usize,
-    /// The warnings and notices that the database sent during the last call, as items of
-    /// `messages`.
+    /// The warnings and notices of the last call, as items of `messages`.
     pub(super) messages: Vec<Py<PyAny>>,
-    /// Tuples that were created in advance, for `fetchone` and iteration, and have not been
-    /// returned yet.
+    /// The prepared tuples for `fetchone` and iteration.
     pub(super) ready: std::vec::IntoIter<Py<PyTuple>>,
-    /// The number of row tuples that the next fetch creates in advance: 1 for the first fetch, so
-    /// that the first row is returned immediately, then 16, and then [`AHEAD_ROWS`].
+    /// The number of tuples that the next fetch prepares: 1, then 16, then [`AHEAD_ROWS`].
     pub(super) ahead: usize,
-    /// The error of a fetch that failed after it had read some rows. The error is raised after all
-    /// rows in `ready` have been returned.
+    /// The error of a fetch. It is raised after all rows in `ready`.
     pub(super) failure: Option<PyErr>,
 }
 
-/// The two kinds of fetch: `AsNeeded` may wait for the database; `OnlyReady` returns only rows that
-/// have already arrived.
+/// `AsNeeded` waits for the database. `OnlyReady` returns only the rows that have arrived.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Receiving {
     AsNeeded,
@@ -77,9 +64,8 @@ pub(super) enum Receiving {
 }
 
 impl Cursor {
-    /// Makes `statement` the current statement of the cursor, and creates the row factory for its
-    /// rows. `is_late` is `true` if the time limit of the statement has expired. The statement was
-    /// then cancelled, and only rows that arrived before the cancellation can be read.
+    /// Makes `statement` the current statement and creates its row factory. `is_late` is `true` if
+    /// the time limit has expired.
     pub(super) fn begin_result(
         &self,
         slf: &Bound<'_, Cursor>,
@@ -105,8 +91,7 @@ impl Cursor {
         }
         statement.set_long_values(LongValues::Whole);
         state.active = Some(Active::new(statement, self.limit.get(), is_late));
-        // The cursor is unlocked first, because a row factory is Python code, which may use this
-        // cursor.
+        // This unlocks the cursor: a row factory is Python code and may use it.
         drop(state);
         let row_factory = self.row_factory.lock(py)?.as_ref().map(|f| f.clone_ref(py));
         let converters = self.connection.get().converters(py);
@@ -127,8 +112,8 @@ impl Cursor {
         Ok(())
     }
 
-    /// Fetches up to `limit` rows and calls `take` with each batch of fetched rows. If a row causes
-    /// an error, `take` first receives the rows before it, and then the error is returned.
+    /// Fetches up to `limit` rows and calls `take` with each batch. The rows before an error reach
+    /// `take` first.
     pub(super) fn pull<'py>(
         &self,
         py: Python<'py>,
@@ -155,8 +140,7 @@ impl Cursor {
         Ok(())
     }
 
-    /// Fills `sink` with the next rows, at most `limit`. All of them are from one fetched block, so
-    /// fewer rows may be added than remain. If no rows are left, `sink` remains empty.
+    /// Fills `sink` with the next rows of one fetched block, at most `limit`.
     fn pull_block<'py>(
         &self,
         py: Python<'py>,
@@ -183,7 +167,7 @@ impl Cursor {
         pulled
     }
 
-    /// Returns the next row, for `fetchone` and iteration; `None` if no rows are left.
+    /// Returns the next row; `None` at the end.
     #[inline]
     pub(super) fn next_row(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
         let mut state = self.with_rows(py)?;
@@ -223,8 +207,8 @@ impl Cursor {
         let is_empty = rows.is_empty();
         state.ready = rows.into_iter();
         match pulled {
-            // The rows before the error are returned first. The exception of a signal handler is
-            // raised immediately.
+            // Returns the rows before the error first. The exception of a signal handler has no
+            // delay.
             Err(failure) if !is_empty && errors::is_ours(py, &failure) => {
                 state.failure = Some(failure);
                 Ok(())
@@ -259,9 +243,7 @@ impl Cursor {
         Ok(rows.unbind())
     }
 
-    /// Makes the tuples `left` the next rows of the result again. A fetch has received these tuples
-    /// but not returned them. `result` is the number of the result. Does nothing if the row factory
-    /// (Python code) has replaced or closed this result.
+    /// Puts the fetched tuples `left` back, if `result` is still the number of the current result.
     fn put_back(&self, py: Python<'_>, result: u64, left: &Bound<'_, PyList>) -> PyResult<()> {
         let mut state = self.state.lock(py)?;
         if state.result == result && !state.closed {
@@ -273,8 +255,7 @@ impl Cursor {
         Ok(())
     }
 
-    /// Returns up to `limit` rows as a list of columns. An error loses the rows of this fetch. Each
-    /// later fetch therefore fails too, so that an incomplete result does not look complete.
+    /// Returns up to `limit` rows as a list of columns. After an error, each later fetch fails.
     pub(super) fn columns(&self, py: Python<'_>, limit: usize) -> PyResult<Py<PyList>> {
         let mut state = self.with_rows(py)?;
         let schema = state.schema.clone();
@@ -283,9 +264,8 @@ impl Cursor {
         values.finish(py, &schema).map(Bound::unbind)
     }
 
-    /// Appends the next rows to `values`. Stops at `limit` rows, or at the end of the result. With
-    /// `Receiving::OnlyReady`, also stops when the next row has not arrived from the database yet.
-    /// In this case the returned `bool` is `false`; otherwise it is `true`.
+    /// Appends the next rows to `values`, up to `limit`. Returns `false` if the next row has not
+    /// arrived yet.
     pub(super) fn add_columns(
         &self,
         py: Python<'_>,
@@ -355,7 +335,7 @@ impl Cursor {
 }
 
 impl CursorState {
-    /// Creates the state of a cursor that has not executed a statement.
+    /// Creates the state of a cursor without a statement.
     pub(super) fn nothing() -> CursorState {
         CursorState {
             row_count: -1,
@@ -363,8 +343,7 @@ impl CursorState {
         }
     }
 
-    /// Returns `true` if the next fetch does not have to wait for the database, because a row, an
-    /// error or the end of the rows is already available.
+    /// Returns `true` if the next fetch does not wait for the database.
     pub(super) fn is_ready(&mut self) -> bool {
         self.ready.len() > 0
             || self.failure.is_some()
@@ -377,9 +356,7 @@ impl CursorState {
     }
 }
 
-/// Returns the result of a fetch that has read `rows` and then failed. A fetch of a limited number
-/// of rows returns `rows`, and the next call raises the error. A fetch of all rows raises the error
-/// immediately, because the truncated rows would look complete.
+/// Returns the result of a fetch that failed after `rows`. Only a limited fetch returns these rows.
 fn partial<'py>(
     state: &mut CursorState,
     rows: Bound<'py, PyList>,
@@ -393,7 +370,5 @@ fn partial<'py>(
     Ok(rows)
 }
 
-/// The largest number of tuples that are created before iteration requests them. It is large enough
-/// to make the cost of each call to the driver negligible per row, and small enough that the tuples
-/// remain in the processor's cache.
+/// The maximum number of prepared tuples. They fit into the processor's cache.
 const AHEAD_ROWS: usize = 256;

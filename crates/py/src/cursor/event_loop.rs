@@ -1,6 +1,4 @@
-//! The methods of `Cursor` that `onecopy.aio` calls. Those that return a `PendingCall` are
-//! suspended when they have to wait for the server; the others use only rows that have already
-//! arrived.
+//! The methods of `Cursor` that `onecopy.aio` calls. They never block the event loop.
 
 use onecopy_rows::connect::{self as db, Statement};
 use onecopy_text::Ledger;
@@ -19,7 +17,7 @@ use crate::raw::gil;
 use crate::{errors, ledger};
 
 impl Cursor {
-    /// Starts [`Cursor::run_reading`], and returns it as a `PendingCall`, which an event loop runs.
+    /// Creates a `PendingCall` for [`Cursor::run_reading`].
     pub(super) fn begin_reading(
         slf: &Bound<'_, Cursor>,
         make: impl FnOnce(&Connection, Said, &Ledger) -> PyResult<Box<dyn ReadingCall>>,
@@ -39,7 +37,7 @@ impl Cursor {
 
 #[pymethods]
 impl Cursor {
-    /// Starts `execute`, and returns it as a `PendingCall`, which an event loop runs.
+    /// Returns a `PendingCall` for `execute`.
     #[pyo3(signature = (sql, parameters=None, /))]
     fn _begin_execute(
         slf: &Bound<'_, Self>,
@@ -70,7 +68,7 @@ impl Cursor {
         connection.begin(py, said.limit, execute, begin_result)
     }
 
-    /// Starts `executemany`, and returns it as a `PendingCall`, which an event loop runs.
+    /// Returns a `PendingCall` for `executemany`.
     fn _begin_executemany(
         slf: &Bound<'_, Self>,
         sql: &Bound<'_, PyString>,
@@ -80,9 +78,8 @@ impl Cursor {
         Cursor::begin_reading(slf, executemany(sql, rows, columns))
     }
 
-    /// Starts `nextset`, and returns it as a `PendingCall`, which an event loop runs. Returns
-    /// ``None`` without starting a call if there is no next result. The result of the call is
-    /// ``True`` if a next result was found. That result may be the row of output parameters: see
+    /// Returns a `PendingCall` for `nextset`, or ``None`` if there is no next result. The call
+    /// returns ``True`` if it found a result. That result may be the row of output parameters: see
     /// `_settle_ready`.
     fn _begin_nextset(slf: &Bound<'_, Self>) -> PyResult<Option<PendingCall>> {
         let (py, cursor) = (slf.py(), slf.get());
@@ -92,8 +89,7 @@ impl Cursor {
             return Ok(None);
         };
         let mut statement = statement.into_inner();
-        // The handle of the statement cancels only the current result, not the execution of the
-        // next statement of the SQL text.
+        // This handle cancels only the current result, not the next statement.
         let cancel = cursor.connection.get().db(py)?.cancel_handle();
         let call = move || match statement.next_set() {
             Ok(found) => (Ok(()), Some(found.then_some(statement))),
@@ -112,8 +108,8 @@ impl Cursor {
         PendingCall::new(cursor.limit.get(), cancel, call, begin_result).map(Some)
     }
 
-    /// Creates a `PendingCall` that waits until the next rows have arrived or no rows are left.
-    /// Returns ``None`` if the next fetch does not have to wait.
+    /// Returns a `PendingCall` that waits for the next rows, or ``None`` if there is nothing to
+    /// wait for.
     fn _begin_receive(slf: &Bound<'_, Self>) -> PyResult<Option<PendingCall>> {
         let (py, cursor) = (slf.py(), slf.get());
         let mut state = cursor.with_rows(py)?;
@@ -144,8 +140,8 @@ impl Cursor {
         PendingCall::new(cursor.limit.get(), cancel, call, put_back).map(Some)
     }
 
-    /// Cancels the statement whose rows are being fetched. `onecopy.aio` calls it if a task was
-    /// cancelled while none of its calls was active.
+    /// Cancels the statement of this cursor. `onecopy.aio` calls it if a task was cancelled between
+    /// two calls.
     fn _cancel(&self, py: Python<'_>) -> PyResult<()> {
         let mut state = self.open(py)?;
         if let Some(handle) = state.active.as_mut().and_then(Active::cancel_handle) {
@@ -155,19 +151,18 @@ impl Cursor {
         Ok(())
     }
 
-    /// ``True`` if the next fetch can return rows, report the end of the rows, or raise an error
-    /// without waiting for the database.
+    /// ``True`` if the next fetch does not wait for the database.
     #[getter]
     fn _is_ready(&self, py: Python<'_>) -> PyResult<bool> {
         Ok(self.with_rows(py)?.is_ready())
     }
 
-    /// Returns up to ``size`` rows that have already arrived; an empty list if no rows are left.
+    /// Returns up to ``size`` rows that have already arrived. The list is empty at the end.
     fn _fetch_ready(&self, py: Python<'_>, size: usize) -> PyResult<Py<PyList>> {
         self.fetch(py, size, Receiving::OnlyReady)
     }
 
-    /// Skips up to ``n`` rows that have already arrived, and returns the number of skipped rows.
+    /// Skips up to ``n`` rows that have already arrived, and returns their number.
     ///
     /// Raises:
     ///     IndexError: there are no more rows.
@@ -175,15 +170,13 @@ impl Cursor {
         self.skip(py, n, Receiving::OnlyReady)
     }
 
-    /// Stores the values of output parameters if the current result is the row that contains them,
-    /// and then returns ``True``. Returns ``False`` if the current result is another one, and
-    /// ``None`` if further rows must arrive before this is known.
+    /// Stores the output parameters if the current result contains them, and returns ``True``.
+    /// Returns ``False`` for another result. Returns ``None`` if more rows must arrive first.
     fn _settle_ready(&self, py: Python<'_>) -> PyResult<Option<bool>> {
         self.settle(py, Receiving::OnlyReady)
     }
 
-    /// Starts `fetch_columns` on an event loop. The returned object collects the rows as they
-    /// arrive.
+    /// Starts `fetch_columns` on an event loop.
     fn _begin_columns(slf: &Bound<'_, Self>, size: Option<usize>) -> PyResult<PendingColumns> {
         let state = slf.get().with_rows(slf.py())?;
         Ok(PendingColumns {
@@ -195,22 +188,21 @@ impl Cursor {
     }
 }
 
-/// The columns of a `fetch_columns` call on an event loop. Rows are added as they arrive.
+/// The columns of a `fetch_columns` call on an event loop.
 #[pyclass(frozen, module = "onecopy._core")]
 pub(crate) struct PendingColumns {
     cursor: Py<Cursor>,
-    /// The number of the result, among the results of the cursor, to which the rows belong.
+    /// The number of the cursor's result.
     result: u64,
     limit: usize,
-    /// The values of the rows that were added so far. `None` after the columns were returned, and
-    /// after the fetch has failed.
+    /// The values so far. `None` after the last row and after an error.
     values: Guarded<Option<ColumnValues>>,
 }
 
 #[pymethods]
 impl PendingColumns {
-    /// Adds the rows that have already arrived. Returns the columns if they are complete, or
-    /// ``None`` if more rows have to be received.
+    /// Adds the rows that have already arrived. Returns the columns, or ``None`` if more rows must
+    /// arrive.
     fn add_ready(&self, py: Python<'_>) -> PyResult<Option<Py<PyList>>> {
         let mut values = self.values.lock(py)?;
         let cursor = self.cursor.get();

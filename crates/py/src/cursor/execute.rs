@@ -1,5 +1,4 @@
-//! Executes the statements of a cursor, once or for many rows of parameters, and returns their rows
-//! as streams of bytes or Arrow batches.
+//! Executes the statements of a cursor.
 
 use onecopy_rows::Format;
 use onecopy_rows::arrow::ArrowOptions;
@@ -21,8 +20,7 @@ use crate::stream::RowStream;
 use crate::{errors, ledger};
 
 impl Cursor {
-    /// Returns the settings for the next statement: the time limit and the declared parameter
-    /// types. Resets the types, because they apply to only one statement.
+    /// Returns the time limit and parameter types for the next statement, and resets the types.
     pub(super) fn said(&self, py: Python<'_>) -> PyResult<Said> {
         Ok(Said {
             limit: self.limit.get(),
@@ -31,7 +29,7 @@ impl Cursor {
         })
     }
 
-    /// Stores the types and sizes of the next statement's parameters: see `Cursor.setinputsizes`.
+    /// Stores the parameter types of the next statement: see `Cursor.setinputsizes`.
     pub(super) fn declare(&self, py: Python<'_>, sizes: &Bound<'_, PyAny>) -> PyResult<()> {
         type ParameterSize = Option<(String, usize, i16)>;
         let sizes = py
@@ -76,8 +74,7 @@ impl Cursor {
         cursor.leave_out(py, defer)
     }
 
-    /// Executes a statement on this new cursor, and makes its result the cursor's result. `call`
-    /// executes the statement on the database connection.
+    /// Executes a statement on this new cursor, and stores its result in the cursor.
     pub(crate) fn run_call(
         slf: &Bound<'_, Cursor>,
         call: impl FnOnce(&db::Connection) -> Result<Statement, onecopy_rows::Error> + Send,
@@ -89,8 +86,8 @@ impl Cursor {
         cursor.begin_result(slf, state, statement, is_late)
     }
 
-    /// Removes the current result. Returns the cursor's state, which stays locked, and the
-    /// statement of the removed result.
+    /// Removes the current result and returns its statement. The returned state of the cursor stays
+    /// locked.
     pub(super) fn leave_result(
         &self,
         py: Python<'_>,
@@ -106,9 +103,7 @@ impl Cursor {
         Ok((state, active))
     }
 
-    /// Creates a call to the database with `make`, and executes it on the cursor. If the call
-    /// returns rows, they become the current result; otherwise the number of changed rows is
-    /// stored.
+    /// Creates a call with `make`, executes it, and stores its rows or its number of changed rows.
     pub(crate) fn run_reading(
         slf: &Bound<'_, Cursor>,
         make: impl FnOnce(&Connection, Said, &Ledger) -> PyResult<Box<dyn ReadingCall>>,
@@ -138,8 +133,7 @@ impl Cursor {
         }
     }
 
-    /// Removes the statement from the cursor and returns it. Returns an error if any of its rows
-    /// has already been fetched.
+    /// Removes the statement from the cursor. It is an error if rows have been fetched.
     fn untouched(&self, py: Python<'_>) -> PyResult<Statement> {
         let mut state = self.with_rows(py)?;
         let active = state.active.take().filter(|_| state.ready.len() == 0);
@@ -178,8 +172,7 @@ impl Cursor {
     }
 }
 
-/// Returns a function that creates the call for `executemany`. The function is the argument `make`
-/// of [`Cursor::run_reading`].
+/// Returns a function that creates the call for `executemany`, for [`Cursor::run_reading`].
 pub(crate) fn executemany<'a>(
     sql: &'a Bound<'_, PyString>,
     rows: Option<&'a Bound<'_, PyAny>>,
@@ -192,8 +185,7 @@ pub(crate) fn executemany<'a>(
     }
 }
 
-/// Converts the name of a type, as the module `onecopy._input_sizes` returns it, to the type of a
-/// declared parameter.
+/// Converts a type name of the module `onecopy._input_sizes` to a declared type.
 fn kind_of(word: &str) -> DeclaredKind {
     match word {
         "number" => DeclaredKind::Number,

@@ -1,5 +1,4 @@
-//! `LongValue`: a string or binary value of a deferred column, which is omitted from its row and
-//! read in parts.
+//! `LongValue`: a string or binary value that is read in parts.
 
 use onecopy_rows::{Error, ErrorKind, LongForm, LongPart};
 use onecopy_text::{Stage, Tally, Units};
@@ -13,11 +12,10 @@ use crate::parameters::utf8;
 use crate::raw::{buffer, text};
 use crate::{errors, ledger};
 
-/// The number of bytes that one call to the driver requests.
+/// The number of bytes per call to the driver.
 const PART_BYTES: usize = 64 << 10;
 
-/// The position of a row: the number of its result on the cursor, and the number of the row in this
-/// result (1 for the first row).
+/// The position of a row: the number of the result, and the row in this result from 1.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct RowPosition {
     result: u64,
@@ -34,21 +32,20 @@ pub(crate) struct LongValue {
     reading: Guarded<Reading>,
 }
 
-/// The buffer through which a value is read in parts, and the position of the next read.
+/// The buffer of a value that is read in parts.
 struct Reading {
     window: Vec<u8>,
-    /// The index in `window` of the first byte that has been read but not returned. The field `to`
-    /// is the index after the last such byte.
+    /// The start of the unread bytes in `window`; they end at `to`.
     from: usize,
     to: usize,
     form: LongForm,
-    /// The number of bytes of the value that have been read from the driver.
+    /// The number of bytes read from the driver.
     offset: u64,
     is_at_end: bool,
 }
 
 impl Cursor {
-    /// Returns the index of a column that the caller has specified by its name or index (from 0).
+    /// Returns the index of a column, given by its name or index from 0.
     fn column(&self, py: Python<'_>, column: &Bound<'_, PyAny>) -> PyResult<usize> {
         let state = self.with_rows(py)?;
         let columns = &state.schema.columns;
@@ -83,8 +80,7 @@ impl Cursor {
         }
     }
 
-    /// Omits `columns` from the rows of the current result. Returns an error if a row has already
-    /// been fetched.
+    /// Omits `columns` from the rows. It is an error if rows have been fetched.
     pub(super) fn leave_out(&self, py: Python<'_>, columns: &[Bound<'_, PyAny>]) -> PyResult<()> {
         let mut found = Vec::with_capacity(columns.len());
         for column in columns {
@@ -100,8 +96,7 @@ impl Cursor {
         Ok(())
     }
 
-    /// Checks that the value of a deferred column in the last fetched row can be opened, and marks
-    /// it as opened.
+    /// Checks that the value of a deferred column can be opened, and marks it as opened.
     fn note_opened(&self, py: Python<'_>, column: usize) -> PyResult<RowPosition> {
         let mut state = self.with_rows(py)?;
         let n_taken = state.n_taken;
@@ -132,8 +127,8 @@ impl Cursor {
         })
     }
 
-    /// Reads the next part of a deferred value. Returns an error if `place`, the position of the
-    /// value's row, is no longer that of the current row.
+    /// Reads the next part of a deferred value. It is an error if the row at `place` is no longer
+    /// current.
     fn read_part(
         &self,
         py: Python<'_>,
@@ -173,7 +168,7 @@ impl Cursor {
 }
 
 impl LongValue {
-    /// Opens the value of a deferred column in the last fetched row. Returns `None` if it is NULL.
+    /// Opens a deferred value in the last fetched row. Returns `None` for NULL.
     pub(super) fn open(
         cursor: &Bound<'_, Cursor>,
         column: &Bound<'_, PyAny>,
@@ -190,7 +185,7 @@ impl LongValue {
             offset: 0,
             is_at_end: false,
         };
-        // The first part shows whether the value is NULL, and whether it is text or bytes.
+        // The first part shows the type of the value, or NULL.
         let first = cursor
             .get()
             .read_part(py, place, index, 0, &mut reading.window)?;
@@ -219,8 +214,7 @@ impl LongValue {
         Ok(made.unbind())
     }
 
-    /// Moves the unread bytes to the start of the buffer, and fills the rest of the buffer with the
-    /// next bytes of the value, if any are left.
+    /// Moves the unread bytes to the start of the buffer, and fills the rest.
     fn fill(&self, py: Python<'_>, reading: &mut Reading) -> PyResult<()> {
         reading.window.copy_within(reading.from..reading.to, 0);
         (reading.from, reading.to) = (0, reading.to - reading.from);
@@ -251,8 +245,8 @@ impl Reading {
         &self.window[self.from..self.to]
     }
 
-    /// Returns how many of the unread bytes in `window` form complete characters. At the end of the
-    /// value, all bytes are counted.
+    /// Returns the number of unread bytes that form complete characters. At the end of the value,
+    /// every byte counts.
     fn whole_characters(&self) -> usize {
         let bytes = self.waiting();
         let len = bytes.len();
@@ -270,8 +264,7 @@ impl Reading {
                 even - if is_cut { 2 } else { 0 }
             }
             LongForm::Utf8 => {
-                // A sequence has at most four bytes. The last byte that begins a sequence
-                // determines how many bytes the sequence needs.
+                // A UTF-8 sequence has at most four bytes. Its first byte determines its length.
                 let start = (len.saturating_sub(4)..len)
                     .rev()
                     .find(|i| bytes[*i] & 0xC0 != 0x80);
@@ -290,8 +283,8 @@ impl Reading {
 
 #[pymethods]
 impl LongValue {
-    /// Returns the next characters of the value, decoded from up to 64 KiB of its bytes. Returns an
-    /// empty `str` at the end of the value.
+    /// Returns the next characters of the value, from up to 64 KiB. Returns an empty `str` at the
+    /// end.
     fn read_text<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let mut reading = self.reading.lock(py)?;
         let mut n = reading.whole_characters();
@@ -336,8 +329,7 @@ impl LongValue {
         Ok(made)
     }
 
-    /// Reads bytes of the value into a writable buffer, and returns the number of bytes: 0 at the
-    /// end of the value.
+    /// Reads bytes of the value into a writable buffer. Returns the number of bytes: 0 at the end.
     fn read_into(&self, py: Python<'_>, buffer: &Bound<'_, PyAny>) -> PyResult<usize> {
         let mut reading = self.reading.lock(py)?;
         if reading.waiting().is_empty() {
@@ -357,8 +349,8 @@ impl LongValue {
 #[pymethods]
 impl Cursor {
     /// Defers columns of long strings or bytes, and returns the cursor. In the rows, ``...``
-    /// replaces the values of these columns; `open_text` and `open_binary` read the values of the
-    /// current row in parts.
+    /// replaces their values. `open_text` and `open_binary` read the values of the current row in
+    /// parts.
     ///
     /// Args:
     ///     columns: the names of columns, or their indices from 0.
@@ -383,7 +375,7 @@ impl Cursor {
     }
 
     /// Opens the text in a deferred column of the last fetched row as an `io.TextIOBase`; ``None``
-    /// for NULL. The file can be read until the next row is fetched or another value is opened.
+    /// for NULL. The file is readable until the next row is fetched or another value is opened.
     /// Each value can be opened once.
     ///
     /// Args:
@@ -400,8 +392,8 @@ impl Cursor {
     }
 
     /// Opens the bytes in a deferred column of the last fetched row as an `io.BufferedReader`;
-    /// ``None`` for NULL. As with `open_text`, the file can be read until the next row is fetched
-    /// or another value is opened.
+    /// ``None`` for NULL. The file is readable until the next row is fetched or another value is
+    /// opened.
     ///
     /// >>> cur = onecopy.connect("sqlite::memory:").execute("select zeroblob(100000) as picture").defer("picture")
     /// >>> for _ in cur:

@@ -37,13 +37,11 @@ pub(crate) struct Cursor {
     connection: Py<Connection>,
     arraysize: AtomicUsize,
     row_factory: Guarded<Option<Py<PyAny>>>,
-    /// A dict of the functions that convert the values of columns. A key is the name or the index
-    /// of a column.
+    /// The functions that convert values. A key is the name or the index of a column.
     converters: PyOnceLock<Py<PyDict>>,
-    /// The number of results that this cursor has had so far. It identifies the current result. A
-    /// row is identified by the number of its result and the number of the row in the result.
+    /// The number of results of this cursor so far. It identifies the current result.
     n_results: AtomicU64,
-    /// The types and sizes that `setinputsizes` declared for the next statement.
+    /// The parameter types from `setinputsizes`.
     declared: Guarded<Vec<Option<Declared>>>,
     limit: TimeLimit,
     state: Guarded<CursorState>,
@@ -75,7 +73,7 @@ impl Cursor {
         Ok(state)
     }
 
-    /// Skips at least one and at most `n` rows, and returns their number.
+    /// Skips at most `n` rows, and returns their number.
     ///
     /// # Errors
     /// `IndexError` if no rows are left.
@@ -89,7 +87,7 @@ impl Cursor {
         }
     }
 
-    /// Locks the state of a cursor that has a result with rows. Returns an error if it has none.
+    /// Locks the state. Fails if the cursor has no rows.
     #[inline(always)]
     fn with_rows(&self, py: Python<'_>) -> PyResult<Locked<'_, CursorState>> {
         let state = self.open(py)?;
@@ -124,7 +122,7 @@ impl Cursor {
     ///         represent.
     ///     TypeError: a parameter has an unsupported type.
     ///
-    /// Copies: each ``str`` is copied once, to UTF-8, which is not cached in the ``str``.
+    /// Copies: each ``str`` is copied once, to UTF-8. The ``str`` does not cache it.
     ///
     /// >>> cur = onecopy.connect("sqlite::memory:").cursor()
     /// >>> cur.execute("select ? || ?", ["Ær", "ø"]).fetchone()
@@ -142,13 +140,13 @@ impl Cursor {
         Ok(slf)
     }
 
-    /// Executes one statement for each row of parameters, and returns the cursor; ``rowcount`` is
+    /// Executes one statement for each row of parameters, and returns the cursor. ``rowcount`` is
     /// the total number of changed rows.
     ///
     /// A statement that returns rows (``returning``, ``output`` in SQL Server) has one result for
-    /// each row of parameters, in the same order. The cursor is positioned at the first result, and
-    /// ``nextset`` advances to the next. All results are stored in memory, with one copy of their
-    /// text. If autocommit is on and a row fails, no row is changed.
+    /// each row of parameters, in the same order. The cursor starts at the first result, and
+    /// ``nextset`` advances to the next. All results are in memory, with one copy of their text. If
+    /// autocommit is on and a row fails, no row is changed.
     ///
     /// Args:
     ///     sql: one INSERT, UPDATE, DELETE, REPLACE or MERGE.
@@ -198,16 +196,15 @@ impl Cursor {
         self.next_row(py)
     }
 
-    /// Returns the next ``size`` rows (by default ``arraysize``). It returns fewer rows at the end
-    /// of the result, or before a row that fails; the next call then raises the error of that row.
+    /// Returns the next ``size`` rows (by default ``arraysize``). It returns fewer rows at the end,
+    /// or before a row that fails. The next call then raises the error.
     #[pyo3(signature = (size=None))]
     fn fetchmany(&self, py: Python<'_>, size: Option<usize>) -> PyResult<Py<PyList>> {
         let size = size.unwrap_or_else(|| self.arraysize.load(Relaxed));
         self.fetch(py, size, Receiving::AsNeeded)
     }
 
-    /// Returns all remaining rows. If one of them fails, raises its error and returns none of the
-    /// rows.
+    /// Returns all remaining rows. If one of them fails, raises its error and returns no rows.
     ///
     /// >>> onecopy.connect("sqlite::memory:").execute("select 1, 2.5, 'é', x'00', null").fetchall()
     /// [(1, 2.5, 'é', b'\x00', None)]
@@ -223,9 +220,9 @@ impl Cursor {
         self.next_row(py)
     }
 
-    /// Discards the remaining rows of the current result, and advances to the next result that has
-    /// rows, if the executed SQL has several statements or calls a procedure. Returns ``True``, or
-    /// ``None`` if no such result is left.
+    /// Discards the remaining rows, and advances to the next result that has rows. Several
+    /// statements and procedures can have several results. Returns ``True``, or ``None`` if no such
+    /// result is left.
     ///
     /// Raises:
     ///     Error: one of the later statements failed. Some databases execute these statements only
@@ -243,8 +240,8 @@ impl Cursor {
         Ok((!is_output).then_some(true))
     }
 
-    /// Skips ``value`` rows (``mode="relative"``), or all rows before the row with the index
-    /// ``value`` (``"absolute"``). A cursor can only move forward.
+    /// Skips ``value`` rows (``mode="relative"``), or moves to the row with this index
+    /// (``"absolute"``). A cursor can only move forward.
     ///
     /// Raises:
     ///     IndexError: there are fewer rows.
@@ -274,14 +271,14 @@ impl Cursor {
         Ok(())
     }
 
-    /// Returns the rows as one JSON array of objects (RFC 8259), as a `RowStream`; no Python object
+    /// Returns the rows as one JSON array of objects (RFC 8259), as a `RowStream`. No Python object
     /// is created for a cell.
     ///
     /// Raises:
     ///     ProgrammingError: two columns have the same name, a column has no name, or rows were
     ///         fetched already.
     ///
-    /// Copies: none; each cell is converted once, into the chunk that is returned.
+    /// Copies: none. Each cell is converted once, into the returned chunk.
     ///
     /// >>> onecopy.connect("sqlite::memory:").execute("select 1 as id, 'Zoë' as name").json().read().decode()
     /// '[{"id":1,"name":"Zoë"}]'
@@ -307,9 +304,9 @@ impl Cursor {
     }
 
     /// A tuple for each column: name, type code, None, size, precision, scale, and whether it may
-    /// contain NULL; ``None`` for a statement without rows. A type code is a ``str`` that equals
-    /// one of the type objects (``onecopy.NUMBER``, …). In SQLite, where each value has its own
-    /// type, the type code is derived from the affinity of the declared type, or is ``"any"``.
+    /// contain NULL. It is ``None`` for a statement without rows. A type code is a ``str`` that
+    /// equals a type object (``onecopy.NUMBER``, …). In SQLite, it is derived from the affinity of
+    /// the declared type, or is ``"any"``.
     #[getter]
     fn description(&self, py: Python<'_>) -> PyResult<Option<Py<PyTuple>>> {
         let mut state = self.state.lock(py)?;
@@ -319,17 +316,17 @@ impl Cursor {
         Ok(state.description.as_ref().map(|d| d.clone_ref(py)))
     }
 
-    /// The type names of the columns in lower case, as the database or its driver reports them.
-    /// They are the keys of `Connection.converters`. In SQLite, the name is the declared type of
-    /// the column. A name is empty if it is not reported, as for an expression in SQLite.
+    /// The type names of the columns in lower case, as the database reports them. They are the keys
+    /// of `Connection.converters`. In SQLite, the name is the declared type. A name is empty if it
+    /// is not reported, for example for an expression in SQLite.
     #[getter]
     fn type_names(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         let columns = &self.state.lock(py)?.schema.columns;
         Ok(columns.iter().map(|c| c.type_name.to_lowercase()).collect())
     }
 
-    /// The number of rows that the last statement inserted, changed or deleted; -1 for queries, or
-    /// if the database does not report the number.
+    /// The number of rows that the last statement inserted, changed or deleted. It is -1 for
+    /// queries, or if the database does not report it.
     #[getter]
     fn rowcount(&self, py: Python<'_>) -> PyResult<i64> {
         Ok(self.state.lock(py)?.row_count)
@@ -341,15 +338,15 @@ impl Cursor {
         Ok(self.state.lock(py)?.last_row_id)
     }
 
-    /// The index (from 0) of the next row of the result, or ``None`` if there is no result.
+    /// The index (from 0) of the next row, or ``None`` if there is no result.
     #[getter]
     fn rownumber(&self, py: Python<'_>) -> PyResult<Option<usize>> {
         let state = self.state.lock(py)?;
         Ok(state.active.as_ref().map(|_| state.n_taken))
     }
 
-    /// The warnings, notices and procedure output that the database sent during the last call, as a
-    /// list of tuples of two items: the class `Warning` and an instance of it.
+    /// The warnings, notices and procedure output of the last call, as a list. Each item is a tuple
+    /// of the class `Warning` and an instance of it.
     ///
     /// Source: PEP 249, ``.messages``.
     #[getter]
@@ -368,12 +365,12 @@ impl Cursor {
     #[setter]
     fn set_row_factory(&self, py: Python<'_>, row_factory: Option<Py<PyAny>>) -> PyResult<()> {
         let before = std::mem::replace(&mut *self.row_factory.lock(py)?, row_factory);
-        drop(before); // Python code may run here, so the lock was released first.
+        drop(before); // may run Python code, so the lock was released
         Ok(())
     }
 
-    /// A dict that maps the name or index (from 0) of a column to a function that converts the
-    /// column's values. Changes apply from the next statement on. NULL remains ``None``.
+    /// A dict of functions that convert values. A key is the name or the index (from 0) of a
+    /// column. Changes apply from the next statement on. NULL remains ``None``.
     ///
     /// >>> cur = onecopy.connect("sqlite::memory:").cursor()
     /// >>> cur.converters["at"] = onecopy.json.loads
@@ -406,9 +403,8 @@ impl Cursor {
         self.connection.clone_ref(py)
     }
 
-    /// The time limit in seconds for the execution of a statement and for each fetch of its rows. A
-    /// new value applies from the next statement on. The initial value is that of
-    /// `Connection.query_timeout`.
+    /// The time limit in seconds for the execution of a statement and for each fetch. A new value
+    /// applies from the next statement on. The initial value is `Connection.query_timeout`.
     #[getter]
     fn query_timeout(&self) -> Option<f64> {
         self.limit.seconds()
@@ -419,8 +415,8 @@ impl Cursor {
         self.limit.set(seconds)
     }
 
-    /// Sets the types and sizes of the next statement's parameters. If this method is not called,
-    /// the values determine the types. A call is useful if a parameter is NULL, which has no type.
+    /// Sets the types and sizes of the next statement's parameters. Without this call, the values
+    /// determine the types. A call is useful if a parameter is NULL, which has no type.
     ///
     /// Args:
     ///     sizes: for each parameter ``None``, a type object (``onecopy.NUMBER``), a type code
@@ -433,14 +429,14 @@ impl Cursor {
         self.declare(py, sizes)
     }
 
-    /// Does nothing, which PEP 249 permits. Long values are returned whole unless `defer` was
-    /// called for their columns; then they are read in parts.
+    /// Does nothing, as PEP 249 permits. Long values are returned whole, or read in parts after
+    /// `defer`.
     #[pyo3(signature = (size, column=None, /))]
     fn setoutputsize(&self, size: &Bound<'_, PyAny>, column: Option<&Bound<'_, PyAny>>) {
         let _ = (size, column);
     }
 
-    /// Closes the cursor; closing twice is not an error.
+    /// Closes the cursor. Closing twice is not an error.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         let mut state = self.state.lock(py)?;
         *state = CursorState {

@@ -8,11 +8,11 @@ use crate::raw::{buffer, text};
 
 /// Encoded JSON, which is written unchanged.
 ///
-/// `Fragment(data)` accepts a `bytes`, any other object with a buffer, or a `str`, with one JSON
-/// value in UTF-8. The value is not checked: if it is invalid, the surrounding JSON is invalid too.
+/// `Fragment(data)` accepts a `bytes`, another object with a buffer, or a `str`. The data is one
+/// unchecked JSON value in UTF-8. An invalid value makes the surrounding JSON invalid too.
 ///
-/// Copies: the constructor copies a `str`, or a buffer that may change, once. Each time the
-/// fragment is written, its data is copied once.
+/// Copies: the constructor copies a `str`, or a buffer that may change, once. Each write of the
+/// fragment copies its data once.
 ///
 /// Raises `TypeError` for any other object.
 ///
@@ -57,7 +57,7 @@ impl Fragment {
         })
     }
 
-    /// The data that was passed to the constructor.
+    /// The argument of the constructor.
     #[getter]
     fn contents(&self, py: Python<'_>) -> Py<PyAny> {
         self.contents.clone_ref(py)

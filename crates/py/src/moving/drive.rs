@@ -1,5 +1,4 @@
-//! `Drive`: the loop of a file transfer. It runs with the GIL released, and handles waits, timeouts
-//! and signals.
+//! `Drive`: the loop of a file transfer, without the GIL.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -12,29 +11,26 @@ use crate::raw::gil;
 
 use super::ends::PlainSocket;
 
-/// The interval at which transfers and waits check for signals. A signal that arrives right before
-/// a wait does not interrupt that wait, so each wait is limited to this interval.
+/// The maximum time between two checks for signals.
 pub(super) const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// A file transfer to or from a socket. Each step transfers some of the bytes.
+/// A file transfer to or from a socket. Each step transfers some bytes.
 pub(super) struct Drive<'a> {
     socket: &'a PlainSocket,
     what: Readiness,
     count: u64,
     pub(super) moved: Moved,
-    /// The time at which the transfer began to wait for the socket. `None` if it is not waiting,
-    /// because bytes are being transferred.
+    /// The start of the current wait for the socket.
     waits_since: Option<Instant>,
 }
 
-/// The reason why the transfer loop returned to its caller.
+/// The reason for a pause of the transfer.
 enum Pause {
-    /// All bytes were transferred, or the source has no more bytes.
+    /// All bytes were transferred, or the source is empty.
     Done,
-    /// The transfer is interrupted so that the caller can run Python's signal handlers if a signal
-    /// has arrived.
+    /// The caller must check for signals.
     Look,
-    /// The socket is non-blocking, and would block now.
+    /// The socket is non-blocking and not ready.
     WouldBlock,
 }
 
@@ -49,9 +45,8 @@ impl<'a> Drive<'a> {
         }
     }
 
-    /// Calls `step` repeatedly until all bytes are transferred, and returns their number. For a
-    /// non-blocking socket, it returns earlier if the socket would block. The arguments of `step`
-    /// are the number of bytes transferred so far, and the number of bytes remaining.
+    /// Calls `step` with the numbers of transferred and remaining bytes, until none remain. Returns
+    /// earlier if a non-blocking socket is not ready.
     pub(super) fn run(
         &mut self,
         py: Python<'_>,
@@ -84,8 +79,7 @@ impl<'a> Drive<'a> {
             if begun.elapsed() >= LOOK_EVERY {
                 return Ok(Pause::Look);
             }
-            // If the socket blocks, this function waits first, because it checks signals during the
-            // wait.
+            // Only `wait` checks for signals, so a blocking socket waits here first.
             if self.socket.blocks && !self.wait(begun)? {
                 return Ok(Pause::Look);
             }
@@ -109,8 +103,7 @@ impl<'a> Drive<'a> {
         }
     }
 
-    /// Waits until the socket is ready and returns `true`. Returns `false` if the caller must first
-    /// check for signals, because the interval [`LOOK_EVERY`] has ended or a signal arrived.
+    /// Returns `true` when the socket is ready, and `false` when signals must be checked.
     fn wait(&mut self, begun: Instant) -> io::Result<bool> {
         let since = *self.waits_since.get_or_insert_with(Instant::now);
         let mut most = LOOK_EVERY.saturating_sub(begun.elapsed());

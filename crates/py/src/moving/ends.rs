@@ -1,5 +1,5 @@
-//! The two ends of a file transfer: a socket and a file. Each end is either a descriptor that is
-//! passed to the kernel, or an object whose methods are called.
+//! The socket and the file of a transfer. The kernel transfers between descriptors. For other
+//! objects, the transfer calls methods.
 
 use std::fs::File;
 use std::os::fd::OwnedFd;
@@ -12,9 +12,8 @@ use pyo3::types::PyType;
 
 use crate::raw::descriptor::{duplicate, regular_file};
 
-/// The file and socket classes of Python's standard library. All of them except `text` pass bytes
-/// to and from their descriptor unchanged. If a file or socket is an instance of one of these
-/// classes, the kernel can transfer its bytes.
+/// The file and socket classes of Python's standard library. The kernel can transfer the bytes of
+/// their instances, except for `text`.
 struct DescriptorClasses {
     socket: Py<PyType>,
     file: Py<PyType>,
@@ -41,22 +40,20 @@ fn classes(py: Python<'_>) -> PyResult<&DescriptorClasses> {
     })
 }
 
-/// A plain socket. Its descriptor is duplicated, so that another thread may close the socket object
-/// during the transfer.
+/// A plain socket with a duplicate descriptor. Other threads may close the original during the
+/// transfer.
 pub(super) struct PlainSocket {
     pub(super) fd: OwnedFd,
-    /// The timeout of the socket; `Some(0)` if the socket is non-blocking, `None` if it has no
-    /// timeout.
+    /// `Some(0)` for a non-blocking socket, `None` without a timeout.
     pub(super) timeout: Option<Duration>,
-    /// `true` if the descriptor is in blocking mode, so that system calls on it may wait.
+    /// `true` if the descriptor is in blocking mode.
     pub(super) blocks: bool,
 }
 
-/// The socket that bytes are sent to or received from.
+/// The socket that sends or receives the bytes.
 pub(super) enum SocketEnd {
     Descriptor(PlainSocket),
-    /// An object that is not a plain socket, such as a TLS socket, which encrypts the bytes. The
-    /// bytes are sent and received by calling the object's methods.
+    /// Another object, for example a TLS socket. The transfer calls its methods.
     Object {
         blocks: bool,
     },
@@ -105,8 +102,7 @@ impl SocketEnd {
         }))
     }
 
-    /// Returns `true` if a call on the socket may wait, which is not the case for a non-blocking
-    /// socket.
+    /// Returns `true` if a call on the socket may wait.
     pub(super) fn blocks(&self) -> bool {
         match self {
             SocketEnd::Descriptor(socket) => socket.timeout != Some(Duration::ZERO),
@@ -115,16 +111,15 @@ impl SocketEnd {
     }
 }
 
-/// The file whose bytes are sent, or to which received bytes are written.
+/// The file that is read or written.
 pub(super) enum FileEnd<'py> {
-    /// A regular file, by a duplicate of its descriptor. The original and the duplicate have a
-    /// common file position.
+    /// A regular file. The duplicate descriptor shares its position with the original.
     Descriptor(File),
     Object(Bound<'py, PyAny>),
 }
 
 impl<'py> FileEnd<'py> {
-    /// Returns the source of a transfer: the file whose bytes are sent.
+    /// Returns the file whose bytes are sent.
     ///
     /// # Errors
     /// `TypeError` for a text file, and for an object without `read`.
@@ -146,7 +141,7 @@ impl<'py> FileEnd<'py> {
         Ok(FileEnd::Object(file.clone()))
     }
 
-    /// Returns the destination of a transfer: the file to which the received bytes are written.
+    /// Returns the file that receives the bytes.
     ///
     /// # Errors
     /// `TypeError` for a text file, and for an object without `write`.
@@ -157,8 +152,7 @@ impl<'py> FileEnd<'py> {
         let class = file.get_type();
         let plain = [&known.file, &known.writer, &known.random];
         if plain.iter().any(|c| class.is(c.bind(py))) {
-            // `flush` writes buffered bytes, and moves the position back by the bytes that were
-            // read in advance.
+            // `flush` also moves the position back by the bytes that were read in advance.
             file.call_method0("flush")?;
             let fd = file.call_method0("fileno")?.extract()?;
             if let Some(file) = regular_file(fd)? {
@@ -169,12 +163,12 @@ impl<'py> FileEnd<'py> {
     }
 }
 
-/// Checks that an object is a binary file that has the method `method`, and that it is open for the
-/// transfer. `question` is the method (`readable` or `writable`) that the check calls for this.
+/// Checks that an object is an open binary file with the method `method`. `question` is `readable`
+/// or `writable`.
 ///
 /// # Errors
-/// `TypeError` for a text file, and for an object without the method; `ValueError` for a file that
-/// was opened in another mode.
+/// `TypeError` for a text file, and for an object without the method. `ValueError` for the wrong
+/// mode.
 fn check(file: &Bound<'_, PyAny>, method: &str, question: &str, what: &str) -> PyResult<()> {
     let py = file.py();
     if file.is_instance(classes(py)?.text.bind(py))? {
@@ -196,8 +190,8 @@ fn check(file: &Bound<'_, PyAny>, method: &str, question: &str, what: &str) -> P
     }
 }
 
-/// Sets the position of a buffered file object to the position of its descriptor. Called after
-/// bytes were written directly to the descriptor, because the file object did not count them.
+/// Moves the position of a buffered file object to that of its descriptor. Needed after a write to
+/// the descriptor.
 pub(super) fn stand_behind(file: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = file.py();
     let known = classes(py)?;

@@ -24,8 +24,7 @@ use crate::raw::gil;
 use drive::{Drive, LOOK_EVERY};
 use ends::{FileEnd, SocketEnd};
 
-/// Adds the number of transferred bytes to the counters for file transfers in the active
-/// `onecopy.ledger()`.
+/// Adds the transferred bytes to the active `onecopy.ledger()`.
 fn enter(py: Python<'_>, moved: Moved) -> PyResult<()> {
     let mut tally = Tally::default();
     tally.moved(moved.n_bytes - moved.n_copied);
@@ -33,13 +32,13 @@ fn enter(py: Python<'_>, moved: Moved) -> PyResult<()> {
     ledger::enter(py, &mut tally, Stage::Move)
 }
 
-/// Converts a count or an offset to an unsigned integer. Returns an error if it is negative.
+/// Converts a count or an offset to an unsigned integer.
 fn natural(value: i64, name: &str) -> PyResult<u64> {
     u64::try_from(value)
         .map_err(|_| PyValueError::new_err(format!("`{name}` must not be negative: {value}")))
 }
 
-/// Sends ``count`` bytes of ``file`` from ``offset`` on through ``sock``, and returns the number of
+/// Sends ``count`` bytes of ``file`` from ``offset`` on through ``sock``. Returns the number of
 /// bytes sent.
 ///
 /// Args:
@@ -70,8 +69,8 @@ fn natural(value: i64, name: &str) -> PyResult<u64> {
 ///     TypeError: ``file`` is a text file, or an argument is not a file or socket.
 ///
 /// Signals are handled during waits and every 50 ms; Ctrl-C raises `KeyboardInterrupt`. Copies:
-/// none if the kernel transfers the bytes; one if they are sent through a buffer, or through
-/// ``read`` and ``sendall``. The ledger counts these copies.
+/// none if the kernel transfers the bytes; one through a buffer, or through ``read`` and
+/// ``sendall``. The ledger counts these copies.
 ///
 /// >>> import socket, tempfile
 /// >>> here, there = socket.socketpair()
@@ -100,8 +99,7 @@ pub(crate) fn send_file(
     };
     let len_bytes = source.metadata()?.len();
     let count = count.unwrap_or_else(|| len_bytes.saturating_sub(offset));
-    // For a non-blocking socket, no buffer is used: bytes that the socket does not accept would be
-    // read from the file without being sent.
+    // A non-blocking socket gets no buffer: bytes that the socket refuses would be lost.
     let mut sender = match socket.timeout {
         Some(Duration::ZERO) => FileSender::new(),
         _ => FileSender::fastest_for(&socket.fd),
@@ -114,7 +112,7 @@ pub(crate) fn send_file(
     done
 }
 
-/// Receives ``count`` bytes from ``sock`` and writes them to ``file`` at its position, which
+/// Receives ``count`` bytes from ``sock``, and writes them to ``file`` at its position, which
 /// advances. Returns the number of bytes received.
 ///
 /// Args:
@@ -139,9 +137,9 @@ pub(crate) fn send_file(
 ///     ValueError: ``count`` is negative, or the socket is closed or a datagram socket.
 ///     TypeError: ``file`` is a text file, or an argument is not a file or socket.
 ///
-/// Ctrl-C raises `KeyboardInterrupt`. Copies: none if the kernel transfers the bytes; one if they
-/// are passed through ``recv`` and ``write``, or if the file is opened for appending. The ledger
-/// counts these copies.
+/// Ctrl-C raises `KeyboardInterrupt`. Copies: none if the kernel transfers the bytes. One if they
+/// pass through ``recv`` and ``write``, or the file is open for appending. The ledger counts these
+/// copies.
 ///
 /// >>> import socket, tempfile
 /// >>> here, there = socket.socketpair()
@@ -169,7 +167,7 @@ pub(crate) fn recv_file(
     let mut drive = Drive::new(socket, Readiness::Readable, count);
     let done = drive.run(py, |_, most| receiver.step(&socket.fd, target, None, most));
     enter(py, drive.moved)?;
-    // The kernel has advanced the descriptor, so the position of a buffered file object is updated.
+    // The kernel has advanced the descriptor, so the file object's position is updated.
     ends::stand_behind(file)?;
     done
 }

@@ -1,5 +1,4 @@
-//! File transfers by calls to the methods of Python objects, such as `sendall` or `write`. Each
-//! call transfers at most [`PIECE_BYTES`].
+//! Transfers files with the methods of Python objects, up to [`PIECE_BYTES`] per call.
 
 use std::os::unix::fs::FileExt;
 
@@ -12,11 +11,11 @@ use super::ends::FileEnd;
 use crate::raw::gil;
 use crate::stream_output::write_all;
 
-/// The number of bytes that are read from the source and passed on in one step.
+/// The number of bytes per read from the source.
 const PIECE_BYTES: u64 = 256 * 1024;
 
-/// Sends the bytes of the file in parts with the socket's method `sendall` or `send`. `moved`
-/// counts the bytes sent, even if an error occurs.
+/// Sends the file in parts with the method `sendall` or `send`. `moved` counts the bytes sent, even
+/// after an error.
 pub(super) fn send<'py>(
     socket: &Bound<'py, PyAny>,
     blocks: bool,
@@ -93,7 +92,7 @@ fn pieces<'py>(
     Ok(moved.n_bytes)
 }
 
-/// Returns `true` for an exception by which a non-blocking socket reports that it would block:
+/// Returns `true` for an exception of a non-blocking socket that would block:
 /// `BlockingIOError`, `ssl.SSLWantReadError` or `ssl.SSLWantWriteError`.
 fn would_block(py: Python<'_>, error: &PyErr) -> PyResult<bool> {
     if error.is_instance_of::<PyBlockingIOError>(py) {
@@ -133,7 +132,7 @@ fn read<'py>(
     }
 }
 
-/// Receives bytes in parts with the socket's methods, and writes them to the file.
+/// Receives bytes with the socket's methods, and writes them to the file.
 pub(super) fn receive(
     socket: &Bound<'_, PyAny>,
     blocks: bool,

@@ -1,4 +1,4 @@
-//! The unsafe boundary of Arrow's PyCapsule interface: exports and imports capsules.
+//! Exports and imports capsules of Arrow's PyCapsule interface.
 //!
 //! Source: <https://arrow.apache.org/docs/format/CDataInterface/PyCapsuleInterface.html>.
 
@@ -16,18 +16,16 @@ use crate::errors;
 const STREAM: &CStr = c"arrow_array_stream";
 const SCHEMA: &CStr = c"arrow_schema";
 
-/// Returns a capsule with an Arrow stream of `batches`. If no reader has moved the stream out of
-/// the capsule, the capsule's destructor releases the stream.
+/// Returns a capsule with an Arrow stream. The capsule releases the stream if no reader takes it.
 pub(crate) fn stream_capsule<'py>(
     py: Python<'py>,
     batches: Box<dyn Batches>,
 ) -> PyResult<Bound<'py, PyCapsule>> {
-    // The capsule contains the struct itself, whose drop (`ArrowArrayStream::drop`) releases the
-    // stream.
+    // The drop of `ArrowArrayStream` releases the stream.
     PyCapsule::new_with_value(py, stream_of(batches), STREAM)
 }
 
-/// Returns a capsule with the Arrow schema for the columns `fields`.
+/// Returns a capsule with the Arrow schema of the columns.
 pub(crate) fn schema_capsule<'py>(
     py: Python<'py>,
     fields: &[Field],
@@ -35,22 +33,20 @@ pub(crate) fn schema_capsule<'py>(
     PyCapsule::new_with_value(py, schema_of(fields), SCHEMA)
 }
 
-/// Returns the columns of the Arrow schema in a capsule from another library; `None` if the type of
-/// a column is not supported.
+/// Returns the columns of an Arrow schema. `None` if a column type is not supported.
 pub(crate) fn fields_of_capsule(capsule: &Bound<'_, PyAny>) -> PyResult<Option<Vec<Field>>> {
     let capsule = capsule.cast::<PyCapsule>()?;
     let at = capsule.pointer_checked(Some(SCHEMA))?.cast::<ArrowSchema>();
-    // SAFETY: a capsule of this name has a schema, by the interface; it lives as long as the
-    // capsule, and is only read.
+    // SAFETY: a capsule of this name contains a schema. We only read it, while the capsule exists.
     let schema = unsafe { at.as_ref() };
     Ok(fields_of(schema).ok())
 }
 
-/// Returns the Arrow stream that an object of another library exports with `__arrow_c_stream__`.
+/// Returns the Arrow stream of an object with `__arrow_c_stream__`.
 ///
 /// # Errors
-/// `TypeError` if the object has no method `__arrow_c_stream__`, or its result is not a capsule; the
-/// exception that the object raises; the error that the stream reports for its columns.
+/// `TypeError` if `__arrow_c_stream__` is missing, or its result is not a capsule. Also any
+/// exception of the object, and the stream's error for its columns.
 pub(crate) fn foreign_stream(object: &Bound<'_, PyAny>) -> PyResult<ForeignStream> {
     let py = object.py();
     let Some(give) = object.getattr_opt("__arrow_c_stream__")? else {
@@ -63,7 +59,7 @@ pub(crate) fn foreign_stream(object: &Bound<'_, PyAny>) -> PyResult<ForeignStrea
     let capsule = capsule.cast_into::<PyCapsule>()?;
     let at = capsule.pointer_checked(Some(STREAM))?;
     let at = at.cast::<ArrowArrayStream>().as_ptr();
-    // SAFETY: a capsule of this name has a stream, by the interface; we are attached and hold the
-    // capsule, which was made for us, so no other code takes the stream meanwhile.
+    // SAFETY: a capsule of this name contains a stream. We are attached and hold the new capsule,
+    // so no other code takes the stream.
     unsafe { ForeignStream::take(at) }.map_err(|e| errors::to_py(py, &e))
 }

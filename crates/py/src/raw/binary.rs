@@ -1,5 +1,4 @@
-//! Creates `bytes` objects. `BytesMemory` and `FreshBytes` create objects that can grow while they
-//! are filled.
+//! Creates `bytes` objects. `BytesMemory` and `FreshBytes` grow while they are filled.
 
 use std::any::Any;
 use std::cell::UnsafeCell;
@@ -15,7 +14,7 @@ use pyo3::types::PyBytes;
 
 use super::gil;
 
-/// Creates a `bytes` object with the contents of `bytes`. Copies: the bytes are copied once.
+/// Creates a `bytes` object with a copy of `bytes`.
 #[inline]
 pub(crate) fn make<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyAny>> {
     // SAFETY: a valid slice (never longer than isize::MAX); the call copies it.
@@ -26,27 +25,26 @@ pub(crate) fn make<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, Py
     }
 }
 
-/// Returns `true` for a `bytes` or a `bytearray`. Both are sequences of numbers, but callers treat
-/// them as single values and not as columns.
+/// Returns `true` for a `bytes` or a `bytearray`.
 pub(crate) fn is_bytes(object: &Bound<'_, PyAny>) -> bool {
     object.is_instance_of::<PyBytes>() || object.is_instance_of::<pyo3::types::PyByteArray>()
 }
 
-/// Returns the data of a `bytes` object; an empty slice for any other object.
+/// Returns the data of a `bytes` object; empty for any other object.
 pub(crate) fn bytes_of<'a>(object: &'a Bound<'_, PyAny>) -> &'a [u8] {
     object
         .cast::<PyBytes>()
         .map_or(&[], |bytes| bytes.as_bytes())
 }
 
-/// Creates a `bytes` object of length `len`, and calls `write` to fill its data.
+/// Creates a `bytes` object of length `len`, which `write` fills.
 pub(super) fn make_of(
     py: Python<'_>,
     len: usize,
     write: impl FnOnce(&mut [MaybeUninit<u8>]),
 ) -> PyResult<Bound<'_, PyAny>> {
     if len < 2 {
-        // CPython shares the `bytes` objects of up to one byte, so they must not be written to.
+        // CPython shares the `bytes` objects of up to one byte. They must not be written to.
         let mut data = [MaybeUninit::new(0)];
         write(&mut data[..len]);
         // SAFETY: initialised above, and a write leaves bytes too.
@@ -63,25 +61,20 @@ pub(super) fn make_of(
     Ok(made.into_any())
 }
 
-/// The largest size in bytes of a `bytes` object that grows by copying its data to a new object.
-/// `realloc` would also copy the data of such a small object. If the new object cannot be
-/// allocated, the old object still exists; `_PyBytes_Resize` would have freed it.
+/// The maximum size in bytes of a `bytes` object that grows by a copy. If the allocation fails, the
+/// old object is still valid; `_PyBytes_Resize` would free it.
 const COPIED_BYTES: usize = 128 << 10;
 
-/// The memory of a [`Chunk`] inside a new `bytes` object, so that the written bytes become the
-/// object's data without being copied.
+/// The memory of a [`Chunk`] inside a `bytes` object. The chunk becomes the object without a copy.
 pub(crate) struct BytesMemory {
     bytes: Option<Py<PyBytes>>,
-    /// The minimum size in bytes to which the `bytes` object grows, even if a smaller size is
-    /// requested; 0 for no minimum. If an object of this size cannot be allocated, the object grows
-    /// only to the requested size.
+    /// The minimum size in bytes to which the object grows; 0 for none. If the allocation fails,
+    /// the object grows to the requested size.
     grown_bytes: usize,
 }
 
-/// If the initial size of the `bytes` object for a whole result is not sufficient, the object first
-/// grows to this size in bytes. The allocator enlarges an object of this size by moving pages,
-/// without copying bytes. The unused part of the object uses only address space, and is freed when
-/// the result is complete.
+/// The size in bytes to which the buffer of a whole result first grows. The allocator enlarges
+/// memory of this size without copies. The unused part is only address space.
 const WHOLE_BYTES: usize = 2 * MOVED_BY_PAGES_BYTES;
 
 impl Drop for BytesMemory {
@@ -93,21 +86,20 @@ impl Drop for BytesMemory {
 }
 
 impl BytesMemory {
-    /// Creates a chunk in a new `bytes` object with a capacity of `capacity_bytes`.
+    /// Creates a chunk in a new `bytes` object.
     pub(crate) fn chunk(capacity_bytes: usize) -> PyResult<Chunk> {
         BytesMemory::growing_to(0, capacity_bytes)
     }
 
-    /// Creates a chunk for a result that may be long. If the result exceeds `capacity_bytes`, it is
-    /// copied once, to memory of [`WHOLE_BYTES`], which can then grow without further copies.
+    /// Creates a chunk for a result that may be long. A result above `capacity_bytes` is copied
+    /// once.
     pub(crate) fn whole(capacity_bytes: usize) -> PyResult<Chunk> {
         BytesMemory::growing_to(WHOLE_BYTES, capacity_bytes)
     }
 
-    /// Creates the second chunk of a result, for all bytes that follow its first chunk. Its
-    /// capacity is [`WHOLE_BYTES`] from the start, so that it can grow without copies.
+    /// Creates the second chunk of a result. It has [`WHOLE_BYTES`] and grows without copies.
     pub(crate) fn longer(capacity_bytes: usize) -> PyResult<Chunk> {
-        // If the system refuses that much address space, the requested capacity is used.
+        // If the system refuses the size, use the requested capacity.
         BytesMemory::whole(WHOLE_BYTES).or_else(|_| BytesMemory::whole(capacity_bytes))
     }
 
@@ -119,8 +111,7 @@ impl BytesMemory {
         Chunk::in_memory(memory, capacity_bytes).map_err(|_| PyMemoryError::new_err(()))
     }
 
-    /// Returns the `bytes` object that contains the memory of `chunk`, truncated to the written
-    /// length.
+    /// Returns the `bytes` object of `chunk`, truncated to the written length.
     pub(crate) fn finish(py: Python<'_>, chunk: Chunk) -> PyResult<Bound<'_, PyBytes>> {
         let memory = chunk.into_memory().and_then(|(memory, len)| {
             let mut memory = memory.downcast::<BytesMemory>().ok()?;
@@ -139,15 +130,13 @@ impl BytesMemory {
         len: usize,
         capacity: usize,
     ) -> Option<(*mut u8, usize)> {
-        // A `Bound` is released at once. A `Py` would be released when PyO3 next acquires the GIL,
-        // which a program that only calls the functions of `raw/function.rs` never does.
+        // A `Bound` is released at once. A `Py` would wait until PyO3 next acquires the GIL.
         let bytes = match self.bytes.take().map(|bytes| bytes.into_bound(py)) {
             Some(bytes) if len > COPIED_BYTES => resize(bytes, capacity).ok()?,
             before => {
                 let made = match &before {
                     Some(_) if capacity < self.grown_bytes => {
-                        // If the system refuses that much address space, the requested capacity is
-                        // used.
+                        // If the system refuses the size, use the requested capacity.
                         blank(py, self.grown_bytes).or_else(|_| blank(py, capacity))
                     }
                     _ => blank(py, capacity.max(2)), // CPython shares shorter ones
@@ -157,8 +146,8 @@ impl BytesMemory {
                     return None;
                 };
                 if let Some(before) = &before {
-                    // SAFETY: two `bytes`, the new one larger than `len`; the old one holds `len`
-                    // bytes that we have written (contract of `grow`).
+                    // SAFETY: two `bytes`; the new one is larger than `len`. The old one holds
+                    // `len` written bytes (contract of `grow`).
                     unsafe {
                         std::ptr::copy_nonoverlapping(
                             ffi::PyBytes_AsString(before.as_ptr()),
@@ -180,12 +169,12 @@ impl BytesMemory {
     }
 }
 
-// SAFETY: the area is the data of a `bytes` that only we refer to until `finish`; only `grow` moves
-// it, and keeps its contents (PyBytes_Resize reallocates). The interpreter does not touch its
-// storage meanwhile, so it may be written while detached.
+// SAFETY: the area is the data of a `bytes` that only we refer to until `finish`. Only `grow` moves
+// the area, and keeps its contents. The interpreter does not use the area, so a detached thread may
+// write to it.
 unsafe impl ChunkMemory for BytesMemory {
     fn grow(&mut self, len: usize, capacity: usize) -> Option<(*mut u8, usize)> {
-        // The GIL is acquired rarely: once per chunk, and again if a row is larger than the chunk.
+        // The GIL is acquired rarely: once per chunk, and again for a row longer than the chunk.
         gil::attach(|py| self.grow_attached(py, len, capacity))
     }
 
@@ -198,13 +187,11 @@ unsafe impl ChunkMemory for BytesMemory {
     }
 }
 
-/// The size in bytes to which the memory of a [`FreshBytes`] grows when a result does not fit into
-/// the initial memory, [`Short`]. The allocator takes memory of this size from its heap, without
-/// creating a memory mapping.
+/// The size in bytes to which a [`FreshBytes`] grows after [`Short`]. The allocator needs no memory
+/// mapping for it.
 const MIDDLE_BYTES: usize = 120 << 10;
 
-/// The memory for a result of up to 4096 bytes. Since a writer requires some free space before it
-/// writes a value, a result of slightly fewer bytes may already not fit.
+/// The memory for a result of up to 4096 bytes.
 type Short = [MaybeUninit<u8>; 4096];
 
 /// The static memory that a [`ShortBuffer`] points to.
@@ -216,18 +203,16 @@ unsafe impl Sync for ShortMemory {}
 static SHORT: ShortMemory = ShortMemory(UnsafeCell::new([MaybeUninit::uninit(); _]));
 static SHORT_IS_LENT: AtomicBool = AtomicBool::new(false);
 
-/// The buffer for a result that is probably short. It is in static memory, not on the stack,
-/// because nested calls made by callbacks would need one buffer each and could overflow the stack.
-/// All threads share one buffer, because access to thread-local storage of a shared library takes 5
-/// ns.
+/// The static buffer for a result that is probably short. On the stack, the buffers of nested calls
+/// could cause an overflow.
 pub(crate) struct ShortBuffer(*mut Short);
 
 impl ShortBuffer {
-    /// Returns the static buffer; `None` if another call is using it. The buffer becomes available
-    /// again when the returned value is dropped.
+    /// Returns the static buffer; `None` if another call uses it. Dropping the result releases the
+    /// buffer.
     #[inline(always)]
     pub(crate) fn lend(_: Python<'_>) -> Option<ShortBuffer> {
-        // The thread is attached, so with a GIL no other thread runs between the two accesses.
+        // The thread is attached: with a GIL, no other thread runs between the accesses.
         let is_lent = match cfg!(Py_GIL_DISABLED) {
             true => SHORT_IS_LENT.swap(true, Ordering::Acquire),
             false => SHORT_IS_LENT.load(Ordering::Relaxed),
@@ -247,13 +232,10 @@ impl Drop for ShortBuffer {
     }
 }
 
-/// A new `bytes` object that is filled by code that holds the GIL. Such code uses a [`FreshBytes`]
-/// instead of a [`Chunk`]. A [`Chunk`] would need an additional heap allocation, and would acquire
-/// the GIL whenever it grows.
+/// A new `bytes` object that is filled with the GIL held. Unlike a [`Chunk`], it needs no separate
+/// heap allocation.
 ///
-/// A short result is written to the [`ShortBuffer`], and then copied into a `bytes` object of its
-/// size. Creating a `bytes` object with spare capacity and truncating it would take 60 ns longer,
-/// because the allocator would split and join blocks.
+/// A short result is written to the [`ShortBuffer`], and then copied to a `bytes` of its size.
 pub(crate) struct FreshBytes<'s, 'py> {
     py: Python<'py>,
     memory: BytesMemory,
@@ -261,13 +243,13 @@ pub(crate) struct FreshBytes<'s, 'py> {
     len: usize,
     capacity: usize,
     moved_bytes: usize,
-    /// The expected final size in bytes; 0 if the caller has not set it.
+    /// The expected final size in bytes; 0 if it is not set.
     expected_bytes: usize,
     buffer: PhantomData<&'s mut ShortBuffer>,
 }
 
 impl<'s, 'py> FreshBytes<'s, 'py> {
-    /// Creates a buffer with a capacity of `capacity_bytes` for a result that may be long.
+    /// Creates a buffer for a result that may be long.
     #[inline]
     pub(crate) fn new(py: Python<'py>, capacity_bytes: usize) -> PyResult<FreshBytes<'s, 'py>> {
         let bytes = blank(py, capacity_bytes.max(2))?; // CPython shares shorter ones
@@ -287,8 +269,8 @@ impl<'s, 'py> FreshBytes<'s, 'py> {
         })
     }
 
-    /// Creates the memory for a result that is probably short. The result is written to `buffer`,
-    /// and is moved to a `bytes` object when it no longer fits into `buffer`.
+    /// Creates the memory for a result that is probably short. A result that exceeds `buffer` moves
+    /// to a `bytes` object.
     #[inline]
     pub(crate) fn short(py: Python<'py>, buffer: &'s mut ShortBuffer) -> FreshBytes<'s, 'py> {
         FreshBytes {
@@ -306,14 +288,13 @@ impl<'s, 'py> FreshBytes<'s, 'py> {
         }
     }
 
-    /// Sets the expected size in bytes of the complete result. A long result grows directly to this
-    /// size, so it is moved only once. Fewer holes of unused memory then remain in the heap.
+    /// Sets the expected size of the complete result in bytes. A long result grows directly to this
+    /// size.
     pub(crate) fn expect(&mut self, n_bytes: usize) {
         self.expected_bytes = n_bytes;
     }
 
-    /// Returns the number of bytes that were moved because the memory was too small, like
-    /// [`Chunk::take_moved_bytes`].
+    /// Returns the number of moved bytes, like [`Chunk::take_moved_bytes`].
     pub(crate) fn moved_bytes(&self) -> usize {
         match self.memory.bytes {
             Some(_) => self.moved_bytes,
@@ -342,7 +323,7 @@ impl<'s, 'py> FreshBytes<'s, 'py> {
         let (before, capacity_before) = (self.at, self.capacity);
         let is_short = self.memory.bytes.is_none();
         let kept = if is_short { 0 } else { self.len };
-        // Memory with a mapping of its own costs 17 µs, so it is used only for larger sizes.
+        // A separate mapping costs 17 µs, so only larger sizes use one.
         let step = if wanted.max(self.expected_bytes) <= MIDDLE_BYTES {
             self.memory.grown_bytes = 0;
             MIDDLE_BYTES
@@ -351,7 +332,7 @@ impl<'s, 'py> FreshBytes<'s, 'py> {
             wanted.max(if is_short { WHOLE_BYTES } else { 0 })
         };
         let grown = self.memory.grow_attached(self.py, kept, step);
-        // If the system refuses that much address space, the requested capacity is used.
+        // If the system refuses the size, use the requested capacity.
         let grown = match grown {
             None if is_short => self.memory.grow_attached(self.py, 0, wanted),
             grown => grown,
@@ -369,7 +350,7 @@ impl<'s, 'py> FreshBytes<'s, 'py> {
                 if self.memory.is_lost() && !is_short {
                     (self.at, self.len, self.capacity) = (std::ptr::dangling_mut(), 0, 0);
                 }
-                // An exception is set if the interpreter has no memory; the caller creates its own.
+                // The caller creates an exception, so the exception of the interpreter is dropped.
                 drop(PyErr::take(self.py));
                 return Err(full);
             }
@@ -381,8 +362,8 @@ impl<'s, 'py> FreshBytes<'s, 'py> {
     }
 }
 
-// SAFETY: the spare area follows the committed bytes in the data of one `bytes`, which only we
-// refer to, or in the short buffer, which is borrowed mutably; commit only moves the end.
+// SAFETY: the spare area follows the committed bytes, in a `bytes` that only we refer to or in the
+// borrowed short buffer. A commit only moves the end.
 unsafe impl ByteSink for FreshBytes<'_, '_> {
     #[inline]
     fn committed(&self) -> &[u8] {
@@ -420,7 +401,6 @@ unsafe impl ByteSink for FreshBytes<'_, '_> {
     }
 }
 
-/// Creates a `bytes` object with uninitialised data.
 fn blank(py: Python<'_>, len: usize) -> PyResult<Bound<'_, PyBytes>> {
     let len = isize::try_from(len).map_err(|_| PyMemoryError::new_err(()))?;
     // SAFETY: attached; a null source makes a `bytes` (or NULL and an error) whose data is not
@@ -434,7 +414,7 @@ fn blank(py: Python<'_>, len: usize) -> PyResult<Bound<'_, PyBytes>> {
 // SAFETY: declared as in CPython's cpython/bytesobject.h, and part of every CPython that this is
 // built for.
 unsafe extern "C" {
-    /// Resizes a `bytes` object. Declared here because pyo3-ffi does not declare it:
+    /// Resizes a `bytes` object; pyo3-ffi does not declare it:
     /// <https://docs.python.org/3/c-api/bytes.html>.
     fn _PyBytes_Resize(
         bytes: *mut *mut ffi::PyObject,
@@ -442,13 +422,10 @@ unsafe extern "C" {
     ) -> std::ffi::c_int;
 }
 
-/// Truncates `bytes` to `len`, the written length. The caller must own the only reference to
-/// `bytes`.
+/// Truncates `bytes` to `len`. The caller must own the only reference to `bytes`.
 ///
-/// If the unused end of the object is short, it is not returned to the allocator. Otherwise small
-/// allocations would use the few hundred bytes after each `bytes` of 128 KiB. The next `bytes` of
-/// 128 KiB would then not fit into the memory of a freed one. (In a stream with one chunk at a
-/// time, the heap then grew to 17 MB instead of 1 MB.)
+/// A short unused end is not freed. Small allocations would fill it, and prevent reuse of the
+/// memory for another `bytes` of 128 KiB.
 fn finish_at(bytes: Bound<'_, PyBytes>, len: usize) -> PyResult<Bound<'_, PyBytes>> {
     // SAFETY: a `bytes`. (Its data is not read: the end of it was never written.)
     let size = unsafe { ffi::PyBytes_Size(bytes.as_ptr()) }.unsigned_abs();
@@ -456,9 +433,8 @@ fn finish_at(bytes: Bound<'_, PyBytes>, len: usize) -> PyResult<Bound<'_, PyByte
         return resize(bytes, len);
     }
     let at = bytes.as_ptr();
-    // SAFETY: a `bytes` with one reference, ours, never hashed; `len` is at most its size, so the
-    // terminator is written inside of its data area (which has a byte more than its size). Freeing
-    // it does not depend on the size.
+    // SAFETY: a `bytes` with one reference, ours, never hashed. `len` is at most its size, so the
+    // terminator is inside of its data area. Freeing it does not depend on the size.
     unsafe {
         ffi::PyBytes_AsString(at).add(len).write(0);
         (*at.cast::<ffi::PyVarObject>()).ob_size = len as ffi::Py_ssize_t;
@@ -466,14 +442,14 @@ fn finish_at(bytes: Bound<'_, PyBytes>, len: usize) -> PyResult<Bound<'_, PyByte
     Ok(bytes)
 }
 
-/// Resizes `bytes` to the length `len`. If this fails, the object is freed. The caller must own the
-/// only reference to `bytes`.
+/// Resizes `bytes` to `len`, or frees it if this fails. The caller must own the only reference to
+/// `bytes`.
 fn resize(bytes: Bound<'_, PyBytes>, len: usize) -> PyResult<Bound<'_, PyBytes>> {
     let py = bytes.py();
     let len = isize::try_from(len).map_err(|_| PyMemoryError::new_err(()))?;
     let mut at = bytes.into_ptr();
-    // SAFETY: `at` is a `bytes` with one reference, ours (made in `grow`, never handed out before
-    // `finish`). On failure the call frees it, sets `at` to null and sets an error.
+    // SAFETY: `at` is a `bytes` with one reference, ours (made in `grow`). On failure, the call
+    // frees it, sets `at` to null and sets an error.
     unsafe {
         if _PyBytes_Resize(&raw mut at, len) != 0 {
             return Err(PyErr::fetch(py));

@@ -1,9 +1,7 @@
-//! The unsafe boundary of the buffer protocol (PEP 3118, PEP 688): borrows or copies the bytes of
-//! Python objects.
+//! Borrows or copies the bytes of Python objects with a buffer (PEP 3118, PEP 688).
 //!
-//! Only the data of a `bytes` never changes. Any other buffer may be written to at any time by its
-//! owner, by another thread or by another process: `readinto`, `recv_into` and `preadv` write
-//! without the GIL. Such a buffer is read as [`VolatileBytes`], or first copied to private memory.
+//! Only the data of a `bytes` never changes. Other threads and processes may write to any other
+//! buffer. Such a buffer is read as [`VolatileBytes`], or first copied to private memory.
 
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
@@ -19,21 +17,20 @@ use pyo3::{Borrowed, ffi};
 use super::binary;
 use super::private_bytes::PrivateBytes;
 
-/// The bytes of a Python object that has a buffer. They do not change while this value exists.
+/// The bytes of a Python object. They do not change during the borrow.
 pub(crate) enum BufferBytes<'a, 'py> {
     /// The data of a `bytes`, which never moves or changes.
     Immutable(&'a [u8], PhantomData<Python<'py>>),
-    /// A slice of the data of a `bytes`; `_owner` keeps the `bytes` alive.
+    /// A slice of a `bytes`; `_owner` keeps the `bytes` alive.
     Part {
         _owner: Bound<'py, PyAny>,
         part: *const [u8],
     },
-    /// A private copy of any other buffer, with its elements in C order.
+    /// A private copy of any other buffer, in C order.
     Copied(PrivateBytes),
 }
 
-/// A buffer that `PyObject_GetBuffer` has returned. Its memory does not move until this value is
-/// dropped, which releases the buffer.
+/// A buffer from `PyObject_GetBuffer`. Dropping this value releases the buffer.
 struct View<'v, 'py>(&'v mut ffi::Py_buffer, PhantomData<Python<'py>>);
 
 impl Drop for View<'_, '_> {
@@ -48,33 +45,32 @@ impl View<'_, '_> {
         usize::try_from(self.0.len).unwrap_or(0)
     }
 
-    /// Returns the memory of this buffer, which must be contiguous: the caller must have requested
-    /// it with `PyBUF_SIMPLE`.
+    /// Returns the memory of a contiguous buffer, requested with `PyBUF_SIMPLE`.
     fn bytes(&self) -> VolatileBytes<'_> {
         let at = match self.len() {
             0 => std::ptr::dangling(),
             _ => self.0.buf.cast_const().cast(),
         };
-        // SAFETY: a contiguous buffer of `len` bytes (requested with PyBUF_SIMPLE), whose owner
-        // neither moves nor frees it before it is released, in `drop`. An empty one is not read.
+        // SAFETY: a contiguous buffer of `len` bytes (requested with PyBUF_SIMPLE). Its owner does
+        // not move or free it before `drop`. An empty one is not read.
         unsafe { VolatileBytes::new(at, self.len()) }
     }
 }
 
-/// The bytes of a Python object, borrowed until the object's buffer is released.
+/// The borrowed bytes of a Python object.
 pub(crate) enum BorrowedBytes<'a> {
-    /// Bytes that no code changes: those of a `bytes` object or of a private copy.
+    /// Bytes that never change.
     Stable(&'a [u8]),
-    /// Bytes that other code may change while they are being read.
+    /// Bytes that other code may change at the same time.
     Volatile(VolatileBytes<'a>),
 }
 
-/// Calls `read` with the bytes of any object that has a buffer. Copies: none for a contiguous
-/// buffer; any other buffer is copied once.
+/// Calls `read` with the bytes of an object. Copies: none for a contiguous buffer; any other buffer
+/// is copied once.
 ///
 /// # Errors
-/// `TypeError` for an object without a buffer; `MemoryError` if the copy cannot be allocated; the
-/// exception that the object raises when its buffer is requested; the error of `read`.
+/// `TypeError` for an object without a buffer; `MemoryError` if the allocation fails; the exception
+/// of the buffer request; the error of `read`.
 #[inline]
 pub(crate) fn with_source<'py, R>(
     object: Borrowed<'_, 'py, PyAny>,
@@ -106,8 +102,8 @@ fn with_other_source<'py, R>(
     }
 }
 
-/// Returns the `bytes` object under a contiguous, read-only memoryview, and the slice of its data
-/// that the memoryview exposes. Returns `None` for any other object, because its bytes may change.
+/// Returns the `bytes` under a read-only memoryview and the visible slice. `None` for other
+/// objects.
 fn part_of_bytes<'py>(
     object: Borrowed<'_, 'py, PyAny>,
     view: &View<'_, 'py>,
@@ -141,8 +137,7 @@ fn check(object: Borrowed<'_, '_, PyAny>) -> PyResult<()> {
 #[inline]
 pub(crate) fn of_bytes<'a>(object: Borrowed<'a, '_, PyAny>) -> Option<&'a [u8]> {
     let at = object.as_ptr();
-    // SAFETY: a `bytes`, whose data of `Py_SIZE` bytes is valid and does not move as long as the
-    // object is alive, which 'a borrows.
+    // SAFETY: the `Py_SIZE` bytes of a `bytes` are valid and do not move. 'a borrows the object.
     unsafe {
         if ffi::PyBytes_CheckExact(at) == 0 {
             return None;
@@ -153,14 +148,14 @@ pub(crate) fn of_bytes<'a>(object: Borrowed<'a, '_, PyAny>) -> Option<&'a [u8]> 
     }
 }
 
-/// Requests the buffer of an object with the `PyBUF_*` flags `flags`, and stores it in `place`.
+/// Requests the buffer of an object and stores it in `place`.
 fn view<'v, 'py>(
     object: Borrowed<'_, 'py, PyAny>,
     flags: i32,
     place: &'v mut MaybeUninit<ffi::Py_buffer>,
 ) -> PyResult<View<'v, 'py>> {
-    // SAFETY: any object may be passed; `place` takes a Py_buffer, which is filled where 0 comes
-    // back, and is borrowed as long as the view.
+    // SAFETY: the call accepts any object. A result of 0 means a filled `place`, which the view
+    // borrows.
     unsafe {
         if ffi::PyObject_GetBuffer(object.as_ptr(), place.as_mut_ptr(), flags) != 0 {
             return Err(PyErr::fetch(object.py()));
@@ -170,12 +165,12 @@ fn view<'v, 'py>(
 }
 
 impl<'a, 'py> BufferBytes<'a, 'py> {
-    /// Returns the bytes of any object that has a buffer. Copies: none for a `bytes` or a
-    /// memoryview of a `bytes`; any other buffer is copied once.
+    /// Returns the bytes of an object. Copies: none for a `bytes` or a memoryview of one; any other
+    /// buffer is copied once.
     ///
     /// # Errors
-    /// `TypeError` for an object without a buffer; `MemoryError` if the copy cannot be allocated;
-    /// the exception that the object raises when its buffer is requested.
+    /// `TypeError` for an object without a buffer; `MemoryError` if the allocation fails; the
+    /// exception of the buffer request.
     #[inline]
     pub(crate) fn of(object: Borrowed<'a, 'py, PyAny>) -> PyResult<BufferBytes<'a, 'py>> {
         if let Some(bytes) = of_bytes(object) {
@@ -200,31 +195,28 @@ impl<'a, 'py> BufferBytes<'a, 'py> {
         }
     }
 
-    /// Returns `true` if the object has a buffer (PEP 3118), like `bytes`, `bytearray` and
-    /// `memoryview`.
+    /// Returns `true` if the object has a buffer (PEP 3118).
     pub(crate) fn is_buffer(object: Borrowed<'_, '_, PyAny>) -> bool {
         // SAFETY: the check accepts any object.
         unsafe { ffi::PyObject_CheckBuffer(object.as_ptr()) != 0 }
     }
 
-    /// Returns the bytes of the object, which do not change while `self` exists.
+    /// Returns the bytes of the object.
     #[inline]
     pub(crate) fn as_slice(&self) -> &[u8] {
         match self {
             BufferBytes::Immutable(bytes, _) => bytes,
-            // SAFETY: a part of the data of the `bytes`, which is alive as long as this is.
+            // SAFETY: a part of the `bytes`, which is alive during the borrow.
             BufferBytes::Part { part, .. } => unsafe { &**part },
             BufferBytes::Copied(bytes) => bytes.as_slice(),
         }
     }
 }
 
-/// Returns a copy of the bytes of an object; `None` for an object without a buffer. Copies: the
-/// bytes are copied once.
+/// Returns a copy of an object's bytes; `None` without a buffer. Copies: the bytes are copied once.
 ///
 /// # Errors
-/// `MemoryError` if the copy cannot be allocated; the exception that the object raises when its
-/// buffer is requested.
+/// `MemoryError` if the allocation fails; the exception of the buffer request.
 pub(crate) fn copy_of(object: Borrowed<'_, '_, PyAny>) -> PyResult<Option<Vec<u8>>> {
     if !BufferBytes::is_buffer(object) {
         return Ok(None);
@@ -245,11 +237,11 @@ pub(crate) fn copy_of(object: Borrowed<'_, '_, PyAny>) -> PyResult<Option<Vec<u8
     })
 }
 
-/// Returns an object whose bytes never change: the argument if it is a `bytes` or a memoryview of a
-/// `bytes`, otherwise a new `bytes`. Copies: none, or one into the new `bytes`.
+/// Returns an object whose bytes never change. Copies: none for a `bytes` or a memoryview of one,
+/// otherwise one into a new `bytes`.
 ///
 /// # Errors
-/// The same errors as [`with_source`], except for that of `read`.
+/// The errors of [`with_source`], except for that of `read`.
 pub(crate) fn immutable<'py>(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = object.py();
     if of_bytes(object).is_some() {
@@ -258,7 +250,7 @@ pub(crate) fn immutable<'py>(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Bound
     check(object)?;
     let mut place = MaybeUninit::zeroed();
     match view(object, ffi::PyBUF_SIMPLE, &mut place) {
-        // A new memoryview is created, because the caller may release the one that was passed.
+        // The caller may release its memoryview, so this is a new one.
         Ok(view) if part_of_bytes(object, &view)?.is_some() => {
             Ok(PyMemoryView::from(&object)?.into_any())
         }
@@ -281,7 +273,7 @@ fn gathered(object: Borrowed<'_, '_, PyAny>) -> PyResult<Vec<u8>> {
     )
 }
 
-/// Returns the items of the buffer `view` in C order. Each item is copied once.
+/// Returns the items of `view` in C order. Copies: each item is copied once.
 fn items(view: &mut View<'_, '_>, py: Python<'_>) -> PyResult<Vec<u8>> {
     let len = view.len();
     let mut bytes: Vec<u8> = Vec::new();
@@ -289,8 +281,7 @@ fn items(view: &mut View<'_, '_>, py: Python<'_>) -> PyResult<Vec<u8>> {
         .try_reserve_exact(len)
         .map_err(|_| PyMemoryError::new_err(()))?;
     if len > 0 {
-        // SAFETY: the capacity is `len` bytes, and 'C' is an order of CPython's; it writes each of
-        // them.
+        // SAFETY: the capacity is `len` bytes. CPython accepts the order 'C' and writes each byte.
         unsafe {
             let (n, order) = (view.0.len, b'C' as std::ffi::c_char);
             let to = bytes.as_mut_ptr().cast();
@@ -303,10 +294,10 @@ fn items(view: &mut View<'_, '_>, py: Python<'_>) -> PyResult<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Calls `write` with the memory of a writable, contiguous buffer, as a slice.
+/// Calls `write` with the memory of a writable, contiguous buffer.
 ///
 /// # Errors
-/// `BufferError` if the buffer is read-only or not contiguous, `TypeError` for an object without a
+/// `BufferError` for a read-only or not contiguous buffer; `TypeError` for an object without a
 /// buffer; the error of `write`.
 pub(crate) fn with_writable<'py, R>(
     object: Borrowed<'_, 'py, PyAny>,
@@ -318,14 +309,13 @@ pub(crate) fn with_writable<'py, R>(
     if len == 0 {
         return write(&mut []);
     }
-    // SAFETY: a writable contiguous buffer of `len` bytes, not released before the call has ended.
-    // Others may write to it too, which a slice does not allow: `write` only stores there, and
-    // relies on nothing that it reads. The text that is written comes from a `str` or private
-    // memory.
+    // SAFETY: a writable contiguous buffer of `len` bytes, released after the call. Other code may
+    // write to it too, which a slice does not allow: `write` only stores there and relies on no
+    // byte that it reads. The source text is in a `str` or in private memory.
     write(unsafe { slice::from_raw_parts_mut(view.0.buf.cast(), len) })
 }
 
-/// The memory of a writable buffer: its address and its length in bytes.
+/// The address and length of a writable buffer, in bytes.
 pub(crate) struct WritableBuffer<'a> {
     pub(super) at: *mut u8,
     pub(super) len: usize,
@@ -333,7 +323,7 @@ pub(crate) struct WritableBuffer<'a> {
 }
 
 impl WritableBuffer<'_> {
-    /// Returns the memory after the first `n` bytes; `None` if the memory has fewer than `n` bytes.
+    /// Returns the memory after the first `n` bytes; `None` if it is shorter.
     pub(crate) fn without_first(mut self, n: usize) -> Option<Self> {
         self.len = self.len.checked_sub(n)?;
         // SAFETY: inside of the buffer, or right after its end.
@@ -342,12 +332,11 @@ impl WritableBuffer<'_> {
     }
 }
 
-/// Calls `write` with the memory of a writable, contiguous buffer. Unlike [`with_writable`], it
-/// passes an address instead of a slice, because other code may write to this memory at the same
-/// time.
+/// Calls `write` with the address of a writable, contiguous buffer. Other code may write to this
+/// memory at the same time.
 ///
 /// # Errors
-/// `BufferError` if the buffer is read-only or not contiguous, `TypeError` for an object without a
+/// `BufferError` for a read-only or not contiguous buffer; `TypeError` for an object without a
 /// buffer; the error of `write`.
 pub(crate) fn with_place<'py, R>(
     object: Borrowed<'_, 'py, PyAny>,
@@ -368,8 +357,7 @@ pub(crate) fn with_place<'py, R>(
     })
 }
 
-/// Returns the bytes as code units of type `U`; `None` if their address is not aligned for `U`, or
-/// their length is not a multiple of the size of `U`.
+/// Returns the bytes as code units of type `U`. `None` if the address or the length does not fit.
 #[inline(always)]
 pub(crate) fn as_units<U: AnyBits>(bytes: &[u8]) -> Option<&[U]> {
     if !bytes.len().is_multiple_of(size_of::<U>()) || !bytes.as_ptr().cast::<U>().is_aligned() {
@@ -379,7 +367,7 @@ pub(crate) fn as_units<U: AnyBits>(bytes: &[u8]) -> Option<&[U]> {
     Some(unsafe { slice::from_raw_parts(bytes.as_ptr().cast(), bytes.len() / size_of::<U>()) })
 }
 
-/// A code unit type for which every bit pattern is valid.
+/// A code unit type without invalid bit patterns.
 pub(crate) trait AnyBits: Copy {}
 impl AnyBits for u16 {}
 impl AnyBits for u32 {}
@@ -388,19 +376,19 @@ impl AnyBits for i64 {}
 /// Copies `bytes` into uninitialised memory of the same size.
 #[inline]
 pub(crate) fn put(out: &mut [MaybeUninit<u8>], bytes: &[u8]) {
-    // SAFETY: MaybeUninit<u8> has the layout of u8, and any byte is a good value of it.
+    // SAFETY: MaybeUninit<u8> has the layout of u8, and any byte is a valid value of it.
     out.copy_from_slice(unsafe { slice::from_raw_parts(bytes.as_ptr().cast(), bytes.len()) });
 }
 
-/// Returns the format of the elements in an object's buffer, in the syntax of PEP 3118. Returns `B`
-/// (unsigned bytes) if the object reports no format, as PEP 3118 requires.
+/// Returns the element format of a buffer in the syntax of PEP 3118. The default is `B`, unsigned
+/// bytes.
 pub(crate) fn format_of(object: Borrowed<'_, '_, PyAny>) -> PyResult<String> {
     let mut place = MaybeUninit::zeroed();
     let view = view(object, ffi::PyBUF_FORMAT | ffi::PyBUF_ND, &mut place)?;
     if view.0.format.is_null() {
         return Ok("B".to_owned());
     }
-    // SAFETY: not null: a C string that lives as long as the view.
+    // SAFETY: not null: a C string, valid as long as the view.
     let format = unsafe { std::ffi::CStr::from_ptr(view.0.format) };
     Ok(format.to_string_lossy().into_owned())
 }
@@ -414,16 +402,16 @@ pub(crate) struct BufferItems {
     pub(crate) bytes: Vec<u8>,
 }
 
-/// Returns the items of an object's buffer in C order. Copies: each item is copied once.
+/// Returns the items of a buffer in C order. Copies: each item is copied once.
 ///
 /// # Errors
-/// The exception that the object raises if it does not export a buffer.
+/// The exception of the buffer request.
 pub(crate) fn items_of(object: Borrowed<'_, '_, PyAny>) -> PyResult<BufferItems> {
     let mut place = MaybeUninit::zeroed();
     let mut view = view(object, ffi::PyBUF_FULL_RO, &mut place)?;
     let format = match view.0.format.is_null() {
         true => "B".to_owned(),
-        // SAFETY: not null: a C string that lives as long as the view.
+        // SAFETY: not null: a C string, valid as long as the view.
         false => unsafe { std::ffi::CStr::from_ptr(view.0.format) }
             .to_string_lossy()
             .into_owned(),

@@ -1,5 +1,4 @@
-//! Calls CPython's own codecs for malformed text and for error handlers, so that exceptions and
-//! replacements are the same as in CPython.
+//! Calls CPython's codecs for malformed text and for error handlers.
 
 use std::ffi::{CStr, CString};
 
@@ -10,8 +9,7 @@ use pyo3::{Borrowed, ffi};
 
 use super::text;
 
-/// Converts the argument `errors` of a codec, the name of a Python error handler, to a C string.
-/// Returns `strict` if `errors` is `None`.
+/// Converts the name of an error handler to a C string. `None` is `strict`.
 fn handler(errors: Option<Borrowed<'_, '_, PyAny>>) -> PyResult<CString> {
     let Some(errors) = errors else {
         return Ok(c"strict".into());
@@ -26,8 +24,7 @@ fn handler(errors: Option<Borrowed<'_, '_, PyAny>>) -> PyResult<CString> {
     CString::new(written).map_err(|_| PyValueError::new_err("no error handler has such a name"))
 }
 
-/// Decodes `bytes` as Python's `bytes.decode(encoding, errors)` does. Python's error handler with
-/// the name `errors` handles malformed bytes.
+/// Decodes `bytes` like Python's `bytes.decode(encoding, errors)`.
 #[cold]
 pub(crate) fn decode<'py>(
     py: Python<'py>,
@@ -36,8 +33,7 @@ pub(crate) fn decode<'py>(
     errors: Option<Borrowed<'_, 'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let errors = handler(errors)?;
-    // SAFETY: attached; a valid slice (never longer than isize::MAX) and two C strings. A new
-    // reference or null with an error.
+    // SAFETY: attached; a valid slice and two C strings. A new reference, or null with an error.
     unsafe {
         let made = ffi::PyUnicode_Decode(
             bytes.as_ptr().cast(),
@@ -49,8 +45,7 @@ pub(crate) fn decode<'py>(
     }
 }
 
-/// Encodes a `str` as Python's `str.encode(encoding, errors)` does. Python's error handler with the
-/// name `errors` handles characters that the encoding does not have.
+/// Encodes a `str` like Python's `str.encode(encoding, errors)`.
 #[cold]
 pub(crate) fn encode<'py>(
     string: Borrowed<'_, 'py, PyString>,

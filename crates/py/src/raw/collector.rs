@@ -1,4 +1,4 @@
-//! `HeldOff`: a guard that disables the cyclic garbage collector while rows are created.
+//! `HeldOff`: disables the cyclic garbage collector while rows are created.
 
 use std::marker::PhantomData;
 
@@ -6,16 +6,11 @@ use std::marker::PhantomData;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-/// Disables the cyclic garbage collector until this value is dropped. If the collector ran between
-/// two cells, it could call a finalizer, and the finalizer could use the cursor that is being read.
-/// Disabling the collector also saves time, because the collector would start 500 times while
-/// 400,000 tuples are created.
+/// Disables the cyclic garbage collector until this value is dropped. Otherwise a finalizer could
+/// use the cursor between two cells.
 ///
-/// This value must be dropped before the GIL is released, because the collector is disabled for the
-/// whole interpreter and not for one thread. While this thread holds the GIL, no other thread is
-/// affected. In a free-threaded interpreter, other threads would be affected, so this type does
-/// nothing there, and is not needed: the collector of such an interpreter starts only between
-/// bytecodes, not between two cells.
+/// Drop this value before the GIL is released, because it affects the whole interpreter. In a
+/// free-threaded interpreter, it does nothing.
 pub(crate) struct HeldOff<'py> {
     #[cfg(not(Py_GIL_DISABLED))]
     was_on: bool,

@@ -1,26 +1,25 @@
-//! Safe functions for CPython's C API of context variables (PEP 567).
+//! Safe functions for context variables (PEP 567).
 
 use std::ffi::CStr;
 
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-/// Creates a context variable with the name `name`, whose default value is `None`.
+/// Creates a context variable. Its default value is `None`.
 pub(crate) fn new<'py>(py: Python<'py>, name: &CStr) -> PyResult<Bound<'py, PyAny>> {
-    // SAFETY: attached; the name ends in a zero byte and None is a valid default. A new reference
-    // or null with an error.
+    // SAFETY: attached. The name ends in a zero byte, and None is a valid default. Returns a new
+    // reference, or null with an error.
     unsafe {
         Bound::from_owned_ptr_or_err(py, ffi::PyContextVar_New(name.as_ptr(), ffi::Py_None()))
     }
 }
 
-/// Returns the value of `variable` in the current context; Python's `None` if it has not been set.
+/// Returns the value of `variable` in the current context. The default is Python's `None`.
 pub(crate) fn get<'py>(variable: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = variable.py();
     let mut value = std::ptr::null_mut();
-    // SAFETY: an object that is not a variable makes the call fail with TypeError. On success
-    // `value` is a new reference (the default of its construction replaces a missing value, so it
-    // is not null).
+    // SAFETY: the call fails with TypeError if the object is not a variable. On success `value` is
+    // a new reference, and not null, because the variable has a default.
     unsafe {
         if ffi::PyContextVar_Get(variable.as_ptr(), std::ptr::null_mut(), &raw mut value) != 0 {
             return Err(PyErr::fetch(py));
@@ -29,21 +28,21 @@ pub(crate) fn get<'py>(variable: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAn
     }
 }
 
-/// Sets `variable` in the current context, and returns the token that resets it.
+/// Sets `variable`, and returns the token that resets it.
 pub(crate) fn set<'py>(
     variable: &Bound<'py, PyAny>,
     value: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    // SAFETY: as in `get`; returns a new reference or null with an error set.
+    // SAFETY: as in `get`. Returns a new reference, or null with an error.
     unsafe {
         let token = ffi::PyContextVar_Set(variable.as_ptr(), value.as_ptr());
         Bound::from_owned_ptr_or_err(variable.py(), token)
     }
 }
 
-/// Restores the value that `variable` had before `token` was created.
+/// Restores the value of `variable` before `token`.
 pub(crate) fn reset(variable: &Bound<'_, PyAny>, token: &Bound<'_, PyAny>) -> PyResult<()> {
-    // SAFETY: as in `get`; a token of another context makes it fail with ValueError.
+    // SAFETY: as in `get`. A token of another context is a ValueError.
     match unsafe { ffi::PyContextVar_Reset(variable.as_ptr(), token.as_ptr()) } {
         0 => Ok(()),
         _ => Err(PyErr::fetch(variable.py())),

@@ -1,5 +1,4 @@
-//! Writes bytes to the file descriptor of a Python object, such as a file or a socket. The GIL is
-//! released during the write.
+//! Writes bytes to the file descriptor of a Python object, without the GIL.
 
 use std::fs::File;
 use std::io;
@@ -7,20 +6,17 @@ use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
 
-/// The file descriptor of a Python object. The owner of this struct must keep that object alive,
-/// and must not close it.
+/// The file descriptor of a Python object. The object must stay alive and open.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Descriptor {
     pub(crate) fd: RawFd,
-    /// `true` for a socket. Bytes are then written with `send`, whose flag `MSG_NOSIGNAL` prevents
-    /// the signal SIGPIPE if the peer has closed the connection.
+    /// `true` for a socket. `send` with `MSG_NOSIGNAL` then prevents SIGPIPE.
     pub(crate) is_socket: bool,
-    /// The time limit for a write: how long it may wait for space in the socket or pipe. `None` for
-    /// no limit.
+    /// The time limit for space in the socket or pipe. `None` for no limit.
     pub(crate) timeout: Option<Duration>,
 }
 
-/// Duplicates a file descriptor. The new descriptor is closed when the returned value is dropped.
+/// Duplicates a file descriptor. Dropping the result closes it.
 pub(crate) fn duplicate(fd: RawFd) -> io::Result<OwnedFd> {
     if fd < 0 {
         return Err(io::ErrorKind::InvalidInput.into());
@@ -29,30 +25,27 @@ pub(crate) fn duplicate(fd: RawFd) -> io::Result<OwnedFd> {
     unsafe { BorrowedFd::borrow_raw(fd) }.try_clone_to_owned()
 }
 
-/// Duplicates the descriptor of a regular file, so that the file can still be used after the object
-/// that owns `fd` is closed. Returns `None` for any other type of file, such as a pipe or a socket.
+/// Duplicates the descriptor of a regular file. Returns `None` for any other file, such as a pipe.
 pub(crate) fn regular_file(fd: RawFd) -> io::Result<Option<File>> {
     let file = File::from(duplicate(fd)?);
     Ok(file.metadata()?.is_file().then_some(file))
 }
 
-/// Returns the length of a regular file in bytes. Returns `None` if the metadata reports the length
-/// 0 although the file has contents, as for files in `/proc`. The length of such a file is only
-/// known after it was read to its end.
+/// Returns the length of a regular file in bytes. Returns `None` if the reported length 0 may be
+/// wrong, as in `/proc`.
 pub(crate) fn known_len(file: &File) -> io::Result<Option<u64>> {
     match file.metadata()?.len() {
-        // An error of the read is reported when the file is read to its end.
+        // A failed read is reported when the file is read to its end.
         0 if !matches!(file.read_at(&mut [0], 0), Ok(0)) => Ok(None),
         len_bytes => Ok(Some(len_bytes)),
     }
 }
 
-/// The longest single wait for space. A longer wait is divided into several, so that the caller can
-/// check for signals between them: a signal that arrives just before a wait does not interrupt it.
+/// The longest single wait for space. Between two waits, the caller checks for signals.
 const WAIT: Duration = Duration::from_millis(50);
 
-/// Writes bytes to a descriptor. A wait for space may extend over several calls, and the time limit
-/// applies to the whole wait. Therefore this struct stores the time at which the wait began.
+/// Writes bytes to a descriptor. The time limit applies to a wait for space, even over several
+/// calls.
 #[derive(Debug)]
 pub(crate) struct Writer {
     to: Descriptor,
@@ -67,13 +60,12 @@ impl Writer {
         }
     }
 
-    /// Writes at least one of `bytes`, and returns the number of bytes written. If a socket has no
-    /// space, waits in steps of [`WAIT`] until it has space. A write to any other file may block.
+    /// Writes at least one of `bytes`, and returns the number of bytes written. Waits up to
+    /// [`WAIT`] at a time for space in a socket.
     ///
     /// # Errors
-    /// The error of the system call; `TimedOut` if the time limit is exceeded; `Interrupted` if the
-    /// caller must run signal handlers. After `Interrupted`, nothing was written, and the next call
-    /// continues the wait.
+    /// The error of the system call; `TimedOut` after the time limit; `Interrupted` if the caller
+    /// must run signal handlers. After `Interrupted`, nothing was written.
     pub(crate) fn write_some(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let fd = self.to.fd;
         loop {

@@ -1,8 +1,6 @@
-//! Creates the environ of a WSGI request, a dict that is defined by PEP 3333, from the request line
-//! and header fields of an HTTP request.
+//! Creates the environ of a WSGI request, a dict of PEP 3333.
 //!
-//! Values are decoded as Latin-1, as PEP 3333 requires: each received byte becomes one character.
-//! The `str` objects of names, and of values that occur in many requests, are cached.
+//! Values are decoded as Latin-1. The `str` objects of names and of frequent values are cached.
 
 use std::net::SocketAddr;
 
@@ -14,33 +12,29 @@ use pyo3::{Borrowed, ffi};
 
 use super::text;
 
-/// The number of slots for header names, a power of two. If two names have the same slot, only the
-/// more recent one is cached.
+/// The number of slots for header names, a power of two.
 const N_NAMES: usize = 256;
-/// The maximum size in bytes of a header value for which the cached `str` of an earlier request is
-/// reused. The received bytes are compared with this `str`.
+/// The maximum size of a header value in bytes for a comparison with the cached `str`.
 const MOST_COMPARED_BYTES: usize = 512;
 
-/// A header field of an earlier request: its name, its environ key and its most recent value.
+/// The name of a header field, its environ key and its most recent value.
 struct RecentField {
     name: Box<[u8]>,
     key: Py<PyString>,
     value: Option<Py<PyAny>>,
 }
 
-/// The number of slots for client addresses, a power of two. The slot is determined by the client's
-/// port.
+/// The number of slots for clients, a power of two. The client's port determines the slot.
 const N_PEERS: usize = 512;
 
-/// The address of a client, and `str` objects for its host and port.
+/// The address of a client, with its host and port as `str` objects.
 struct Peer {
     socket: SocketAddr,
     address: Py<PyAny>,
     port: Py<PyAny>,
 }
 
-/// A cache of `str` objects that were created for earlier requests: header names and values, client
-/// addresses, and paths.
+/// A cache of `str` objects from earlier requests.
 pub(crate) struct Strings {
     fields: Vec<Option<RecentField>>,
     shapes: Vec<HeaderShape>,
@@ -48,8 +42,7 @@ pub(crate) struct Strings {
     others: [Option<Py<PyAny>>; N_OTHERS],
 }
 
-/// The values of a request that are not header fields. Each one is often the same in the next
-/// request, so its `str` is cached.
+/// The cached values of a request that are not header fields.
 #[derive(Clone, Copy)]
 pub(crate) enum Other {
     Path,
@@ -70,7 +63,7 @@ impl Strings {
         }
     }
 
-    /// Returns the host and the port of a client, each as a `str` object.
+    /// Returns the host and the port of a client as `str` objects.
     pub(crate) fn peer<'py>(
         &mut self,
         py: Python<'py>,
@@ -95,9 +88,8 @@ impl Strings {
         Ok((peer.address.bind(py).clone(), peer.port.bind(py).clone()))
     }
 
-    /// Returns a value of the request, such as its path, as a `str`. `which` identifies the value,
-    /// and `bytes` are its characters in Latin-1. If the cached `str` for `which` has the same
-    /// characters, it is returned; otherwise a new `str` is created and cached.
+    /// Returns a value of the request as a `str`. `which` identifies its cached `str`, which is
+    /// reused if it equals `bytes`.
     pub(crate) fn other<'py>(
         &mut self,
         py: Python<'py>,
@@ -107,11 +99,9 @@ impl Strings {
         latin1_or_known(py, bytes, &mut self.others[which as usize])
     }
 
-    /// Returns a dict with the items of `template` and the header fields of a request, without
-    /// `Content-Length`.
+    /// Returns a dict of `template` and the header fields, without `Content-Length`.
     ///
-    /// If an earlier request had the same field names in the same order, its dict is copied, and
-    /// only the values that differ are set.
+    /// If an earlier request had the same field names in the same order, copies its dict.
     pub(crate) fn environ<'py>(
         &mut self,
         template: &Bound<'py, PyDict>,
@@ -120,7 +110,7 @@ impl Strings {
         let py = template.py();
         let fields = || {
             let all = head.header_bytes();
-            // The server sets the length of the body separately.
+            // The server sets this length separately.
             all.filter(|(name, _)| !name.eq_ignore_ascii_case(b"content-length"))
         };
         let mut tag = 0_usize;
@@ -143,9 +133,8 @@ impl Strings {
         Ok(environ)
     }
 
-    /// Returns a copy of the environ in the slot `shape`, updated with the values of this request's
-    /// fields. Returns `None` if the slot is empty, or if its environ has other field names or the
-    /// same names in a different order.
+    /// Returns a copy of the environ in the slot `shape`, with the values of this request. `None`
+    /// if the slot is empty, or if its field names differ.
     fn shaped<'py, 'f>(
         &mut self,
         template: &Bound<'py, PyDict>,
@@ -184,8 +173,7 @@ impl Strings {
         Ok(Some(environ))
     }
 
-    /// Returns the cached field with this name. If the name is not cached, stores it in its slot,
-    /// without a value.
+    /// Returns the cached field with this name, or stores the name without a value.
     fn field(&mut self, py: Python<'_>, name: &[u8]) -> &mut RecentField {
         let slot = &mut self.fields[slot_of(name)];
         let is_it = |k: &RecentField| &*k.name == name || k.name.eq_ignore_ascii_case(name);
@@ -199,9 +187,8 @@ impl Strings {
         })
     }
 
-    /// Adds a header field to an environ. If the environ already has a field with this name,
-    /// appends the new value to the old one, separated by a comma, or by a semicolon and a space
-    /// for `Cookie`.
+    /// Adds a header field to an environ. A repeated field is appended to the first one, after a
+    /// comma, or after `; ` for `Cookie`.
     fn set_field(
         &mut self,
         environ: &Bound<'_, PyDict>,
@@ -212,8 +199,7 @@ impl Strings {
         let known = self.field(py, name);
         let value = latin1_or_known(py, value, &mut known.value)?;
         let n_before = environ.len();
-        // SAFETY: a dict, a `str` and an object. It returns the current value of the key, borrowed
-        // from the dict.
+        // SAFETY: a dict, a `str` and an object. Returns the current value, borrowed from the dict.
         let there = unsafe {
             let there =
                 ffi::PyDict_SetDefault(environ.as_ptr(), known.key.as_ptr(), value.as_ptr());
@@ -232,28 +218,25 @@ impl Strings {
     }
 }
 
-/// The number of cached lists of field names, a power of two.
+/// The number of cached environs, a power of two.
 const N_SHAPES: usize = 16;
-/// The maximum number of fields in a cached list of names.
+/// The maximum number of fields in a cached environ.
 const MOST_FIELDS: usize = 64;
 
-/// A slot of the cache of environs. A request whose fields have the same names in the same order as
-/// an earlier one uses a copy of the earlier request's environ.
+/// A slot of the cache of environs. A request with the same field names in the same order copies
+/// this environ.
 #[derive(Default)]
 struct HeaderShape {
     tag: usize,
     fields: Vec<(Py<PyString>, Py<PyAny>)>,
-    /// The WSGI environ. It is cached when a second request has the same list of field names; until
-    /// then, this is `None`.
+    /// `None` until a second request has the same field names.
     made: Option<Py<PyDict>>,
 }
 
 impl HeaderShape {
-    /// Caches the environ of a request if the previous request with this cache entry had the same
-    /// list of field names. `tag` is the hash of the list. Otherwise only stores `tag`. In a cached
-    /// environ, the items of `template` are followed by the fields in the order of their arrival.
-    /// If two fields with the same name were joined, the cached environ is never used, because it
-    /// has fewer keys than the request has fields.
+    /// Caches the environ if the previous request of this slot had the same field names. Otherwise
+    /// only stores their hash `tag`. In the environ, `template` precedes the fields. An environ
+    /// with joined fields is never used, because its number of keys differs.
     fn learn(
         &mut self,
         template: &Bound<'_, PyDict>,
@@ -278,8 +261,8 @@ impl HeaderShape {
     }
 }
 
-/// Returns the environ key of a field: `HTTP_` and the name in upper case. The prefix is omitted
-/// for the fields that CGI defines without it.
+/// Returns the environ key of a field: `HTTP_` and the name in upper case. CGI defines some fields
+/// without the prefix.
 fn key_of(py: Python<'_>, name: &[u8]) -> Py<PyString> {
     let mut key = String::with_capacity("HTTP_".len() + name.len());
     let is_cgi = [&b"content-type"[..], b"content-length"]
@@ -295,8 +278,7 @@ fn key_of(py: Python<'_>, name: &[u8]) -> Py<PyString> {
     PyString::intern(py, &key).unbind()
 }
 
-/// Returns the slot of a header name, computed from its length and its first, middle and last byte.
-/// Upper and lower case are not distinguished.
+/// Returns the slot of a header name. The case is ignored.
 fn slot_of(name: &[u8]) -> usize {
     let at = |i: usize| usize::from(name.get(i).copied().unwrap_or(0) | 0x20);
     let n = name.len();
@@ -308,9 +290,8 @@ fn slot_of(name: &[u8]) -> usize {
         & (N_NAMES - 1)
 }
 
-/// Returns a `str` with the Latin-1 characters of `bytes`. If `known` already contains a `str` with
-/// these characters, returns it. Otherwise creates a new one, and stores it in `known` if it has at
-/// most [`MOST_COMPARED_BYTES`].
+/// Returns `bytes` as a `str`, from `known` if it has the same characters. Otherwise stores the new
+/// `str` in `known`, up to [`MOST_COMPARED_BYTES`].
 fn latin1_or_known<'py>(
     py: Python<'py>,
     bytes: &[u8],
@@ -329,8 +310,7 @@ fn latin1_or_known<'py>(
     Ok(made)
 }
 
-/// Creates a `str` with one character for each byte (Latin-1). Copies: each byte is copied once,
-/// into the `str`.
+/// Converts Latin-1 to a `str`. Copies: each byte is copied once.
 fn make_latin1<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyAny>> {
     if let Some(made) = text::make_bytes_uncounted(py, bytes, true) {
         return Ok(made);
@@ -349,8 +329,8 @@ fn make_latin1<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyAny>
     })
 }
 
-/// Returns the characters of a `str` as Latin-1, one byte per character. Returns `None` for other
-/// objects, and for a `str` with characters outside of Latin-1. Copies: none.
+/// Returns the characters of a `str` as Latin-1. `None` for other objects and characters. Copies:
+/// none.
 #[inline]
 pub(crate) fn latin1<'a>(object: Borrowed<'a, '_, PyAny>) -> Option<&'a [u8]> {
     let string = text::any_str(object)?;

@@ -1,11 +1,9 @@
-//! Creates `str` objects whose characters are written after their creation.
+//! Creates `str` objects for characters that the caller writes later.
 //!
-//! This module avoids the call to `PyUnicode_New`, which takes a third of the time of converting a
-//! short string to a `str`. Up to Python 3.13, a compact `str` is one allocation. All fields of its
-//! header except for the length depend only on the kind of the `str` (ASCII, Latin-1, UCS-2 or
-//! UCS-4). At import, a header of each kind is read from objects that CPython has created; each new
-//! object gets a copy. If the headers of two such objects differ in more than their length (in a
-//! debug build or an unknown layout), `PyUnicode_New` is called instead.
+//! A copied header replaces the slower call to `PyUnicode_New`. Up to Python 3.13, a compact `str`
+//! is one allocation, and its header depends only on its kind and length. At import, the module
+//! reads a header of each kind from objects of CPython. If the headers of one kind differ in more
+//! than their length, this module calls `PyUnicode_New`.
 
 use onecopy_text::Shape;
 use pyo3::exceptions::PyMemoryError;
@@ -14,8 +12,8 @@ use pyo3::prelude::*;
 
 use super::pages;
 
-/// Creates a `str` with the kind and length of `shape`. The length must be at least 1. The caller
-/// must then write the characters.
+/// Creates a `str` with the kind and length of `shape`, at least 1. The caller must write the
+/// characters.
 #[inline]
 pub(crate) fn blank(py: Python<'_>, shape: Shape) -> PyResult<Bound<'_, PyAny>> {
     match Blanks::new(py).small(shape) {
@@ -27,7 +25,7 @@ pub(crate) fn blank(py: Python<'_>, shape: Shape) -> PyResult<Bound<'_, PyAny>> 
 #[inline(never)]
 fn blank_by_cpython(py: Python<'_>, shape: Shape) -> PyResult<Bound<'_, PyAny>> {
     let n = isize::try_from(shape.n_chars).map_err(|_| PyMemoryError::new_err(()))?;
-    // SAFETY: attached; the length is not negative and max_char is one that CPython supports.
+    // SAFETY: attached; the length is not negative. CPython supports this max_char.
     let made = unsafe {
         let made = ffi::PyUnicode_New(n, shape.kind.max_char());
         Bound::from_owned_ptr_or_err(py, made)?
@@ -36,8 +34,8 @@ fn blank_by_cpython(py: Python<'_>, shape: Shape) -> PyResult<Bound<'_, PyAny>> 
     Ok(made)
 }
 
-/// Stores the header of a new, empty `str` of each kind. New `str` objects get copies of these
-/// headers: see [`templates`]. This function is called when the module is imported.
+/// Stores the header of a new `str` of each kind: see [`templates`]. The import of the module calls
+/// this function.
 pub(crate) fn take_headers(py: Python<'_>) -> PyResult<()> {
     #[cfg(not(any(Py_3_14, Py_GIL_DISABLED)))]
     templates::take(py)?;
@@ -45,8 +43,8 @@ pub(crate) fn take_headers(py: Python<'_>) -> PyResult<()> {
     Ok(())
 }
 
-/// Creates short `str` objects with copies of the headers that [`take_headers`] has stored.
-/// Contains the address of these headers, so that the address is loaded only once for many objects.
+/// Creates short `str` objects with the headers of [`take_headers`]. The address of the headers is
+/// loaded only once.
 #[derive(Clone, Copy)]
 pub(crate) struct Blanks<'py> {
     py: Python<'py>,
@@ -64,14 +62,13 @@ impl<'py> Blanks<'py> {
         }
     }
 
-    /// Returns the token of type `Python`, which proves that the GIL is held.
+    /// Returns the token for a held GIL.
     pub(crate) fn py(self) -> Python<'py> {
         self.py
     }
 
-    /// Creates a short `str` whose characters the caller must write, like [`blank`]. Returns `None`
-    /// if the allocation fails. If prebuilt object headers are stored, also returns `None` for an
-    /// empty `str`, and for one that is too large for the small-object allocator.
+    /// Creates a short `str` like [`blank`]. `None` if the allocation fails. With stored headers,
+    /// also `None` for an empty or a large `str`.
     #[inline(always)]
     pub(crate) fn small(self, shape: Shape) -> Option<Bound<'py, PyAny>> {
         #[cfg(not(any(Py_3_14, Py_GIL_DISABLED)))]
@@ -91,20 +88,18 @@ mod templates {
 
     use super::*;
 
-    /// The maximum size in bytes that CPython's small-object allocator supports. For a larger
-    /// object CPython calls `malloc`, which takes much longer than the time that a copied header
-    /// saves.
+    /// The maximum size of CPython's small-object allocator. A larger object requires a slow
+    /// `malloc`.
     const MOST_BYTES: usize = 512;
 
     const ASCII_BYTES: usize = size_of::<ffi::PyASCIIObject>();
     const OTHER_BYTES: usize = size_of::<ffi::PyCompactUnicodeObject>();
     const LENGTH_AT: usize = offset_of!(ffi::PyASCIIObject, length);
-    /// In the header of a `str`, the offset of seven bytes that CPython never reads: 24 unnamed
-    /// bits and padding, after the length, the hash and the state byte. A comparison of two headers
-    /// ignores these bytes.
+    /// The offset of seven unused bytes in the header of a `str`. A comparison of headers ignores
+    /// them.
     const UNUSED_AT: usize = LENGTH_AT + 2 * size_of::<ffi::Py_ssize_t>() + 1;
 
-    /// For each kind of `str`, the header of a new object, with a length of 0.
+    /// The header of a new `str` of each kind, with a length of 0.
     pub(super) struct Headers {
         ascii: [u8; ASCII_BYTES],
         latin1: [u8; OTHER_BYTES],
@@ -119,9 +114,8 @@ mod templates {
         HEADERS.get()
     }
 
-    /// Creates a `str` by copying a prebuilt object header. Its characters are not yet written, as
-    /// with [`super::blank`]. Returns `None` if `shape` is empty or has more than [`MOST_BYTES`]
-    /// characters.
+    /// Creates a `str` from a stored header, like [`super::blank`]. `None` if `shape` is empty or
+    /// exceeds [`MOST_BYTES`].
     #[inline(always)]
     pub(super) fn blank<'py>(
         py: Python<'py>,
@@ -158,9 +152,9 @@ mod templates {
             return None;
         }
         // SAFETY: attached. The memory has the size that PyUnicode_New requests: header, units, a
-        // terminating unit. It gets the bytes of a fresh header (one reference, no hash, no cache;
-        // the type is static and not counted) with this length, and the terminator: the result of
-        // PyUnicode_New, by the comparison in `take`.
+        // terminating unit. It gets a fresh header (one reference, no hash, no cache; the type is
+        // static and not counted) with this length, and the terminator. The comparison in `take`
+        // proves that PyUnicode_New has the same result.
         unsafe {
             let at = ffi::PyObject_Malloc(size).cast::<u8>();
             if at.is_null() {
@@ -183,18 +177,15 @@ mod templates {
         }
     }
 
-    /// The offsets of two fields in the header of a `str`: of the pointer to its `wchar_t`
-    /// representation, and of the length of that representation.
+    /// The header offsets of the `wchar_t` pointer and of its length.
     #[derive(Clone, Copy)]
     struct Shared {
         data_at: usize,
         length_at: usize,
     }
 
-    /// Returns the offsets of the field `wstr` and of its length in the header of a `str`; `None`
-    /// if these fields are not set. Up to Python 3.11, `wstr` points to a `wchar_t` representation
-    /// of the `str` (PEP 393). If the code units of the `str` are as wide as `wchar_t`, `wstr`
-    /// points to the characters of the `str` itself.
+    /// Returns the offsets of `wstr` and its length, if a header has these fields. Up to Python
+    /// 3.11, `wstr` points to the `wchar_t` form of the `str` (PEP 393).
     #[inline(always)]
     fn shared<const UNIT: usize>() -> Option<Shared> {
         #[cfg(not(Py_3_12))]
@@ -207,10 +198,10 @@ mod templates {
         None
     }
 
-    /// Reads the headers of `str` objects that CPython has created. If the headers of all objects
-    /// of a kind differ only in the length, stores them in [`HEADERS`].
+    /// Reads headers of CPython's `str` objects. Stores them in [`HEADERS`] if those of each kind
+    /// differ only in the length.
     pub(super) fn take(py: Python<'_>) -> PyResult<()> {
-        // A build that counts all references counts new objects in `PyUnicode_New`.
+        // A debug build counts new objects in `PyUnicode_New`.
         if py.import("sys")?.hasattr("gettotalrefcount")? {
             return Ok(());
         }
@@ -230,9 +221,8 @@ mod templates {
         Ok(())
     }
 
-    /// Returns the header of a new `str` of this kind. Returns `None` if the headers of several
-    /// such objects differ in more than the length, or if the characters do not directly follow the
-    /// header.
+    /// Returns the header of a new `str` of this kind. `None` for headers with other differences
+    /// than the length.
     fn header<const N: usize, const UNIT: usize>(
         py: Python<'_>,
         kind: Kind,
@@ -241,12 +231,11 @@ mod templates {
             let made = blank_by_cpython(py, Shape { kind, n_chars })?;
             let at = made.as_ptr().cast::<u8>();
             let mut header = MaybeUninit::<[u8; N]>::uninit();
-            // SAFETY: a compact `str`, whose header has N bytes, all written by PyUnicode_New
-            // except for the unused ones: they are set to zeros in both copies. (`[u8; 7]` may be
-            // at any address.)
+            // SAFETY: a compact `str` with a header of N bytes. PyUnicode_New writes all but the
+            // unused ones, which are set to zeros in both copies. (`[u8; 7]` may be at any
+            // address.)
             unsafe {
-                // The characters are also initialised, because the object is dropped as any other
-                // `str`.
+                // The drop of this `str` requires initialised characters.
                 let data = ffi::PyUnicode_DATA(made.as_ptr()).cast::<u8>();
                 std::ptr::write_bytes(data, b'x', n_chars * UNIT);
                 let to = header.as_mut_ptr().cast::<u8>();

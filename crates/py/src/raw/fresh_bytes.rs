@@ -1,6 +1,5 @@
-//! Creates `bytes` objects whose data is written after their creation. As in [`super::fresh`], a
-//! short object is created by copying a prebuilt header into a new allocation; only the length is
-//! set for each object.
+//! Creates `bytes` objects for data that the caller writes later. A short object gets a copy of a
+//! stored header, as in [`super::fresh`].
 
 use std::mem::{MaybeUninit, offset_of};
 
@@ -13,7 +12,7 @@ use pyo3::prelude::*;
 #[allow(deprecated)]
 const DATA_AT: usize = offset_of!(ffi::PyBytesObject, ob_sval);
 
-/// Creates a `bytes` object of length `len`, and calls `write` to fill its data. Copies: none.
+/// Creates a `bytes` object of length `len`. `write` fills its data. Copies: none.
 #[inline]
 pub(crate) fn make_with<'py>(
     py: Python<'py>,
@@ -21,15 +20,15 @@ pub(crate) fn make_with<'py>(
     write: impl FnOnce(&mut [MaybeUninit<u8>]),
 ) -> PyResult<Bound<'py, PyAny>> {
     let made = blank(py, len)?;
-    // SAFETY: a `bytes` of this length, with no other reference (an empty one is shared, and has no
-    // byte to write).
+    // SAFETY: a `bytes` of this length without other references. An empty one is shared, and has no
+    // byte to write.
     write(unsafe { std::slice::from_raw_parts_mut(data_of(&made), len) });
     Ok(made)
 }
 
 fn blank(py: Python<'_>, len: usize) -> PyResult<Bound<'_, PyAny>> {
     let size = isize::try_from(len).map_err(|_| PyMemoryError::new_err(()))?;
-    // SAFETY: attached; a null source makes a `bytes` whose data is left to us.
+    // SAFETY: attached; a null source makes a `bytes` without initialised data.
     unsafe {
         let made = ffi::PyBytes_FromStringAndSize(std::ptr::null(), size);
         let made = Bound::from_owned_ptr_or_err(py, made)?;
@@ -38,8 +37,7 @@ fn blank(py: Python<'_>, len: usize) -> PyResult<Bound<'_, PyAny>> {
     }
 }
 
-/// Stores the header of a new `bytes` object, which [`SmallBytes`] copies into new objects. It is
-/// called when the module is imported.
+/// Stores the header for [`SmallBytes`]. The import of the module calls this function.
 pub(crate) fn take_header(py: Python<'_>) -> PyResult<()> {
     #[cfg(not(any(Py_3_14, Py_GIL_DISABLED)))]
     template::take(py)?;
@@ -47,7 +45,7 @@ pub(crate) fn take_header(py: Python<'_>) -> PyResult<()> {
     Ok(())
 }
 
-/// Creates short `bytes` objects. A failed allocation sets no exception; the caller must then call
+/// Creates short `bytes` objects. After a failure, the caller must call
 /// `PyBytes_FromStringAndSize`, which sets the exception.
 pub(crate) struct SmallBytes<'py>(pub(crate) Python<'py>);
 
@@ -66,8 +64,8 @@ impl<'py> NewBytes for SmallBytes<'py> {
 
     #[inline(always)]
     fn data<'a>(&self, (made, len): &'a mut Self::Bytes) -> &'a mut [MaybeUninit<u8>] {
-        // SAFETY: just made, of this length, with no other reference (an empty one is shared, and
-        // has no byte to write).
+        // SAFETY: a new `bytes` of this length without other references. An empty one is shared,
+        // and has no byte to write.
         unsafe { std::slice::from_raw_parts_mut(data_of(made), *len) }
     }
 }
@@ -93,8 +91,7 @@ mod template {
 
     use super::DATA_AT;
 
-    /// The maximum length of a `bytes` object that CPython's small-object allocator can allocate,
-    /// together with the object's header and terminator.
+    /// The maximum length of a `bytes` in CPython's small-object allocator.
     const MOST_BYTES: usize = 512 - DATA_AT - 1;
 
     const LENGTH_AT: usize = offset_of!(ffi::PyVarObject, ob_size);
@@ -109,9 +106,8 @@ mod template {
         HEADER.get()
     }
 
-    /// Creates a `bytes` object like [`super::blank`], by copying the prebuilt object header
-    /// `header`. Returns `None` if `len` is above `MOST_BYTES`, or if `len` is 0 or 1, because
-    /// CPython shares one object for each such value.
+    /// Creates a `bytes` object from `header`. `None` if `len` is above `MOST_BYTES`, 0 or 1.
+    /// CPython shares the shortest objects.
     #[inline(always)]
     pub(super) fn blank<'py>(
         py: Python<'py>,
@@ -122,9 +118,9 @@ mod template {
             return None;
         }
         // SAFETY: attached. The memory has the size that PyBytes_FromStringAndSize requests:
-        // header, bytes, a terminator. It gets the bytes of a fresh header (one reference, no hash;
-        // the type is static and not counted) with this length, and the terminator: the result of
-        // that call, by the comparison in `take`.
+        // header, bytes, a terminator. It gets a fresh header (one reference, no hash; the type is
+        // static and not counted) with this length, and the terminator. The comparison in `take`
+        // proves that the call has the same result.
         unsafe {
             let at = ffi::PyObject_Malloc(DATA_AT + len + 1).cast::<u8>();
             if at.is_null() {
@@ -139,17 +135,17 @@ mod template {
         }
     }
 
-    /// Reads the headers of `bytes` objects that CPython has created. If they differ only in the
-    /// length, stores a header in [`HEADER`].
+    /// Reads headers of CPython's `bytes` objects. Stores one in [`HEADER`] if they differ only in
+    /// the length.
     pub(super) fn take(py: Python<'_>) -> PyResult<()> {
-        // A build that counts all references counts new objects in `PyBytes_FromStringAndSize`.
+        // A debug build counts new objects in `PyBytes_FromStringAndSize`.
         if py.import("sys")?.hasattr("gettotalrefcount")? {
             return Ok(());
         }
         let of = |data: &[u8]| {
             let made = PyBytes::new(py, data);
-            // SAFETY: a `bytes` of a length above 1, just made: its header of DATA_AT bytes is
-            // written, and its data follows.
+            // SAFETY: a new `bytes` of a length above 1. Its header of DATA_AT bytes is written,
+            // and its data follows.
             let (mut header, is_known) = unsafe {
                 let at = made.as_ptr().cast::<u8>();
                 let is_known = ffi::PyBytes_AsString(made.as_ptr()).cast::<u8>() == at.add(DATA_AT);

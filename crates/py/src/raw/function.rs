@@ -1,5 +1,5 @@
-//! `Function`: module functions that receive their arguments as a C array (vectorcall, PEP 590),
-//! without PyO3's argument parser.
+//! `Function`: module functions with arguments in a C array (vectorcall, PEP 590), without PyO3's
+//! parser.
 
 use std::ffi::CString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,42 +14,38 @@ use super::{gil, stack, text};
 
 /// A function of a Python module, implemented in Rust.
 pub(crate) trait Function {
-    /// The name of the function.
     const NAME: &'static str;
-    /// The signature in the form that `inspect` parses, such as `(buffer, errors='strict')`.
+    /// The signature for `inspect`, such as `(buffer, errors='strict')`.
     const SIGNATURE: &'static str;
     /// The docstring of the function.
     const DOC: &'static str;
-    /// The names of the parameters, in order. There are at most [`MOST`].
+    /// The names of the parameters, at most [`MOST`].
     const PARAMETERS: &'static [&'static str];
     /// The number of required parameters.
     const REQUIRED: usize;
-    /// The number of parameters that may be passed by position. The other parameters are
-    /// keyword-only.
+    /// The number of positional parameters. The others are keyword-only.
     const POSITIONAL: usize = Self::PARAMETERS.len();
 
-    /// A fast implementation of the function for calls with short inputs and without keyword
-    /// arguments. Returns `None` for any other call, which [`Function::call`] then handles. An
-    /// implementation should be `#[inline(always)]`, which saves a function call.
+    /// A fast path for short inputs without keyword arguments. Returns `None` for any other call.
+    /// Implementations should be `#[inline(always)]`.
     #[inline(always)]
     fn quick<'py>(_: Python<'py>, _: &Args<'_, 'py>) -> Option<Bound<'py, PyAny>> {
         None
     }
 
-    /// The implementation of the function, for any arguments. It must drop all its references to
-    /// Python objects before it returns, because the GIL is certainly held until then.
+    /// Runs the function with any arguments. It must drop its Python references before it returns,
+    /// because the GIL is held until then.
     fn call<'py>(py: Python<'py>, args: &Args<'_, 'py>) -> PyResult<Bound<'py, PyAny>>;
 }
 
 /// The maximum number of parameters of a function.
 const MOST: usize = 20;
 
-/// The arguments of a call. An argument has the same index as its parameter in
-/// [`Function::PARAMETERS`].
+/// The arguments of a call, in the order of [`Function::PARAMETERS`].
 pub(crate) struct Args<'a, 'py>(&'a [*mut ffi::PyObject], Python<'py>);
 
 impl<'a, 'py> Args<'a, 'py> {
-    /// Returns the argument for a parameter; `None` if it was not passed.
+    /// Returns the argument for a parameter, if it was passed.
     #[inline]
     pub(crate) fn get(&self, parameter: usize) -> Option<Borrowed<'a, 'py, PyAny>> {
         let given = *self.0.get(parameter)?;
@@ -60,22 +56,19 @@ impl<'a, 'py> Args<'a, 'py> {
         Some(unsafe { Borrowed::from_ptr(self.1, given) })
     }
 
-    /// Returns the length of the array of arguments. The array contains null for an argument that
-    /// was not passed but is followed by another argument; such nulls are counted too.
+    /// Returns the length of the array of arguments. Null for a skipped argument is counted too.
     #[inline]
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Returns `true` if an argument was passed for the parameter with the index `parameter` or a
-    /// later one.
+    /// Returns `true` if an argument was passed for `parameter` or a later one.
     #[inline]
     pub(crate) fn any_from(&self, parameter: usize) -> bool {
         self.0.len() > parameter && self.0[parameter..].iter().any(|given| !given.is_null())
     }
 
-    /// Returns the argument that was passed for a required parameter. The caller must have checked
-    /// that an argument was passed for it.
+    /// Returns the argument of a required parameter. The caller must have checked that it exists.
     #[inline]
     pub(crate) fn required(&self, parameter: usize) -> Borrowed<'a, 'py, PyAny> {
         self.get(parameter).expect("checked by the call")
@@ -97,8 +90,8 @@ pub(crate) fn add<F: Function>(module: &Bound<'_, PyModule>) -> PyResult<()> {
         ml_flags: ffi::METH_FASTCALL | ffi::METH_KEYWORDS,
         ml_doc: Box::leak(doc.into_boxed_c_str()).as_ptr(),
     }));
-    // SAFETY: attached; the definition and the memory that it points at are never freed. A new
-    // reference or null with an error.
+    // SAFETY: attached; the definition and its memory are never freed. A new reference, or null
+    // with an error.
     let function = unsafe {
         let function =
             ffi::PyCFunction_NewEx(method, std::ptr::null_mut(), name_of_module.as_ptr());
@@ -110,8 +103,8 @@ pub(crate) fn add<F: Function>(module: &Bound<'_, PyModule>) -> PyResult<()> {
 /// The C function that CPython calls for the Python function `F`.
 ///
 /// # Safety
-/// Only CPython may call this function. The GIL must be held. `args` must contain the positional
-/// arguments, followed by the values of the keyword arguments whose names are in the tuple `names`.
+/// Only CPython may call this function, with the GIL. `args` must contain the positional arguments,
+/// then the values of the keyword arguments in the tuple `names`.
 unsafe extern "C" fn entry<F: Function>(
     _module: *mut ffi::PyObject,
     args: *const *mut ffi::PyObject,
@@ -120,7 +113,7 @@ unsafe extern "C" fn entry<F: Function>(
 ) -> *mut ffi::PyObject {
     let n = n_positional as usize; // PEP 590: never negative
     // State that a panic may have left incomplete is not used again. The closure returns a pointer,
-    // because a `Result` would be passed through memory.
+    // which fits into a register.
     let made = catch_unwind(AssertUnwindSafe(|| {
         if names.is_null() && (F::REQUIRED..=F::POSITIONAL).contains(&n) {
             // SAFETY: CPython calls attached, and the caller holds that many arguments until we
@@ -145,7 +138,7 @@ unsafe extern "C" fn entry<F: Function>(
     }
 }
 
-/// Handles every call that [`Function::quick`] does not handle, with any arguments.
+/// Handles every call that [`Function::quick`] does not handle.
 ///
 /// # Safety
 /// The same requirements as for [`entry`].
@@ -179,8 +172,8 @@ unsafe extern "C" fn whole_call<F: Function>(
     made.unwrap_or_else(|panic| fail_of_panic(&*panic))
 }
 
-/// Calls a Python object with one argument. This function uses little of the C stack, because calls
-/// can be nested: the object may call a function of this crate, which calls an object again.
+/// Calls a Python object with one argument. It uses little of the C stack, because calls can be
+/// nested.
 ///
 /// # Errors
 /// The exception that the object raises.
@@ -196,8 +189,7 @@ pub(crate) fn call_one<'py>(
     owned_or_error(callable.py(), made)
 }
 
-/// Converts the result of a call of CPython's C API. Returns the new object `made`. If `made` is
-/// null, returns the exception that CPython has set.
+/// Converts a result of CPython's C API. Returns the object, or the exception that CPython has set.
 ///
 /// # Errors
 /// The exception that is set if `made` is null.
@@ -207,7 +199,7 @@ fn owned_or_error(py: Python<'_>, made: *mut ffi::PyObject) -> PyResult<Bound<'_
     unsafe { Bound::from_owned_ptr_or_err(py, made) }
 }
 
-/// Sets the Python exception `PanicException` with the message of a panic, and returns null.
+/// Sets Python's exception `PanicException` with a panic message. Returns null.
 #[cold]
 fn fail_of_panic(panic: &(dyn std::any::Any + Send)) -> *mut ffi::PyObject {
     let said = panic.downcast_ref::<&str>().map(ToString::to_string);
@@ -218,8 +210,7 @@ fn fail_of_panic(panic: &(dyn std::any::Any + Send)) -> *mut ffi::PyObject {
 /// Sets the Python exception `error`, and returns null.
 #[cold]
 fn fail(error: PyErr) -> *mut ffi::PyObject {
-    // `Python::attach` also increments PyO3's own count of attachments, which dropping an error
-    // requires.
+    // Dropping an error requires PyO3's own count of attachments, which `attach` increments.
     Python::attach(|py| error.restore(py));
     std::ptr::null_mut()
 }
@@ -246,7 +237,7 @@ unsafe fn arrange<F: Function>(
     unsafe { signature.arrange(py, args, n, names, given) }
 }
 
-/// The signature of a [`Function`] as a value, so that the code that uses it is not generic.
+/// The signature of a [`Function`] as a value, for code that is not generic.
 struct Signature {
     name: &'static str,
     parameters: &'static [&'static str],
@@ -255,9 +246,9 @@ struct Signature {
 }
 
 impl Signature {
-    /// Stores each argument of a call in `given`, at the index of its parameter. It handles keyword
-    /// arguments, and returns a `TypeError` for too few or too many arguments. It is a separate
-    /// function, so that its variables are not on the stack while the Python function runs.
+    /// Stores each argument of a call in `given`, at the index of its parameter. Returns a
+    /// `TypeError` for too few or too many arguments. As a separate function, it keeps its
+    /// variables off the stack of the Python function.
     ///
     /// # Safety
     /// The same requirements as for [`entry`].

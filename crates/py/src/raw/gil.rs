@@ -1,18 +1,15 @@
-//! Acquires and releases the GIL. A thread that tries to acquire the GIL while the interpreter is
-//! being finalized is parked until the process ends.
+//! Acquires and releases the GIL. During the finalization of the interpreter, a thread that
+//! acquires the GIL is parked: it waits until the process ends.
 //!
-//! If a daemon thread attaches during the finalization, CPython up to 3.13 ends it with
-//! `pthread_exit`. In glibc this function unwinds the stack, and the process is aborted at the
-//! first Rust frame. (From 3.14 on, CPython parks such a thread, as this module does.)
+//! CPython up to 3.13 ends such a daemon thread with `pthread_exit`. In glibc, this call unwinds
+//! the stack and aborts the process at the first Rust frame. CPython from 3.14 on parks the thread,
+//! as this module does.
 //!
-//! A callback of `atexit` runs before the finalization begins. It sets a flag, and waits for the
-//! threads that are attaching or running Python code inside a call to this crate. From then on,
-//! each thread that tries to attach or to run Python code is parked. Therefore no thread with Rust
-//! frames on its stack can reach the code of CPython that ends it.
+//! An `atexit` callback runs before the finalization. It sets a flag, and waits for the threads
+//! that acquire the GIL or run Python code in a call of this crate. Later threads are parked.
 //!
-//! A [`Task`] runs on a separate stack, and CPython never runs on that stack. If a task calls
-//! [`attach`] or [`try_attach`], the closure is called on the stack of the thread that resumed the
-//! task.
+//! A [`Task`] has a separate stack, on which CPython never runs. If a task calls [`attach`] or
+//! [`try_attach`], the closure runs on the stack of the resuming thread.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicIsize, AtomicU64, Ordering::SeqCst};
@@ -28,25 +25,21 @@ use pyo3::types::PyCFunction;
 
 use super::process;
 
-/// The [`thread_number`] of the thread that finalizes the interpreter; 0 before the finalization
-/// begins.
+/// The [`thread_number`] of the finalizing thread; 0 before the finalization.
 static ENDED_BY: AtomicU64 = AtomicU64::new(0);
 
-/// The number of threads that have a [`Crossing`], because they are attaching to the interpreter or
-/// running Python code.
+/// The number of threads with a [`Crossing`].
 static N_CROSSING: AtomicIsize = AtomicIsize::new(0);
 
-/// The condition variable that is notified during the finalization when the last thread has dropped
-/// its [`Crossing`].
+/// A condition variable that notifies the finalizing thread after the last [`Crossing`].
 static ALL_ARE_THROUGH: (Mutex<()>, Condvar) = (Mutex::new(()), Condvar::new());
 
-/// The longest time that the finalization waits for threads that have a [`Crossing`], because they
-/// acquire the GIL or run Python code. The finalization then continues, so that a thread that runs
-/// Python code for a long time does not prevent the exit.
+/// The maximum wait of the finalization for threads with a [`Crossing`]. Long Python code must not
+/// prevent the exit.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Registers the `atexit` callback that begins the finalization. This function is called when the
-/// module is imported.
+/// Registers the `atexit` callback of the finalization. The import of the module calls this
+/// function.
 pub(crate) fn watch(py: Python<'_>) -> PyResult<()> {
     let begin = PyCFunction::new_closure(py, None, None, |args, _| begin(args.py()))?;
     py.import("atexit")?.call_method1("register", (begin,))?;
@@ -63,8 +56,7 @@ fn begin(py: Python<'_>) {
     });
 }
 
-/// Ends the outermost [`Crossing`] of this thread. If no thread has a `Crossing` any more and the
-/// interpreter is being finalized, notifies the thread that waits for this.
+/// Ends the outermost [`Crossing`] of this thread. The last one notifies the finalizing thread.
 fn end_crossing() {
     if N_CROSSING.fetch_sub(1, SeqCst) == 1 && ENDED_BY.load(SeqCst) != 0 {
         let (mutex, all_are_through) = &ALL_ARE_THROUGH;
@@ -73,20 +65,19 @@ fn end_crossing() {
     }
 }
 
-/// Returns `true` if a thread other than this one is finalizing the interpreter.
+/// Returns `true` if another thread finalizes the interpreter.
 fn is_ending() -> bool {
     let by = ENDED_BY.load(SeqCst);
     by != 0 && by != thread_number()
 }
 
 thread_local! {
-    /// The number of nested [`Crossing`]s of this thread. Only the outermost one is counted in
-    /// [`N_CROSSING`].
+    /// The number of nested [`Crossing`]s of this thread. [`N_CROSSING`] counts only the outermost.
     static DEPTH: Cell<usize> = const { Cell::new(0) };
 }
 
-/// A guard that exists while a thread acquires the GIL, or runs Python code inside a call to this
-/// crate. The finalization waits until the guard is dropped.
+/// A guard for a thread that acquires the GIL or runs Python code. The finalization waits for its
+/// drop.
 pub(crate) struct Crossing;
 
 impl Crossing {
@@ -110,9 +101,7 @@ impl Drop for Crossing {
     }
 }
 
-/// A guard that exists while a thread has released the GIL or is parked. During this time, the
-/// thread is not counted in [`N_CROSSING`]. The field is the number of [`Crossing`]s that the
-/// thread had before.
+/// A guard for a thread without the GIL. The field is its previous number of [`Crossing`]s.
 struct Paused(usize);
 
 impl Paused {
@@ -134,8 +123,8 @@ impl Drop for Paused {
     }
 }
 
-/// If another thread is finalizing the interpreter, parks this thread forever. The caller must not
-/// hold the GIL.
+/// Parks this thread forever if another thread finalizes the interpreter. The caller must not hold
+/// the GIL.
 fn park_if_ending() {
     if is_ending() {
         let _paused = Paused::begin();
@@ -145,8 +134,7 @@ fn park_if_ending() {
     }
 }
 
-/// If another thread is finalizing the interpreter, releases the GIL and parks this thread forever.
-/// The caller must hold the GIL.
+/// Releases the GIL and parks this thread forever if another thread finalizes the interpreter.
 #[inline]
 fn park_attached_if_ending(_: Python<'_>) {
     if is_ending() {
@@ -156,16 +144,13 @@ fn park_attached_if_ending(_: Python<'_>) {
     }
 }
 
-/// Calls `work` with the GIL released, and acquires the GIL again. If the interpreter is being
-/// finalized at that time, this function parks the thread; [`Python::detach`] does not.
+/// Calls `work` with the GIL released, and acquires the GIL again. Unlike [`Python::detach`], parks
+/// the thread during the finalization.
 ///
-/// The function is inlined, so that the result of `work` is created at its destination and not
-/// copied. The copy would be expensive: the result of a fetch is large, and some drivers require
-/// one call for each cell.
+/// Inlining avoids a copy of the result, which can be large.
 #[inline(always)]
 pub(crate) fn detach<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> T {
-    /// A guard that begins a [`Crossing`] when it is dropped. This happens when `work` has returned
-    /// or panicked, directly before the thread acquires the GIL.
+    /// A guard that begins a [`Crossing`] at its drop, directly before the thread acquires the GIL.
     struct Returning;
     impl Drop for Returning {
         fn drop(&mut self) {
@@ -173,8 +158,8 @@ pub(crate) fn detach<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -
             park_if_ending();
         }
     }
-    /// A guard that is dropped directly after the thread has acquired the GIL. Its drop ends the
-    /// [`Crossing`] that the drop of `Returning` has begun.
+    /// A guard that ends the [`Crossing`] at its drop, directly after the thread has acquired the
+    /// GIL.
     struct Returned<'py>(Python<'py>);
     impl Drop for Returned<'_> {
         fn drop(&mut self) {
@@ -191,13 +176,13 @@ pub(crate) fn detach<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -
     })
 }
 
-/// Resumes a task with the GIL released. Returns when the task has ended or has to wait again.
+/// Resumes a task with the GIL released. Returns at its end or next wait.
 pub(crate) fn resume<T: Send>(py: Python<'_>, task: &mut Task<T>) -> Progress<T> {
-    /// A wrapper that makes its contents `Send`, which `detach` requires. It is sound because the
-    /// task is not moved to another thread.
+    /// A wrapper that makes its contents `Send`, as `detach` requires. The task remains on its
+    /// thread.
     struct OfThisThread<T>(T);
-    // SAFETY: `detach` runs its closure on the calling thread; the bound is there to keep Python's
-    // objects out of it, which a task cannot hold: its call is `Send`.
+    // SAFETY: `detach` runs its closure on the calling thread. Its bound excludes Python's objects,
+    // and a task cannot contain them: its call is `Send`.
     unsafe impl<T> Send for OfThisThread<T> {}
     let task = OfThisThread(task);
     detach(py, move || {
@@ -207,8 +192,8 @@ pub(crate) fn resume<T: Send>(py: Python<'_>, task: &mut Task<T>) -> Progress<T>
     .0
 }
 
-/// Calls `work`, which may run any Python code, with the GIL held. Before and after the call, the
-/// thread is parked if another thread is finalizing the interpreter.
+/// Calls `work`, which may run Python code, with the GIL held. During the finalization, parks the
+/// thread.
 #[inline]
 pub(crate) fn calls<T>(py: Python<'_>, work: impl FnOnce() -> T) -> T {
     let crossing = Crossing::begin();
@@ -219,8 +204,8 @@ pub(crate) fn calls<T>(py: Python<'_>, work: impl FnOnce() -> T) -> T {
     done
 }
 
-/// Acquires the GIL and calls `work`. If there is no interpreter, or another thread is finalizing
-/// it, returns `None` without calling `work`. This crate uses it instead of [`Python::try_attach`].
+/// Acquires the GIL and calls `work`. Returns `None` without an interpreter, or during its
+/// finalization.
 pub(crate) fn try_attach<T>(work: impl FnOnce(Python<'_>) -> T) -> Option<T> {
     task::call_outside(|| {
         if process::is_attached() {
@@ -234,8 +219,8 @@ pub(crate) fn try_attach<T>(work: impl FnOnce(Python<'_>) -> T) -> Option<T> {
     })
 }
 
-/// Acquires the GIL and calls `work`. Unlike [`Python::attach`], it parks the thread if another
-/// thread is finalizing the interpreter.
+/// Acquires the GIL and calls `work`. Unlike [`Python::attach`], parks the thread during the
+/// finalization.
 pub(crate) fn attach<T>(work: impl FnOnce(Python<'_>) -> T) -> T {
     task::call_outside(|| {
         if process::is_attached() {
@@ -247,22 +232,19 @@ pub(crate) fn attach<T>(work: impl FnOnce(Python<'_>) -> T) -> T {
     })
 }
 
-/// Sets the number of threads that are acquiring the GIL or running Python code (`N_CROSSING`) to
-/// 0. It must be called in a forked child, in which the other threads of the parent do not exist.
+/// Sets `N_CROSSING` to 0 in a forked child, which has no other threads.
 pub(super) fn forget_threads() {
     N_CROSSING.store(0, SeqCst);
 }
 
-/// Locks a mutex. If another thread holds the mutex, the GIL is released during the wait, because
-/// that thread may have to acquire the GIL before it can unlock the mutex.
+/// Locks a mutex. Releases the GIL during the wait, because the other thread may need it.
 pub(crate) fn lock<'m, T>(_: Python<'_>, mutex: &'m Mutex<T>) -> MutexGuard<'m, T> {
     match mutex.try_lock() {
         Ok(locked) => return locked,
         Err(TryLockError::Poisoned(locked)) => return locked.into_inner(),
         Err(TryLockError::WouldBlock) => {}
     }
-    // SAFETY: attached; the thread state is restored below. Meanwhile nothing of Python's is
-    // touched.
+    // SAFETY: attached; the thread state is restored below. Python's objects are unused until then.
     let state = unsafe { ffi::PyEval_SaveThread() };
     let locked = lock::lock(mutex);
     let _crossing = Crossing::begin();

@@ -1,10 +1,8 @@
-//! `GrowingStr`: a byte sink that converts the written bytes to a `str`, block by block.
+//! `GrowingStr`: a byte sink that produces a `str`, block by block.
 //!
-//! The writer fills a block with UTF-8, or with Latin-1 while `is_latin1` is set. A block is small
-//! enough to remain in the processor's cache. When it is full, its bytes are converted to code
-//! units, which are appended to the `str`. The code units of the `str` are as wide as the widest
-//! character so far requires. The caller estimates the kind and length of the `str`. If the
-//! estimate is too small, the characters written so far are copied to a wider or longer `str`.
+//! The writer fills a block with UTF-8, or with Latin-1 while `is_latin1` is set. A full block is
+//! converted and appended to the `str`. The caller estimates the kind and length of the `str`. If
+//! the estimate is too small, the characters are copied to a wider or longer `str`.
 
 use std::cell::Cell;
 use std::mem::MaybeUninit;
@@ -23,41 +21,37 @@ use super::encode::json::Ucs2Text;
 use super::fresh;
 use super::text::{self, MakeError, data_of};
 
-/// When a block contains this number of bytes, it is converted to code units of the `str`.
+/// The size of a full block. It fits into the processor's cache.
 const BLOCK_BYTES: usize = 16 << 10;
 
-/// The capacity in bytes that a block has in addition to [`BLOCK_BYTES`]. A block is converted only
-/// when the writer requests space, so it can become longer than [`BLOCK_BYTES`].
+/// The capacity of a block in addition to [`BLOCK_BYTES`].
 const SPARE_BYTES: usize = 8 << 10;
 
-/// The size in bytes to which a short `str` grows when it grows for the first time. For this size,
-/// the allocator uses its heap and does not create a memory mapping.
+/// The first size to which a short `str` grows, in bytes. It is small enough for the allocator's
+/// heap.
 const MIDDLE_BYTES: usize = 120 << 10;
 
-/// A `str` of more than [`MIDDLE_BYTES`] grows to at least this size in bytes. The allocator can
-/// enlarge an object of this size by moving its pages in the address space, without a copy. The
-/// pages that the text does not need are never written to, so they occupy no memory.
+/// The least size of a longer `str`, in bytes. The allocator enlarges such an object by moving
+/// pages, without a copy. Unused pages occupy no memory.
 const WHOLE_BYTES: usize = 2 * MOVED_BY_PAGES_BYTES;
 
-/// A byte sink that produces a `str`. See the module documentation.
+/// A byte sink that produces a `str`.
 pub(crate) struct GrowingStr<'c, 'py> {
     py: Python<'py>,
-    /// `true` if the block contains Latin-1, `false` if it contains UTF-8. The writer changes this
-    /// flag only while the block is empty.
+    /// `true` if the block contains Latin-1, not UTF-8. The writer changes it only while the block
+    /// is empty.
     is_latin1: &'c Cell<bool>,
-    /// The memory of the `str`, into which the writer writes UCS-2 text directly. All other output
-    /// is written to the buffer `block` first.
+    /// The memory of the `str`, to which the writer writes UCS-2 directly.
     ucs2: &'c Ucs2Text,
     takes_wide: bool,
     block: Vec<u8>,
-    /// The `str` that is being created. `None` until the first block was converted, and after an
-    /// allocation has failed.
+    /// The `str` so far. `None` before the first block, and after an allocation has failed.
     made: Option<Bound<'py, PyAny>>,
     /// The kind of `made`, and its capacity in characters.
     shape: Shape,
-    /// The number of characters in `made` that have been written.
+    /// The number of characters in `made`.
     n_chars: usize,
-    /// The widest kind that any of the blocks converted so far requires.
+    /// The widest kind of the blocks so far.
     widest: Kind,
     turned_bytes: usize,
     moved_bytes: usize,
@@ -65,17 +59,17 @@ pub(crate) struct GrowingStr<'c, 'py> {
 }
 
 impl<'c, 'py> GrowingStr<'c, 'py> {
-    /// Creates a sink for a `str`. `likely` is the estimated kind and length of this `str`.
+    /// Creates a sink. `likely` is the estimated kind and length of the `str`.
     pub(crate) fn new(
         py: Python<'py>,
         likely: Shape,
         is_latin1: &'c Cell<bool>,
         ucs2: &'c Ucs2Text,
     ) -> Self {
-        // A short result is measured and created at the end, in one step.
+        // A short result is created at the end, in one step.
         let takes_wide = likely.kind == Kind::Ucs2 && likely.n_chars >= BLOCK_BYTES;
         is_latin1.set(likely.kind <= Kind::Latin1 || takes_wide);
-        // One byte per character at least; if the text needs more, the block grows once.
+        // At least one byte per character. If the text needs more, the block grows once.
         let first = likely.n_chars.min(BLOCK_BYTES) + SPARE_BYTES;
         GrowingStr {
             py,
@@ -93,8 +87,7 @@ impl<'c, 'py> GrowingStr<'c, 'py> {
         }
     }
 
-    /// Completes the `str`. Returns the `str`, its shape, and the number of bytes that were copied
-    /// in addition to the conversion, for example because the `str` had to be enlarged.
+    /// Returns the complete `str`, its shape, and the number of bytes that were copied again.
     ///
     /// # Errors
     /// [`MakeError::Malformed`], with the position in the whole input, if the input is not UTF-8.
@@ -115,17 +108,16 @@ impl<'c, 'py> GrowingStr<'c, 'py> {
         let made = if kind == self.shape.kind {
             cut(made, self.shape, n_chars).map_err(MakeError::Python)?
         } else {
-            // All characters fit into narrower code units than those of `made`, so a narrower copy
-            // is created.
+            // All characters fit into a narrower kind, so the `str` is copied.
             copied += n_chars * self.shape.kind.unit_bytes();
-            // SAFETY: of this kind, and as many characters of it are written.
+            // SAFETY: of this kind, with this number of characters.
             let whole = unsafe { written(&made, self.shape.kind, n_chars) };
             text::make(self.py, whole, Policy::Strict, &mut Tally::default())?
         };
         Ok((made, shape, copied))
     }
 
-    /// Implements [`GrowingStr::finish`] for a text that fits into the first block.
+    /// Implements [`GrowingStr::finish`] for a text of one block.
     fn finish_short(self) -> Result<(Bound<'py, PyAny>, Shape, usize), MakeError> {
         let units = self.units();
         let shape = match measure(units, Policy::Strict) {
@@ -136,22 +128,20 @@ impl<'c, 'py> GrowingStr<'c, 'py> {
         Ok((made, shape, self.block.len()))
     }
 
-    /// Returns `true` if the resulting `str` is expected to be UCS-2 and longer than one block. The
-    /// writer may then write UCS-2 text directly to the memory of the `str`, but only while the
-    /// block contains Latin-1.
+    /// Returns `true` if the writer may write UCS-2 directly to the `str`, while the block contains
+    /// Latin-1.
     pub(crate) fn takes_wide(&self) -> bool {
         self.takes_wide
     }
 
-    /// Ends the period in which the writer writes directly to the memory of the `str`, and updates
-    /// `n_chars`. Returns the number of bytes at the start of the block that the writer has already
-    /// copied to the `str`.
+    /// Ends direct writing to the `str`, and updates `n_chars`. Returns how many bytes of the block
+    /// are already in the `str`.
     fn take_ucs2(&mut self) -> usize {
         if self.ucs2.at().is_null() {
             return 0;
         }
         if let Some(made) = &self.made {
-            // SAFETY: the data of a `str` that is ours.
+            // SAFETY: the data of our `str`.
             let data = unsafe { data_of(made.as_ptr(), Kind::Ucs2) };
             let n_chars = (self.ucs2.at().addr() - data.addr()) / 2;
             if self.ucs2.is_wide() {
@@ -160,20 +150,20 @@ impl<'c, 'py> GrowingStr<'c, 'py> {
             self.n_chars = n_chars;
         }
         let n_gone = self.ucs2.from().addr() - self.block.as_ptr().addr();
-        // SAFETY: all null: nothing is put there until the next call.
+        // SAFETY: null pointers, to which nothing is written until the next call.
         unsafe { self.ucs2.place(null(), null_mut(), null_mut()) };
         n_gone
     }
 
-    /// Lets the writer write directly to the memory of the `str` from now on. `n_gone` is the
-    /// number of bytes of the current block that have already been copied to the `str`.
+    /// Starts direct writing to the `str`. The first `n_gone` bytes of the block are already in the
+    /// `str`.
     fn map_ucs2(&mut self, n_gone: usize) {
         let (mut at, mut end) = (null_mut(), null_mut());
         if let Some(made) = &self.made
             && self.is_latin1.get()
             && self.shape.kind == Kind::Ucs2
         {
-            // SAFETY: positions inside of the `str`, or right after its end.
+            // SAFETY: positions in the `str`, or right after its end.
             unsafe {
                 let data = data_of(made.as_ptr(), Kind::Ucs2).cast::<u16>();
                 (at, end) = (data.add(self.n_chars), data.add(self.shape.n_chars));
@@ -186,8 +176,8 @@ impl<'c, 'py> GrowingStr<'c, 'py> {
         }
     }
 
-    /// Returns `true` if a block that was already converted contained invalid UTF-8. The method
-    /// [`GrowingStr::finish`] then returns an error with the position of the invalid bytes.
+    /// Returns `true` if an earlier block was not UTF-8. [`GrowingStr::finish`] then returns the
+    /// error.
     pub(crate) fn is_malformed(&self) -> bool {
         self.malformed.is_some()
     }
@@ -200,8 +190,7 @@ impl<'c, 'py> GrowingStr<'c, 'py> {
         }
     }
 
-    /// Converts the bytes of the block to code units, and appends the code units to the `str`.
-    /// Returns `false` if the bytes are malformed, or if an allocation fails.
+    /// Converts the block, and appends it to the `str`. Returns `false` after an error.
     fn turn(&mut self) -> bool {
         onecopy_text::planted::extra_work_on_chunk(&self.block);
         let n_gone = self.take_ucs2();
@@ -211,8 +200,7 @@ impl<'c, 'py> GrowingStr<'c, 'py> {
         } else {
             Units::Utf8(&block)
         };
-        // Usually the block is not wider than the previous ones. It is then validated while it is
-        // decoded.
+        // Usually the block is not wider than the `str`. Then one pass validates and decodes it.
         if let Some(Ok(Made { made, .. })) = convert::make_large(units, &mut PartsOfStr(self)) {
             self.widest = self.widest.max(made.shape.kind);
             self.n_chars += made.shape.n_chars;
@@ -229,8 +217,8 @@ impl<'c, 'py> GrowingStr<'c, 'py> {
                     let Some(made) = &mut self.made else {
                         return false;
                     };
-                    // SAFETY: `reserve` has checked that it is of this kind and has that capacity;
-                    // there is no other reference.
+                    // SAFETY: `reserve` has checked the kind and capacity. There is no other
+                    // reference.
                     measured.write(unsafe {
                         spare_chars(made, self.shape.kind, self.n_chars, n_chars)
                     });
@@ -245,8 +233,7 @@ impl<'c, 'py> GrowingStr<'c, 'py> {
         self.is_turned(block)
     }
 
-    /// Must be called after `block` was converted. Counts its bytes as converted, and clears it for
-    /// reuse. Returns `true`, so that the caller can return this value as its own success.
+    /// Counts the bytes of a converted block, and clears it for reuse. Always returns `true`.
     fn is_turned(&mut self, block: Vec<u8>) -> bool {
         self.turned_bytes += block.len();
         self.block = block;
@@ -255,7 +242,7 @@ impl<'c, 'py> GrowingStr<'c, 'py> {
         true
     }
 
-    /// Reserves space in the `str` for `n_more` additional characters of the kind `kind`.
+    /// Reserves space in the `str` for `n_more` characters of the kind `kind`.
     fn reserve(&mut self, kind: Kind, n_more: usize) -> PyResult<()> {
         let wanted = self.n_chars + n_more;
         match &self.made {
@@ -283,8 +270,7 @@ impl<'c, 'py> GrowingStr<'c, 'py> {
                 match resize(made, shape.n_chars) {
                     Ok(longer) => longer,
                     Err((made, _)) => {
-                        // If the system refuses that much address space, the requested length is
-                        // used.
+                        // If the system refuses that size, the requested length is used.
                         shape.n_chars = wanted;
                         resize(made, wanted).map_err(|(_, e)| e)?
                     }
@@ -293,8 +279,8 @@ impl<'c, 'py> GrowingStr<'c, 'py> {
             Some(made) => {
                 self.moved_bytes += self.n_chars * self.shape.kind.unit_bytes();
                 let mut wider = fresh::blank(self.py, shape)?;
-                // SAFETY: as many characters of the one are written, and the other has space for
-                // them; neither has another reference.
+                // SAFETY: the old `str` has this number of characters, and the new one has space
+                // for them. Neither has another reference.
                 unsafe {
                     let before = written(&made, self.shape.kind, self.n_chars);
                     let before = measure(before, Policy::Strict).expect("written by `turn`");
@@ -309,11 +295,10 @@ impl<'c, 'py> GrowingStr<'c, 'py> {
     }
 }
 
-/// An adapter through which a kernel that creates a new `str` (a [`NewStr`]) appends characters to
-/// the existing `str` of a [`GrowingStr`] instead.
+/// Appends to the `str` of a [`GrowingStr`] in a kernel that creates a [`NewStr`].
 struct PartsOfStr<'s, 'c, 'py>(&'s mut GrowingStr<'c, 'py>);
 
-/// The part of the existing `str` to which the next characters are written.
+/// The part of the `str` for the next characters.
 struct StrPart<'py> {
     of: Bound<'py, PyAny>,
     from: usize,
@@ -338,13 +323,12 @@ impl<'py> NewStr for PartsOfStr<'_, '_, 'py> {
     }
 
     fn data<'a>(&self, StrPart { of, from, shape }: &'a mut StrPart<'py>) -> StrData<'a> {
-        // SAFETY: of this kind, and with that capacity, by `new_str`; both references to it are
-        // ours.
+        // SAFETY: of this kind and capacity, by `new_str`. Both references to it are ours.
         unsafe { spare_chars(of, shape.kind, *from, shape.n_chars) }
     }
 }
 
-// SAFETY: as of the Vec, which only `spare` clears: all committed bytes were converted then.
+// SAFETY: as for the Vec. Only `spare` clears it, after all committed bytes were converted.
 unsafe impl ByteSink for GrowingStr<'_, '_> {
     fn committed(&self) -> &[u8] {
         &self.block
@@ -378,7 +362,7 @@ unsafe impl ByteSink for GrowingStr<'_, '_> {
     }
 
     unsafe fn commit(&mut self, n_bytes: usize) {
-        // SAFETY: the caller guarantees the requirements.
+        // SAFETY: as the caller guarantees.
         unsafe { self.block.commit(n_bytes) };
     }
 
@@ -387,8 +371,7 @@ unsafe impl ByteSink for GrowingStr<'_, '_> {
     }
 }
 
-/// Resizes a `str` to `n_chars` characters. If this fails, the error consists of the unchanged
-/// `str` and the exception. The caller must own the only reference to the `str`.
+/// Resizes a `str`. The error contains the unchanged `str`. The caller must own the only reference.
 fn resize(
     string: Bound<'_, PyAny>,
     n_chars: usize,
@@ -398,8 +381,8 @@ fn resize(
         return Err((string, PyMemoryError::new_err(())));
     };
     let mut at = string.into_ptr();
-    // SAFETY: a compact `str` with one reference, ours, never hashed, of more than one character,
-    // so it is not shared. If the call fails, the object is unchanged.
+    // SAFETY: a compact, unhashed `str` of more than one character, with our reference only. If the
+    // call fails, the object is unchanged.
     unsafe {
         let failed = ffi::PyUnicode_Resize(&raw mut at, n) != 0;
         let string = Bound::from_owned_ptr(py, at);
@@ -410,7 +393,7 @@ fn resize(
     }
 }
 
-/// Shortens a `str` to its first `n_chars` characters, which are those that were written.
+/// Shortens a `str` to its first `n_chars` characters.
 fn cut(string: Bound<'_, PyAny>, shape: Shape, n_chars: usize) -> PyResult<Bound<'_, PyAny>> {
     if n_chars == shape.n_chars {
         return Ok(string);
@@ -421,15 +404,15 @@ fn cut(string: Bound<'_, PyAny>, shape: Shape, n_chars: usize) -> PyResult<Bound
 /// Returns the memory for `n_chars` characters of a `str`, from character `from` on.
 ///
 /// # Safety
-/// `made` must be a compact `str` of this kind with at least `from + n_chars` characters, and there
-/// must be no other reference to it.
+/// `made` must be a compact `str` of this kind with `from + n_chars` characters, and no other
+/// reference.
 unsafe fn spare_chars<'a>(
     made: &'a mut Bound<'_, PyAny>,
     kind: Kind,
     from: usize,
     n_chars: usize,
 ) -> StrData<'a> {
-    // SAFETY: the caller guarantees the requirements; MaybeUninit requires nothing of its contents.
+    // SAFETY: as the caller guarantees. MaybeUninit needs no initialisation.
     unsafe {
         let data = data_of(made.as_ptr(), kind);
         match kind {
@@ -449,13 +432,12 @@ unsafe fn spare_chars<'a>(
     }
 }
 
-/// Returns the first `n_chars` characters of a `str`, as code units of the kind `kind`.
+/// Returns the first `n_chars` characters of a `str`.
 ///
 /// # Safety
-/// `made` must be a compact `str` of this kind, of which at least `n_chars` characters have been
-/// written.
+/// `made` must be a compact `str` of this kind, with at least `n_chars` written characters.
 unsafe fn written<'a>(made: &'a Bound<'_, PyAny>, kind: Kind, n_chars: usize) -> Units<'a> {
-    // SAFETY: the caller guarantees the requirements.
+    // SAFETY: as the caller guarantees.
     unsafe {
         let data = data_of(made.as_ptr(), kind);
         match kind {

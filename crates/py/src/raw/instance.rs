@@ -1,23 +1,20 @@
-//! Creates instances of Python classes without running Python code that the class defines.
+//! Creates instances of Python classes without Python code.
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple, PyType};
 
-/// Calls `object.__new__(class)`, which creates an instance without calling `__init__`. The caller
-/// must set the attributes of the instance.
+/// Calls `object.__new__(class)` without `__init__`. The caller must set the attributes.
 ///
 /// # Errors
-/// `TypeError` if the class, or one of its bases other than `object`, is not defined in Python.
-/// CPython does not permit `object.__new__` for such a class.
+/// `TypeError` if the class, or a base other than `object`, is not defined in Python.
 #[inline]
 pub(crate) fn new<'py>(class: &Bound<'py, PyType>) -> PyResult<Bound<'py, PyAny>> {
     let py = class.py();
     let empty = PyTuple::empty(py);
-    // SAFETY: attached. `object.__new__` accepts any class whose layout is Python's own: its base
-    // of C code, which a class finds by `tp_base`, is `object`, as checked by the walk. A new
-    // reference or null with an error.
+    // SAFETY: attached. `object.__new__` accepts a class without a base in C other than `object`,
+    // which the walk has checked. A new reference, or null with an error.
     unsafe {
         let object = &raw mut ffi::PyBaseObject_Type;
         let Some(make) = (*object).tp_new.filter(|_| is_plain(class)) else {
@@ -28,7 +25,7 @@ pub(crate) fn new<'py>(class: &Bound<'py, PyType>) -> PyResult<Bound<'py, PyAny>
     }
 }
 
-/// Returns `true` if the class and all its bases except for `object` are defined in Python.
+/// Returns `true` if the class and its bases except `object` are defined in Python.
 #[inline]
 fn is_plain(class: &Bound<'_, PyType>) -> bool {
     let mut at = class.as_type_ptr();
@@ -41,8 +38,7 @@ fn is_plain(class: &Bound<'_, PyType>) -> bool {
     }
 }
 
-/// Sets an attribute with `object.__setattr__`. A method `__setattr__` of the class, which may for
-/// example forbid changes, is not called.
+/// Sets an attribute with `object.__setattr__`. The class's own `__setattr__` is not called.
 #[inline]
 pub(crate) fn set(
     object: &Bound<'_, PyAny>,

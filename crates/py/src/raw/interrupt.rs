@@ -1,15 +1,12 @@
 //! Cancels a blocking driver call when Ctrl-C is pressed.
 //!
-//! A blocking driver call does not check Python's signal flags, so Ctrl-C would have no effect
-//! until the call returns. Therefore this module installs its own signal handler while the main
-//! thread is in such a call. This handler calls Python's handler, records the signal and wakes a
-//! watcher thread. The watcher thread cancels the call through the call's [`CancelHandle`]. When
-//! the call returns, Python's signal handlers run and `KeyboardInterrupt` is raised. The cost is a
-//! few system calls per driver call, and none per cell.
+//! A blocking driver call does not check Python's signal flags. This module therefore installs its
+//! own signal handler during a call on the main thread. The handler calls Python's handler, records
+//! the signal and wakes a watcher thread. The watcher thread cancels the call through its
+//! [`CancelHandle`]. After the call, Python's signal handlers run and raise `KeyboardInterrupt`.
 //!
-//! The handler is installed only if Python's default handler is set. A handler that the application
-//! has set may not be intended to end the call, so it runs only after the call has returned. See
-//! `docs/decisions/0050-interrupt.md`.
+//! This module replaces only Python's default handler. A handler of the application runs after the
+//! call. See `docs/decisions/0050-interrupt.md`.
 
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
@@ -26,30 +23,27 @@ use pyo3::sync::PyOnceLock;
 
 use super::{gil, process, reserve};
 
-/// The state that the main thread, the signal handler and the watcher thread share.
+/// The shared state of the main thread, the signal handler and the watcher thread.
 struct Watched {
-    /// The cancel handle of the main thread's current call; `None` if no call can be cancelled.
+    /// The cancel handle of the main thread's current call.
     cancel: Mutex<Option<CancelHandle>>,
-    /// Notified at the end of the current call. The watcher thread then no longer tries to cancel
-    /// that call.
+    /// Notified at the end of the current call. The watcher thread then stops its attempts.
     over: Condvar,
-    /// `true` if SIGINT has arrived since the current call began.
+    /// `true` after a SIGINT during the current call.
     tripped: AtomicBool,
-    /// The eventfd with which the watcher is woken; -1 before it is created.
+    /// The eventfd for waking the watcher; -1 before its creation.
     wake: AtomicI32,
-    /// The number [`process::generation`] of the process that started the watcher thread.
-    /// `u32::MAX` if the thread was never started.
+    /// The [`process::generation`] of the process with the watcher thread; initially `u32::MAX`.
     generation: AtomicU32,
-    /// The signal handler that was installed before this module's handler.
     before: Handler,
 }
 
-/// The previous signal handler. This module's handler reads this value, so the main thread writes
-/// it only while this module's handler is not installed.
+/// The previous signal handler. The main thread writes it only while this module's handler is not
+/// installed.
 struct Handler(UnsafeCell<MaybeUninit<libc::sigaction>>);
 
-// SAFETY: only the main thread writes it, before our handler is installed, and only the handler
-// reads it while it is installed; `sigaction` orders the two.
+// SAFETY: only the main thread writes it, before the installation of our handler. Only this handler
+// reads it; `sigaction` orders the two.
 unsafe impl Sync for Handler {}
 
 static WATCHED: Watched = Watched {
@@ -61,16 +55,16 @@ static WATCHED: Watched = Watched {
     before: Handler(UnsafeCell::new(MaybeUninit::uninit())),
 };
 
-/// This module's signal handler. It is async-signal-safe, because it uses only atomics, one `write`
-/// and the previous handler.
+/// This module's signal handler. It is async-signal-safe: it uses only atomics, one `write` and the
+/// previous handler.
 extern "C" fn on_interrupt(
     signal: libc::c_int,
     info: *mut libc::siginfo_t,
     context: *mut libc::c_void,
 ) {
-    // SAFETY: errno is restored. The handler before ours was stored in full before ours was
-    // installed; it is called as its flags require (Python's has only the number as its argument).
-    // The two values SIG_DFL and SIG_IGN are not functions, and `begin` does not replace them.
+    // SAFETY: errno is restored. The previous handler was stored in full before the installation of
+    // ours. Its flags determine the call (Python's handler has only the number as its argument).
+    // SIG_DFL and SIG_IGN are not functions, and `begin` does not replace them.
     unsafe {
         let errno = *libc::__errno_location();
         let before = (*WATCHED.before.0.get()).assume_init_ref();
@@ -82,16 +76,14 @@ extern "C" fn on_interrupt(
             let call: extern "C" fn(libc::c_int) = std::mem::transmute(before.sa_sigaction);
             call(signal);
         }
-        // Python's handler runs first, because the cancelled call checks if Python has recorded the
-        // signal.
+        // Python's handler runs first: the cancelled call checks for its record of the signal.
         WATCHED.tripped.store(true, SeqCst);
         wake_watcher();
         *libc::__errno_location() = errno;
     }
 }
 
-/// Wakes the watcher thread. The function is async-signal-safe, but it may change `errno`, which
-/// the caller must restore.
+/// Wakes the watcher thread. Async-signal-safe, but the caller must restore `errno`.
 fn wake_watcher() {
     let one = 1u64;
     // SAFETY: eight bytes to an eventfd (or to -1, which fails).
@@ -102,8 +94,8 @@ fn call_under_way() -> MutexGuard<'static, Option<CancelHandle>> {
     lock(&WATCHED.cancel)
 }
 
-/// Runs the watcher thread: waits for a signal, then cancels the current call, in a loop. The
-/// thread never acquires the GIL, so the interpreter can end without joining the thread.
+/// Runs the watcher thread, which cancels the current call after a signal. The thread never
+/// acquires the GIL.
 fn watch(wake: RawFd) {
     loop {
         let mut count = 0u64;
@@ -114,9 +106,8 @@ fn watch(wake: RawFd) {
         let mut call = call_under_way();
         while WATCHED.tripped.load(SeqCst) {
             let Some(cancel) = call.as_ref() else { break };
-            // The lock is held, so that this call cannot end and another one begin before the
-            // cancellation has arrived. The cancellation is repeated until the call ends, because
-            // it has no effect before the driver has begun the call.
+            // The lock prevents the begin of another call before the cancellation arrives. The
+            // cancellation has no effect before the driver begins the call, so the loop repeats it.
             cancel.cancel();
             let waited = WATCHED.over.wait_timeout(call, Duration::from_millis(50));
             call = unpoisoned(waited).0;
@@ -124,8 +115,7 @@ fn watch(wake: RawFd) {
     }
 }
 
-/// Starts the watcher thread, unless it is already running in this process. Returns `false` if it
-/// cannot be started.
+/// Starts the watcher thread of this process. Returns `false` on failure.
 fn start_watcher() -> bool {
     if WATCHED.generation.load(SeqCst) == process::generation() {
         return true;
@@ -150,7 +140,7 @@ fn start_watcher() -> bool {
     true
 }
 
-/// Blocks all signals in this thread, so that they are delivered to other threads.
+/// Blocks all signals in this thread. Other threads receive them.
 fn block_signals() {
     // SAFETY: the set is filled before use, and concerns only this thread.
     unsafe {
@@ -160,18 +150,16 @@ fn block_signals() {
     }
 }
 
-/// A guard that exists while this module's signal handler is installed. Dropping it restores the
-/// previous handler.
+/// A guard for this module's signal handler. Its drop restores the previous handler.
 struct Installed(libc::sigaction);
 
 impl Installed {
-    /// Installs this module's handler for SIGINT. If SIGINT is ignored or has the system's default
-    /// action, or if this module's handler is already installed, installs nothing and returns
-    /// `None`.
+    /// Installs this module's handler for SIGINT. Returns `None` if SIGINT has no handler, or this
+    /// one already.
     fn begin() -> Option<Installed> {
         let mut before = MaybeUninit::<libc::sigaction>::zeroed();
-        // SAFETY: a query fills `before`. Ours is made of it with the handler replaced; SA_SIGINFO
-        // is the flag for its signature.
+        // SAFETY: a query fills `before`. Ours is a copy with another handler; SA_SIGINFO is the
+        // flag for its signature.
         unsafe {
             if libc::sigaction(libc::SIGINT, std::ptr::null(), before.as_mut_ptr()) != 0 {
                 return None;
@@ -201,9 +189,7 @@ impl Drop for Installed {
     }
 }
 
-/// Returns `true` if Ctrl-C may cancel a call of this thread. This requires two conditions: the
-/// thread is the main thread, which runs Python's signal handlers, and the handler of SIGINT is
-/// Python's default.
+/// Returns `true` on the main thread if the handler of SIGINT is Python's default.
 fn ctrl_c_is_ours(py: Python<'_>) -> PyResult<bool> {
     if !process::is_main_thread() {
         return Ok(false);
@@ -217,9 +203,10 @@ fn ctrl_c_is_ours(py: Python<'_>) -> PyResult<bool> {
     Ok(get.bind(py).call1((libc::SIGINT,))?.is(default.bind(py)))
 }
 
-/// Calls `call` with the GIL released. On the main thread, Ctrl-C cancels the call through the
-/// handle that `cancel` returns. If a signal arrived during the call, Python's signal handlers run
-/// after it, and an exception that a handler raises is returned as the error.
+/// Calls `call` with the GIL released. On the main thread, Ctrl-C cancels it.
+///
+/// # Errors
+/// The exception of a signal handler.
 pub(crate) fn detached<T: Send>(
     py: Python<'_>,
     cancel: impl FnOnce() -> CancelHandle,
@@ -236,10 +223,8 @@ pub(crate) fn detached<T: Send>(
     Ok(result)
 }
 
-/// Calls `call` on behalf of another library, on any thread, whether or not it holds the GIL. On
-/// the main thread, Ctrl-C cancels the call through the handle that `cancel` returns. Python's
-/// signal handlers do not run in this function. They run when the other library returns to the
-/// interpreter, which then raises their exceptions.
+/// Calls `call` for another library, with or without the GIL. On the main thread, Ctrl-C cancels
+/// it. Python's signal handlers run after the other library.
 pub(crate) fn anywhere<T: Send>(
     cancel: impl FnOnce() -> CancelHandle + Send,
     call: impl FnOnce() -> T + Send,
@@ -252,7 +237,7 @@ pub(crate) fn anywhere<T: Send>(
         let (cancel, call) = work.take().expect("only this and the code below take it");
         let is_watched = ctrl_c_is_ours(py).unwrap_or(false) && start_watcher();
         if is_watched {
-            // Signals are not checked before the call, so `watched` cannot fail.
+            // `watched` checks no signals before the call, so it cannot fail.
             watched(py, cancel(), false, call).ok()
         } else {
             Some(gil::detach(py, call))
@@ -260,26 +245,24 @@ pub(crate) fn anywhere<T: Send>(
     });
     match (done, work) {
         (Some(Some(result)), _) => result,
-        // The interpreter is being finalized, so the GIL cannot be released.
+        // The interpreter is ending, so the GIL cannot be released.
         (_, Some((_, call))) => call(),
         (_, None) => unreachable!("a call without a look at signals gives its result"),
     }
 }
 
-/// Calls `call` on the main thread with the GIL released. Ctrl-C cancels the call. If `looks` is
-/// `true`, pending signals are handled first by Python's signal handlers. If such a handler raises
-/// an exception, `call` is not called, and the exception is returned as the error.
+/// Calls `call` on the main thread with the GIL released. Ctrl-C cancels it. If `looks` is `true`,
+/// pending signal handlers run first.
 fn watched<T: Send>(
     py: Python<'_>,
     cancel: CancelHandle,
     looks: bool,
     call: impl FnOnce() -> T + Send,
 ) -> PyResult<T> {
-    // The handler is installed before signals are checked: this check finds an earlier signal, and
-    // a later signal wakes the watcher.
+    // The installation precedes the check: the check finds an earlier signal, and a later signal
+    // wakes the watcher.
     WATCHED.tripped.store(false, SeqCst);
-    // The closure refers to the guard, which contains the previous action and is too large to be
-    // moved from one stack frame to the next.
+    // The guard is too large to be moved between stack frames.
     let mut installed = Some(Installed::begin());
     if looks {
         py.check_signals()?;
@@ -293,7 +276,7 @@ fn watched<T: Send>(
         let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(call));
         *restored = None;
         *call_under_way() = None;
-        // The watcher need not have ended its loop: a signal from now on finds no call to cancel.
+        // The watcher may still run: a later signal finds no call to cancel.
         if WATCHED.tripped.load(SeqCst) {
             WATCHED.over.notify_all();
         }

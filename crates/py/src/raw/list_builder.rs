@@ -1,32 +1,29 @@
-//! `ListBuilder`: builds a list whose length is known in advance.
+//! `ListBuilder`: builds a list of a known length.
 
 use pyo3::exceptions::PyMemoryError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
-/// Builds a list whose length is known in advance. The items are set in order, from the first to
-/// the last.
+/// Builds a list of a known length. The items are set in order.
 ///
-/// An item that is not set is null. Other code must not access a list with such items, so the
-/// garbage collector does not track the list until it is complete. If the builder is dropped, the
-/// list and its items are freed.
+/// Unset items are null, so the garbage collector tracks only the complete list. Dropping the
+/// builder frees the list and its items.
 pub(crate) struct ListBuilder<'py> {
     list: Bound<'py, PyList>,
-    /// The address of the list's items. It does not change, because the list is never resized.
+    /// The address of the items. The list is never resized.
     items: *mut *mut ffi::PyObject,
     n: usize,
     n_set: usize,
 }
 
 impl<'py> ListBuilder<'py> {
-    /// Creates a list with space for `n` items, none of which is set yet.
+    /// Creates a list with space for `n` items.
     #[inline]
     pub(crate) fn new(py: Python<'py>, n: usize) -> PyResult<ListBuilder<'py>> {
         let size = isize::try_from(n).map_err(|_| PyMemoryError::new_err(()))?;
-        // SAFETY: attached; the length is not negative. A new list has every item null, which its
-        // deallocator accepts, and no other reference. It is taken off the collector's list, and
-        // `finish` puts it back.
+        // SAFETY: attached; the length is not negative. A new list has only null items, which its
+        // deallocator accepts, and no other reference. The collector ignores it until `finish`.
         unsafe {
             let list = Bound::from_owned_ptr_or_err(py, ffi::PyList_New(size))?;
             ffi::PyObject_GC_UnTrack(list.as_ptr().cast());
@@ -40,7 +37,7 @@ impl<'py> ListBuilder<'py> {
         }
     }
 
-    /// Returns the number of items that have been set.
+    /// Returns the number of set items.
     #[inline(always)]
     pub(crate) fn len(&self) -> usize {
         self.n_set
@@ -49,7 +46,7 @@ impl<'py> ListBuilder<'py> {
     /// Sets the next item of the list.
     ///
     /// # Panics
-    /// Panics if all items are already set, which is a bug in the caller.
+    /// If all items are set.
     #[inline(always)]
     pub(crate) fn push(&mut self, item: Bound<'py, PyAny>) {
         assert!(self.n_set < self.n);
@@ -59,15 +56,15 @@ impl<'py> ListBuilder<'py> {
         self.n_set += 1;
     }
 
-    /// Sets the next item of the list to the same object as the item at index `at`.
+    /// Sets the next item to the object at index `at`.
     ///
     /// # Panics
-    /// If the item at `at` is not set, or all items are set, which is a bug of the caller.
+    /// If the item at `at` is not set, or all items are set.
     #[inline(always)]
     pub(crate) fn push_again(&mut self, at: usize) {
         assert!(at < self.n_set && self.n_set < self.n);
-        // SAFETY: both inside the list, as checked above; the first one is set, and the list gets a
-        // reference of its own.
+        // SAFETY: both are inside the list, as checked above. The first one is set, and the list
+        // gets its own reference.
         unsafe {
             let item = self.items.add(at).read();
             ffi::Py_INCREF(item);
@@ -79,7 +76,7 @@ impl<'py> ListBuilder<'py> {
     /// Returns the complete list.
     ///
     /// # Panics
-    /// If an item is not set, which is a bug of the caller.
+    /// If an item is not set.
     pub(crate) fn finish(self) -> Bound<'py, PyList> {
         assert_eq!(self.n_set, self.n, "an item was not set");
         // SAFETY: a whole list that is not on the collector's list.

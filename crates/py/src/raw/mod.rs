@@ -1,8 +1,7 @@
-//! The unsafe boundary: access to CPython's own data structures. This is the only module of the
-//! crate that contains `unsafe`.
+//! The only module of the crate with `unsafe` code. It accesses CPython's data structures.
 //!
-//! Every function that it exports to the crate is safe: it checks its preconditions, or its
-//! argument types guarantee them.
+//! Every function that it exports is safe: it checks its preconditions, or its argument types
+//! guarantee them.
 //!
 //! | module | contents |
 //! |---|---|

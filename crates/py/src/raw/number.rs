@@ -5,14 +5,13 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyInt, PyType};
 
-/// Creates an `int`.
 #[inline]
 pub(crate) fn int(py: Python<'_>, value: i64) -> PyResult<Bound<'_, PyAny>> {
     // SAFETY: attached; the call takes any value.
     unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyLong_FromLongLong(value)) }
 }
 
-/// Returns the value of an `int` that fits into `i64`; `None` for any other `int`.
+/// Returns the value of an `int` if it fits into `i64`.
 pub(crate) fn to_i64(value: &Bound<'_, PyInt>) -> Option<i64> {
     let mut overflow = 0;
     // SAFETY: attached, and an `int`. The call reports an overflow without an exception.
@@ -20,21 +19,19 @@ pub(crate) fn to_i64(value: &Bound<'_, PyInt>) -> Option<i64> {
     (overflow == 0).then_some(n)
 }
 
-/// Creates a `float`.
 #[inline]
 pub(crate) fn float(py: Python<'_>, value: f64) -> PyResult<Bound<'_, PyAny>> {
     // SAFETY: attached; the call takes any value.
     unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyFloat_FromDouble(value)) }
 }
 
-/// Returns the class `decimal.Decimal`.
 pub(crate) fn decimal_class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
     static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     CLASS.import(py, "decimal", "Decimal")
 }
 
-/// Creates a `Decimal` of the class `class` from ASCII text. The result is exact, because the
-/// constructor ignores the precision of the decimal context.
+/// Creates a `Decimal` of the class `class` from ASCII text. The constructor ignores the decimal
+/// context, so the result is exact.
 #[inline]
 pub(crate) fn decimal<'py>(
     class: &Bound<'py, PyType>,

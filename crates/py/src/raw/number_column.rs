@@ -1,5 +1,4 @@
-//! `Column`: numbers in memory that Python code can read and write through the buffer protocol (PEP
-//! 3118).
+//! `Column`: numbers in writable memory, with the buffer protocol (PEP 3118).
 
 use std::ffi::{CStr, c_int, c_void};
 use std::mem::ManuallyDrop;
@@ -9,30 +8,27 @@ use pyo3::exceptions::PyBufferError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-/// The memory that contains the numbers of a column. Its address does not change until this value
-/// is dropped.
+/// The memory of a column's numbers, at a fixed address.
 struct PinnedNumbers {
     at: *mut c_void,
     len: isize,
     item_bytes: isize,
     format: &'static CStr,
     capacity: usize,
-    /// The function that frees the memory. The memory was allocated by a `Vec`, so the function is
-    /// that of the item type of this `Vec`.
+    /// Frees the memory as a `Vec` of the original item type.
     free: unsafe fn(*mut c_void, usize),
 }
 
 // SAFETY: only this value refers to the memory, which holds plain numbers.
 unsafe impl Send for PinnedNumbers {}
-// SAFETY: nothing here reads or writes the memory. Holders of buffers do, in Python code, whose
-// races are its own, as with any `bytearray`.
+// SAFETY: nothing here reads or writes the memory. Holders of buffers do, in Python code, which is
+// responsible for its races, as with any `bytearray`.
 unsafe impl Sync for PinnedNumbers {}
 
 /// Frees the memory of a `Vec<T>`, given its address and capacity.
 ///
 /// # Safety
-/// The caller must pass the address and capacity of a `Vec<T>` that was leaked and is no longer
-/// used.
+/// The address and capacity must be those of a leaked `Vec<T>` that is no longer used.
 unsafe fn free<T>(at: *mut c_void, capacity: usize) {
     // SAFETY: as the caller guarantees; numbers need no drop, so a length of 0 will do.
     drop(unsafe { Vec::<T>::from_raw_parts(at.cast(), 0, capacity) });
@@ -40,8 +36,8 @@ unsafe fn free<T>(at: *mut c_void, capacity: usize) {
 
 impl Drop for PinnedNumbers {
     fn drop(&mut self) {
-        // SAFETY: the arguments are those of the vector that `of` took; each buffer refers to the
-        // object that owns this, so none is left.
+        // SAFETY: the arguments are those of the vector in `of`. Each buffer refers to the owner of
+        // this memory, so none is left.
         unsafe { (self.free)(self.at, self.capacity) }
     }
 }
@@ -91,8 +87,7 @@ impl PinnedNumbers {
 pub(crate) struct Column {
     name: String,
     type_code: &'static str,
-    /// For a column of timestamps: the unit of the numbers, and `true` if the timestamps are in
-    /// UTC. `None` for any other column.
+    /// The unit of timestamps, and `true` if they are in UTC. `None` for other columns.
     timestamp: Option<(TimeUnit, bool)>,
     values: PinnedNumbers,
     n_nulls: usize,
@@ -100,8 +95,8 @@ pub(crate) struct Column {
 }
 
 impl Column {
-    /// Creates a column from `numbers`. `nulls` has one byte for each number: 1 if the number
-    /// represents NULL, otherwise 0. Copies: none.
+    /// Creates a column. `nulls` has one byte for each number: 1 for NULL, otherwise 0. Copies:
+    /// none.
     pub(crate) fn new(
         py: Python<'_>,
         name: &str,
@@ -128,8 +123,7 @@ impl Column {
         })
     }
 
-    /// For a column of timestamps, returns the unit of the numbers, and `true` if the timestamps
-    /// are in UTC. Returns `None` for any other column.
+    /// Returns the unit of timestamps, and `true` if they are in UTC.
     pub(crate) fn timestamp(&self) -> Option<(TimeUnit, bool)> {
         self.timestamp
     }
@@ -143,8 +137,8 @@ impl Column {
         &self.name
     }
 
-    /// The type code of the column, as in `Cursor.description`. For SQLite, whose columns have no
-    /// fixed type, the type code is that of the values.
+    /// The type code of the column, as in `Cursor.description`. For SQLite, it is the type code of
+    /// the values.
     #[getter]
     fn type_code(&self) -> &'static str {
         self.type_code
@@ -156,16 +150,16 @@ impl Column {
         self.values.format.to_str().unwrap_or_default()
     }
 
-    /// The unit of timestamps, which are counted from 1970-01-01 00:00: ``"s"``, ``"ms"``, ``"us"``
-    /// or ``"ns"``; ``None`` for other columns. With NumPy:
+    /// The unit of timestamps, counted from 1970-01-01 00:00: ``"s"``, ``"ms"``, ``"us"`` or
+    /// ``"ns"``. ``None`` for other columns. With NumPy:
     /// ``numpy.asarray(column).view(f"M8[{column.unit}]")``.
     #[getter]
     fn unit(&self) -> Option<&'static str> {
         self.timestamp.map(|(unit, _)| unit.name())
     }
 
-    /// ``True`` if the column contains timestamps in UTC, because the database's column type
-    /// includes a UTC offset.
+    /// ``True`` if the column contains timestamps in UTC: the database's column type includes a UTC
+    /// offset.
     #[getter]
     fn is_utc(&self) -> bool {
         self.timestamp.is_some_and(|(_, is_utc)| is_utc)
@@ -177,8 +171,8 @@ impl Column {
         self.n_nulls
     }
 
-    /// The NULL mask: a column of booleans that are true where the value is NULL; ``None`` for a
-    /// column that is itself a mask.
+    /// The NULL mask: a column of booleans, true where the value is NULL. ``None`` for a column
+    /// that is itself a mask.
     #[getter]
     fn null_mask(&self, py: Python<'_>) -> Option<Py<Column>> {
         self.null_mask.as_ref().map(|mask| mask.clone_ref(py))
@@ -199,8 +193,8 @@ impl Column {
     /// Fills `view` with the address, format and shape of the column's memory.
     ///
     /// # Safety
-    /// Only CPython may call this, as `bf_getbuffer`: `view` must be null, or a `Py_buffer` that
-    /// can be filled.
+    /// Only CPython may call this, as `bf_getbuffer`. `view` must be null or a writable
+    /// `Py_buffer`.
     unsafe fn __getbuffer__(
         slf: Bound<'_, Self>,
         view: *mut ffi::Py_buffer,
@@ -229,9 +223,8 @@ impl Column {
         filled.shape = or_null(ffi::PyBUF_ND, &raw const values.len);
         filled.strides = or_null(ffi::PyBUF_STRIDES, &raw const values.item_bytes);
         filled.obj = slf.clone().into_ptr();
-        // SAFETY: CPython passes a valid view, and it is not null. Shape and stride are in the
-        // object that the view refers to, where they do not move and nothing writes to them; the
-        // format is static.
+        // SAFETY: CPython passes a valid view, not null. Shape and stride are in the owner of the
+        // view, and do not move or change. The format is static.
         unsafe { view.write(filled) };
         Ok(())
     }

@@ -1,20 +1,18 @@
-//! Values that only one thread may use. They are fields of Python objects, which any thread may
-//! drop.
+//! Values in Python objects that only one thread may use.
 
 use std::mem::ManuallyDrop;
 
 use onecopy_rows::deadlock::thread_number;
 
-/// A value that only the creating thread may use. If another thread drops it, it is leaked.
+/// A value that only the creating thread may use. Another thread leaks it instead of dropping it.
 pub(crate) struct OfOneThread<T> {
     value: ManuallyDrop<T>,
     thread: u64,
 }
 
-// SAFETY: `get` and `drop` access the value only on the thread that made it, whose number no other
-// thread ever has.
+// SAFETY: `get` and `drop` access the value only on its creating thread. Thread numbers are unique.
 unsafe impl<T> Send for OfOneThread<T> {}
-// SAFETY: by a shared reference, only `get` accesses the value, on the thread that made it.
+// SAFETY: by a shared reference, only `get` accesses the value, on its creating thread.
 unsafe impl<T> Sync for OfOneThread<T> {}
 
 impl<T> OfOneThread<T> {
@@ -25,7 +23,7 @@ impl<T> OfOneThread<T> {
         }
     }
 
-    /// Returns the value if the calling thread has created it; otherwise `None`.
+    /// Returns the value on its creating thread, otherwise `None`.
     pub(crate) fn get(&self) -> Option<&T> {
         (self.thread == thread_number()).then_some(&*self.value)
     }

@@ -1,5 +1,4 @@
-//! `PinnedBytes`: a `bytes` object whose data a server sends without copying it. The module also
-//! contains [`references`], which returns the reference count of an object.
+//! `PinnedBytes`: a `bytes` object that a server sends without a copy.
 
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -7,27 +6,26 @@ use pyo3::types::PyBytes;
 
 use super::gil;
 
-/// The size from which a `bytes` object is released as soon as it was sent, although the release
-/// requires the GIL. A smaller `bytes` object is released when a thread next acquires the GIL.
+/// From this size on, a `bytes` is released right after it was sent, which requires the GIL. PyO3
+/// releases a smaller one later.
 const LET_GO_BYTES: usize = 64 << 10;
 
-/// A reference to a `bytes` object. While this value exists, the object is not freed, so that its
-/// data can be read without the GIL.
+/// A reference to a `bytes`. Its data can be read without the GIL.
 pub(crate) struct PinnedBytes {
     object: Option<Py<PyBytes>>,
     at: *const u8,
     len: usize,
 }
 
-// SAFETY: a `bytes` is immutable, and its data does not move while the object is alive, which
-// `object` refers to; the pointer is only read through.
+// SAFETY: a `bytes` is immutable, and `object` keeps it alive. Its data does not move, and is only
+// read.
 unsafe impl Send for PinnedBytes {}
-// SAFETY: threads that share it only read the data, which nobody writes.
+// SAFETY: threads only read the data, which no code writes.
 unsafe impl Sync for PinnedBytes {}
 
 impl PinnedBytes {
     pub(crate) fn new(bytes: Bound<'_, PyBytes>) -> PinnedBytes {
-        // SAFETY: a `bytes`; the calls give the start of its data area and how long that is.
+        // SAFETY: a `bytes`. The calls return the start and the length of its data.
         let (at, len) = unsafe {
             let at = ffi::PyBytes_AsString(bytes.as_ptr()).cast::<u8>();
             (at, ffi::PyBytes_Size(bytes.as_ptr()).unsigned_abs())
@@ -40,23 +38,23 @@ impl PinnedBytes {
     }
 }
 
-/// Returns the number of references to an object, including the caller's reference.
+/// Returns the reference count, which includes the caller's reference.
 #[inline]
 pub(crate) fn references(object: &Bound<'_, PyAny>) -> isize {
-    // SAFETY: an object that is alive.
+    // SAFETY: the object is alive.
     unsafe { ffi::Py_REFCNT(object.as_ptr()) }
 }
 
 impl AsRef<[u8]> for PinnedBytes {
     fn as_ref(&self) -> &[u8] {
-        // SAFETY: the data of the `bytes` that `object` keeps, as long as its size says.
+        // SAFETY: the data of the `bytes` that `object` keeps alive, of its length.
         unsafe { std::slice::from_raw_parts(self.at, self.len) }
     }
 }
 
 impl Drop for PinnedBytes {
     fn drop(&mut self) {
-        // PyO3 releases a shorter `bytes` when this thread or another one next acquires the GIL.
+        // PyO3 releases a shorter `bytes` when a thread next acquires the GIL.
         if self.len >= LET_GO_BYTES {
             gil::try_attach(|_| drop(self.object.take()));
         }

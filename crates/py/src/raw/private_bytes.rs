@@ -1,6 +1,5 @@
-//! `PrivateBytes`: private copies of buffers. The memory of a dropped copy is reused for the next
-//! copy, because a new allocation would take longer than copying a short buffer, and the page
-//! faults of a long allocation would take even longer.
+//! `PrivateBytes`: private copies of buffers. A new copy reuses the memory of a dropped one,
+//! because a new allocation is slow.
 
 use std::sync::{Mutex, TryLockError};
 
@@ -8,13 +7,12 @@ use onecopy_text::convert::VolatileBytes;
 use pyo3::PyResult;
 use pyo3::exceptions::PyMemoryError;
 
-/// The maximum capacity in bytes of a dropped copy whose memory is kept for reuse.
+/// The maximum capacity in bytes of memory that is kept for reuse.
 const KEPT_BYTES: usize = 512 << 10;
-/// The minimum size in bytes of the memory that is allocated for a copy.
+/// The minimum size in bytes of a new allocation.
 const LEAST_BYTES: usize = 4 << 10;
 
-/// The memory of a dropped `PrivateBytes`, for reuse by the next one. If a thread finds the mutex
-/// locked, it allocates new memory instead of waiting.
+/// The memory of a dropped `PrivateBytes` for the next one. A thread never waits for this mutex.
 static KEPT: Mutex<Vec<u8>> = Mutex::new(Vec::new());
 
 /// A private copy of the bytes of a buffer.
@@ -24,15 +22,15 @@ impl PrivateBytes {
     /// Copies the bytes of a buffer. Copies: the bytes are copied once.
     ///
     /// # Errors
-    /// `MemoryError` if the copy cannot be allocated.
+    /// `MemoryError` if the allocation fails.
     pub(crate) fn copy_of(bytes: VolatileBytes<'_>) -> PyResult<PrivateBytes> {
         let mut copy = PrivateBytes::empty(bytes.len())?;
         bytes.append_to(&mut copy.0);
         Ok(copy)
     }
 
-    /// Returns an empty value with space for `capacity` bytes. Reuses the memory in [`KEPT`] unless
-    /// another thread has locked it.
+    /// Returns an empty value with space for `capacity` bytes. Reuses the memory in [`KEPT`] if
+    /// possible.
     fn empty(capacity: usize) -> PyResult<PrivateBytes> {
         let mut memory = match KEPT.try_lock() {
             Ok(mut kept) => std::mem::take(&mut *kept),

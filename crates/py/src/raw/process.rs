@@ -9,8 +9,7 @@ use pyo3::prelude::*;
 
 use super::gil;
 
-/// The number of forks between the process that loaded the module and this process: 0 in the
-/// process that loaded the module, 1 in its children, 2 in their children.
+/// The number of forks since the module was loaded: 0 in the first process, 1 in its children.
 static FORKS: AtomicU32 = AtomicU32::new(0);
 
 extern "C" fn count_fork() {
@@ -18,40 +17,36 @@ extern "C" fn count_fork() {
     gil::forget_threads();
 }
 
-/// Starts counting forks. It is called when the module is loaded.
+/// Starts counting forks. Called when the module is loaded.
 pub(crate) fn watch_forks() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        // SAFETY: the handler runs in the child before `fork` returns there; it does only an atomic
-        // addition and an atomic store, which are async-signal-safe. The extension is never
-        // unloaded, so the pointer stays valid. Out of memory is the only failure; then a fork is
-        // not detected, as without the handler.
+        // SAFETY: the handler runs in the child, with two atomic operations that are
+        // async-signal-safe. The extension is never unloaded, so the pointer stays valid. If memory
+        // is exhausted, forks are not detected.
         unsafe { libc::pthread_atfork(None, None, Some(count_fork)) };
     });
 }
 
-/// Returns `true` if the current interpreter is the main interpreter of the process. This module
-/// does not support subinterpreters, because its classes, caches and signal handling exist once in
-/// the process.
+/// Returns `true` in the main interpreter. Subinterpreters are not supported, because the module's
+/// state exists once per process.
 pub(crate) fn is_main_interpreter(_py: Python<'_>) -> bool {
-    // SAFETY: attached, so there is a current interpreter. The first one has the number 0.
+    // SAFETY: attached, so an interpreter exists. The first one has the number 0.
     unsafe { ffi::PyInterpreterState_GetID(ffi::PyInterpreterState_Get()) == 0 }
 }
 
-/// Returns `true` if this thread holds the GIL. The result is undefined for threads of
-/// subinterpreters.
+/// Returns `true` if this thread holds the GIL. Undefined in subinterpreters.
 #[inline]
 pub(crate) fn is_attached() -> bool {
-    // SAFETY: callable by any thread, at any time.
+    // SAFETY: any thread may call it, at any time.
     unsafe { ffi::PyGILState_Check() != 0 }
 }
 
-/// Returns `true` if this thread is the first thread of the process, which is Python's main thread.
-/// In a forked child, the first thread is the one that called `fork`.
+/// Returns `true` in the first thread of the process. In a forked child, this is the thread that
+/// called `fork`.
 pub(crate) fn is_main_thread() -> bool {
     thread_local! {
-        /// The result of this thread's last call to `is_main_thread`, and the number of forks
-        /// (`generation`) at the time of this call. A fork makes the result invalid.
+        /// The last result of this thread, and the fork count (`generation`) of that call.
         static KNOWN: Cell<Option<(u32, bool)>> = const { Cell::new(None) };
     }
     match KNOWN.get() {
@@ -66,22 +61,21 @@ pub(crate) fn is_main_thread() -> bool {
     }
 }
 
-/// Returns a number that distinguishes this process from its parent and its children: the number of
-/// forks since the module was loaded. The call takes one atomic load and no system call.
+/// Returns the number of forks since the module was loaded. It distinguishes this process from its
+/// parent and children, without a system call.
 #[inline]
 pub(crate) fn generation() -> u32 {
     FORKS.load(Relaxed)
 }
 
-/// Sends a signal to this thread. The signal handler runs before the function returns.
+/// Sends a signal to this thread. The handler runs before the function returns.
 pub(crate) fn raise(signal: i32) {
-    // SAFETY: a plain system call; a number that is no signal is an error of it, without effect.
+    // SAFETY: a plain system call. An invalid number is an error without effect.
     unsafe { libc::raise(signal) };
 }
 
-/// Ends the process immediately, without finalizing the interpreter and without running exit
-/// callbacks.
+/// Ends the process immediately, without finalization and exit callbacks.
 pub(crate) fn exit_now(code: i32) -> ! {
-    // SAFETY: callable at any time; nothing of the process runs after it.
+    // SAFETY: callable at any time. No code of the process runs afterwards.
     unsafe { libc::_exit(code) }
 }

@@ -1,18 +1,16 @@
-//! The global allocator of the extension module. If the system has no memory left, the allocator
-//! frees memory that it has reserved, and uses this memory for small allocations.
+//! The global allocator of the extension module. It frees reserved memory if the system has no
+//! memory left.
 //!
-//! Large buffers are allocated with functions that can return an error, and CPython raises
-//! `MemoryError` for its objects. Small allocations in Rust, such as those of `Box` and of error
-//! messages, cannot return an error, so a failure would abort the process. To prevent that, some
-//! memory is reserved when the module is imported, and is freed when a small allocation fails. The
-//! next large allocation, or the next Python object, then causes a `MemoryError`, which ends the
-//! call, and [`refill`] reserves memory again.
+//! Large allocations return an error or raise `MemoryError`. A failed small allocation in Rust,
+//! such as a `Box`, would abort the process. The allocator therefore reserves some memory at
+//! import, and frees it when a small allocation fails. The next large allocation or Python object
+//! then causes a `MemoryError`. Later, [`refill`] reserves memory again.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering::Relaxed, Ordering::SeqCst};
 
-/// Reserved memory is freed only if an allocation of at most this number of bytes fails.
+/// The maximum size in bytes of an allocation that may use reserved memory.
 const SMALL_BYTES: usize = 16 << 10;
 
 const BLOCK: Layout = match Layout::from_size_align(SMALL_BYTES, 16) {
@@ -65,14 +63,14 @@ unsafe impl GlobalAlloc for Reserving {
         if !moved.is_null() {
             return moved;
         }
-        // SAFETY: the caller guarantees the requirements; what failed has left the old memory as it
-        // was.
+        // SAFETY: the caller guarantees the requirements; a failure has left the old memory
+        // unchanged.
         retry(n_bytes, || unsafe { System.realloc(at, layout, n_bytes) })
     }
 }
 
-/// Frees reserved blocks, one at a time, until the allocation succeeds. Returns null if `n_bytes`
-/// exceeds [`SMALL_BYTES`], or if the allocation still fails after all blocks were freed.
+/// Frees reserved blocks until the allocation succeeds. Returns null if `n_bytes` exceeds
+/// [`SMALL_BYTES`] or no block is left.
 #[cold]
 fn retry(n_bytes: usize, again: impl Fn() -> *mut u8) -> *mut u8 {
     if n_bytes > SMALL_BYTES {
@@ -84,7 +82,7 @@ fn retry(n_bytes: usize, again: impl Fn() -> *mut u8) -> *mut u8 {
             continue;
         }
         IS_INCOMPLETE.store(true, Relaxed);
-        // SAFETY: allocated with this layout, and taken out of the table by this thread only.
+        // SAFETY: allocated with this layout. Only this thread has removed it from the table.
         unsafe { System.dealloc(block, BLOCK) };
         let at = again();
         if !at.is_null() {
@@ -94,7 +92,7 @@ fn retry(n_bytes: usize, again: impl Fn() -> *mut u8) -> *mut u8 {
     null_mut()
 }
 
-/// Replaces the reserved blocks that were freed. If an allocation fails, the next call tries again.
+/// Replaces the freed blocks. After a failure, the next call tries again.
 #[inline]
 pub(crate) fn refill() {
     if IS_INCOMPLETE.load(Relaxed) {
@@ -119,7 +117,7 @@ fn fill() {
             .compare_exchange(null_mut(), block, SeqCst, SeqCst)
             .is_err()
         {
-            // SAFETY: just allocated with this layout, and nobody else has it.
+            // SAFETY: just allocated with this layout, without another owner.
             unsafe { System.dealloc(block, BLOCK) };
         }
     }

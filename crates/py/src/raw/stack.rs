@@ -1,9 +1,8 @@
-//! Checks the free space on the C stack of the calling thread. When callbacks cause nested calls,
-//! an exception is raised before the stack is full.
+//! Checks the free space on the C stack. Nested callbacks get an exception before the stack is
+//! full.
 //!
-//! CPython's own recursion limit is not sufficient, because it counts calls and not bytes. In
-//! addition, a program can raise this limit, a thread may have a small stack (128 KiB on musl), and
-//! from 3.12 on CPython counts calls to C functions separately from calls to Python functions.
+//! CPython's recursion limit counts calls, not bytes, and programs can raise it. A thread may have
+//! a small stack (128 KiB on musl).
 
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -13,14 +12,12 @@ use pyo3::prelude::*;
 
 use super::process;
 
-/// The size in bytes of the part of a stack that is reserved for one call and the functions that it
-/// calls. At most three eighths of a stack are reserved.
+/// The part of a stack that is reserved for one call, in bytes. At most three eighths of a stack
+/// are reserved.
 const RESERVE_BYTES: usize = 256 << 10;
 
-/// A cache of the stacks of recent threads. Each slot describes one stack, without its reserved
-/// part, as a range of pages of 4 KiB: the lower 24 bits are the number of pages, the higher bits
-/// the number of the first page. The slot is determined by an address in the stack. (Access to
-/// thread-local storage in a shared library would take five times as long.)
+/// A cache of the stacks of recent threads, as ranges of 4 KiB pages. The lower 24 bits are the
+/// number of pages, the higher bits the first page.
 static KNOWN: [AtomicU64; 16] = [const { AtomicU64::new(0) }; 16];
 
 const PAGE_BITS: u32 = 12;
@@ -31,10 +28,10 @@ fn slot(at: usize) -> &'static AtomicU64 {
 }
 
 /// Returns an error if the stack of this thread is nearly full. Every function that a callback may
-/// call again starts with this check, which takes 1 ns.
+/// call again starts with this check.
 ///
 /// # Errors
-/// `RecursionError` if the remaining space is less than the reserved part.
+/// `RecursionError` if only the reserved part is left.
 #[inline(always)]
 pub(crate) fn check(_: Python<'_>) -> PyResult<()> {
     let marker = 0_u8;
@@ -50,15 +47,13 @@ pub(crate) fn check(_: Python<'_>) -> PyResult<()> {
 /// The bounds of a thread's stack, as addresses.
 struct Stack {
     lowest: usize,
-    /// The upper end of the reserved part of the stack, which begins at `lowest`. A call that
-    /// reaches this part gets a `RecursionError`.
+    /// The upper end of the stack's reserved part, which begins at `lowest`.
     limit: usize,
     end: usize,
 }
 
 impl Stack {
-    /// Returns the pages of this stack above its reserved part, as a range in the format of a slot
-    /// of [`KNOWN`].
+    /// Returns the pages above the reserved part, in the format of [`KNOWN`].
     fn pages(&self) -> u64 {
         let first = self.limit.div_ceil(1 << PAGE_BITS) as u64;
         let n = ((self.end >> PAGE_BITS) as u64).saturating_sub(first);
@@ -68,8 +63,7 @@ impl Stack {
 
 impl Drop for Stack {
     fn drop(&mut self) {
-        // After the end of this thread, another thread with a smaller stack may get the same
-        // addresses.
+        // Another thread may later get the same addresses, with a smaller stack.
         for known in &KNOWN {
             let _ = known.compare_exchange(self.pages(), 0, Relaxed, Relaxed);
         }
@@ -90,7 +84,7 @@ fn check_exactly(at: usize) -> PyResult<()> {
         if (stack.limit..stack.end).contains(&at) {
             slot(at).store(stack.pages(), Relaxed);
         }
-        // The host of the interpreter may have switched to another stack, whose bounds are unknown.
+        // The host program may have switched to a stack with unknown bounds.
         (stack.lowest..stack.limit).contains(&at)
     });
     if !is_full.unwrap_or(false) {
@@ -102,8 +96,8 @@ fn check_exactly(at: usize) -> PyResult<()> {
     ))
 }
 
-/// Returns the lowest address of this thread's stack, and the size of the stack in bytes. Returns
-/// zeros if the system does not report them.
+/// Returns the lowest address and the size of this thread's stack in bytes. Returns zeros if they
+/// are unknown.
 fn bounds() -> (usize, usize) {
     let mut attributes = MaybeUninit::<libc::pthread_attr_t>::uninit();
     let (mut lowest, mut len) = (std::ptr::null_mut(), 0);
@@ -120,15 +114,14 @@ fn bounds() -> (usize, usize) {
     }
     let (lowest, end) = (lowest.addr(), lowest.addr() + len);
     if len != 0 && cfg!(target_env = "musl") && process::is_main_thread() {
-        // For the first thread, musl reports the size that is mapped, but the stack can grow up to
-        // the limit.
+        // For the first thread, musl reports the mapped size. The stack can grow to the limit.
         let most = stack_limit().max(len).min(end);
         return (end - most, most);
     }
     (lowest, len)
 }
 
-/// Returns the size limit in bytes of the stack of the process's first thread, but at most 8 MiB.
+/// Returns the limit of the first thread's stack in bytes, at most 8 MiB.
 fn stack_limit() -> usize {
     let mut limit = libc::rlimit {
         rlim_cur: 0,

@@ -1,10 +1,9 @@
 //! The object header of a Python `str` (PEP 393): its flags, kind, length and UTF-8 cache.
 //!
 //! Up to CPython 3.13, `pyo3-ffi` declares the layout of this header; from 3.14 on, this module
-//! declares it. Source: `Include/cpython/unicodeobject.h` of 3.14 and 3.15. The inline functions of
-//! this header file compile the layout into every extension module, so it is stable within a
-//! version of CPython. When the module is imported, [`is_known`] compares this layout with the
-//! results of CPython's functions.
+//! declares it. Source: `Include/cpython/unicodeobject.h` of 3.14 and 3.15. The layout is stable
+//! within a version of CPython, because extension modules contain it. At import, [`is_known`]
+//! compares it with the results of CPython's functions.
 
 use std::ffi::{c_uint, c_void};
 
@@ -25,11 +24,10 @@ pub(super) use up_to_3_13::{
     ASCII_HEADER_BYTES, COMPACT_HEADER_BYTES, is_ascii, is_compact, is_compact_ascii, kind,
 };
 
-/// Returns the address of the characters of a `str` that is not compact, which are in a separate
-/// allocation.
+/// Returns the address of the separate characters of a `str`.
 ///
 /// # Safety
-/// `at` must be a ready `str` (one in the representation of PEP 393) that is not compact.
+/// `at` must be a ready `str` (PEP 393) that is not compact.
 #[inline(always)]
 pub(super) unsafe fn separate_data(at: *mut ffi::PyObject) -> *const c_void {
     // SAFETY: such a `str` has a pointer to its data after the header of a compact one.
@@ -40,20 +38,19 @@ pub(super) unsafe fn separate_data(at: *mut ffi::PyObject) -> *const c_void {
     }
 }
 
-/// Returns the UTF-8 cache of a `str`. Returns `None` if the `str` has no cache, and in
-/// free-threaded builds, in which another thread may be creating the cache.
+/// Returns the UTF-8 cache of a `str`. `None` without a cache, and in free-threaded builds.
 ///
 /// # Safety
-/// `at` must be a ready `str` (one in the representation of PEP 393) that is not compact ASCII. The
-/// GIL must be held while the slice is used.
+/// `at` must be a ready `str` (PEP 393) that is not compact ASCII. The GIL must be held during the
+/// use of the slice.
 #[inline(always)]
 pub(super) unsafe fn cached_utf8<'a>(at: *mut ffi::PyObject) -> Option<&'a [u8]> {
     if cfg!(Py_GIL_DISABLED) {
         return None;
     }
     // SAFETY: such a `str` has the whole header. Its cache is null, or `utf8_length` bytes that
-    // CPython wrote and frees with the object; only a thread that holds the GIL writes it, and we
-    // hold it.
+    // CPython frees with the object. Only a thread that holds the GIL writes it, and we hold the
+    // GIL.
     unsafe {
         let header = at.cast::<CompactHeader>();
         let utf8 = (*header).utf8;
@@ -62,9 +59,8 @@ pub(super) unsafe fn cached_utf8<'a>(at: *mut ffi::PyObject) -> Option<&'a [u8]>
     }
 }
 
-/// Returns `true` if the `str` objects of this interpreter have the layout that this module
-/// declares. To check the layout, the function compares the fields of sample objects with the
-/// results of CPython's functions. It is called once, when the module is imported.
+/// Returns `true` if this interpreter's `str` objects have the declared layout. The import of the
+/// module calls this function.
 pub(super) fn is_known(py: Python<'_>) -> PyResult<bool> {
     let code = c"
 class C(str): pass
@@ -81,8 +77,8 @@ for text in samples: type(text, (), {})  # makes the UTF-8 cache of its name
         let at = sample.as_ptr();
         let encoded = sample.call_method0("encode")?;
         let encoded = encoded.cast::<PyBytes>()?.as_bytes();
-        // SAFETY: a `str` that we hold, ready since it was made; with another layout its header is
-        // read up to the fields that every `str` has.
+        // SAFETY: an owned `str`, ready since its creation. With another layout, only the fields of
+        // every `str` are read.
         let is_same = unsafe {
             let data = ffi::PyUnicode_DATA(at).cast_const();
             let read = match (is_compact(at), is_compact_ascii(at)) {
@@ -110,47 +106,45 @@ mod up_to_3_13 {
 
     pub(super) use ffi::PyCompactUnicodeObject as CompactHeader;
 
-    /// The number of bytes before the characters of a compact ASCII `str`.
+    /// The number of header bytes of a compact ASCII `str`.
     pub(in crate::raw) const ASCII_HEADER_BYTES: usize = size_of::<ffi::PyASCIIObject>();
-    /// The number of bytes before the characters of a compact `str` that is not ASCII.
+    /// The number of header bytes of a compact non-ASCII `str`.
     pub(in crate::raw) const COMPACT_HEADER_BYTES: usize = size_of::<CompactHeader>();
 
-    /// Returns `true` if a `str` is compact and its header has the ASCII flag.
+    /// Returns `true` if a `str` is compact and has the ASCII flag.
     ///
     /// # Safety
-    /// `at` must be a ready `str` (one in the representation of PEP 393).
+    /// `at` must be a ready `str` (PEP 393).
     #[inline(always)]
     pub(in crate::raw) unsafe fn is_compact_ascii(at: *mut ffi::PyObject) -> bool {
         // SAFETY: a ready `str`.
         unsafe { ffi::PyUnicode_IS_COMPACT_ASCII(at) != 0 }
     }
 
-    /// Returns `true` if a `str` is compact, which means that its characters follow its header in
-    /// the same allocation.
+    /// Returns `true` if a `str` is compact: one allocation for the header and the characters.
     ///
     /// # Safety
-    /// `at` must be a ready `str` (one in the representation of PEP 393).
+    /// `at` must be a ready `str` (PEP 393).
     #[inline(always)]
     pub(in crate::raw) unsafe fn is_compact(at: *mut ffi::PyObject) -> bool {
         // SAFETY: a `str`.
         unsafe { ffi::PyUnicode_IS_COMPACT(at) != 0 }
     }
 
-    /// Returns `true` if the header of a `str` has the ASCII flag. The `str` need not be compact.
+    /// Returns `true` if a `str` has the ASCII flag.
     ///
     /// # Safety
-    /// `at` must be a ready `str` (one in the representation of PEP 393).
+    /// `at` must be a ready `str` (PEP 393).
     #[inline(always)]
     pub(in crate::raw) unsafe fn is_ascii(at: *mut ffi::PyObject) -> bool {
         // SAFETY: a ready `str`.
         unsafe { ffi::PyUnicode_IS_ASCII(at) != 0 }
     }
 
-    /// Returns the kind of a `str`, which is the width of its code units: `PyUnicode_1BYTE_KIND`
-    /// and so on.
+    /// Returns the kind of a `str`, such as `PyUnicode_1BYTE_KIND`.
     ///
     /// # Safety
-    /// `at` must be a ready `str` (one in the representation of PEP 393).
+    /// `at` must be a ready `str` (PEP 393).
     #[inline(always)]
     pub(in crate::raw) unsafe fn kind(at: *mut ffi::PyObject) -> c_uint {
         // SAFETY: a ready `str`.
@@ -165,32 +159,30 @@ mod since_3_14 {
 
     use super::{c_uint, ffi};
 
-    /// The layout of `PyCompactUnicodeObject`. The characters of a compact ASCII `str` begin at the
-    /// field `utf8_length`.
+    /// The layout of `PyCompactUnicodeObject`. Compact ASCII characters begin at the field
+    /// `utf8_length`.
     #[repr(C)]
     pub(super) struct CompactHeader {
         ob_base: ffi::PyObject,
         length: ffi::Py_ssize_t,
         hash: ffi::Py_hash_t,
-        /// The bit fields of the `str`: `interned`, `kind` (3 bits), `compact`, `ascii`,
-        /// `statically_allocated`.
+        /// The bit fields: `interned`, `kind` (3 bits), `compact`, `ascii`, `statically_allocated`.
         state: u32,
         pub(super) utf8_length: ffi::Py_ssize_t,
         pub(super) utf8: *const c_char,
     }
 
-    /// The number of bytes before the characters of a compact ASCII `str`.
+    /// The number of header bytes of a compact ASCII `str`.
     pub(in crate::raw) const ASCII_HEADER_BYTES: usize = offset_of!(CompactHeader, utf8_length);
-    /// The number of bytes before the characters of a compact `str` that is not ASCII.
+    /// The number of header bytes of a compact non-ASCII `str`.
     pub(in crate::raw) const COMPACT_HEADER_BYTES: usize = size_of::<CompactHeader>();
 
-    /// The number of bits of the field `interned`: 2, or 8 in free-threaded builds.
+    /// The number of bits of the field `interned`.
     const INTERNED_BITS: u32 = if cfg!(Py_GIL_DISABLED) { 8 } else { 2 };
     const COMPACT: u32 = 1 << (INTERNED_BITS + 3);
     const ASCII: u32 = 1 << (INTERNED_BITS + 4);
 
-    /// Returns the bit fields of a `str`. Only the field `interned` may change after the `str` was
-    /// created.
+    /// Returns the bit fields of a `str`. Only `interned` may change later.
     ///
     /// # Safety
     /// `at` must be a `str`.
@@ -200,42 +192,40 @@ mod since_3_14 {
         unsafe { (&raw const (*at.cast::<CompactHeader>()).state).read() }
     }
 
-    /// Returns `true` if a `str` is compact and its header has the ASCII flag.
+    /// Returns `true` if a `str` is compact and has the ASCII flag.
     ///
     /// # Safety
-    /// `at` must be a ready `str` (one in the representation of PEP 393).
+    /// `at` must be a ready `str` (PEP 393).
     #[inline(always)]
     pub(in crate::raw) unsafe fn is_compact_ascii(at: *mut ffi::PyObject) -> bool {
         // SAFETY: a ready `str`.
         unsafe { state(at) & (COMPACT | ASCII) == COMPACT | ASCII }
     }
 
-    /// Returns `true` if a `str` is compact, which means that its characters follow its header in
-    /// the same allocation.
+    /// Returns `true` if a `str` is compact: one allocation for the header and the characters.
     ///
     /// # Safety
-    /// `at` must be a ready `str` (one in the representation of PEP 393).
+    /// `at` must be a ready `str` (PEP 393).
     #[inline(always)]
     pub(in crate::raw) unsafe fn is_compact(at: *mut ffi::PyObject) -> bool {
         // SAFETY: a `str`.
         unsafe { state(at) & COMPACT != 0 }
     }
 
-    /// Returns `true` if the header of a `str` has the ASCII flag. The `str` need not be compact.
+    /// Returns `true` if a `str` has the ASCII flag.
     ///
     /// # Safety
-    /// `at` must be a ready `str` (one in the representation of PEP 393).
+    /// `at` must be a ready `str` (PEP 393).
     #[inline(always)]
     pub(in crate::raw) unsafe fn is_ascii(at: *mut ffi::PyObject) -> bool {
         // SAFETY: a `str`.
         unsafe { state(at) & ASCII != 0 }
     }
 
-    /// Returns the kind of a `str`, which is the width of its code units: `PyUnicode_1BYTE_KIND`
-    /// and so on.
+    /// Returns the kind of a `str`, such as `PyUnicode_1BYTE_KIND`.
     ///
     /// # Safety
-    /// `at` must be a ready `str` (one in the representation of PEP 393).
+    /// `at` must be a ready `str` (PEP 393).
     #[inline(always)]
     pub(in crate::raw) unsafe fn kind(at: *mut ffi::PyObject) -> c_uint {
         // SAFETY: a `str`.

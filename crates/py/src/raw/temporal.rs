@@ -1,5 +1,4 @@
-//! Creates and reads `date`, `time` and `datetime` objects through the C API of the module
-//! `datetime`.
+//! Creates and reads `date`, `time` and `datetime` objects through their C API.
 
 use onecopy_wire::datetime::{Date, Time, Timestamp};
 use pyo3::ffi;
@@ -8,7 +7,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDateTime, PyDelta, PyDeltaAccess, PyType, PyTzInfo};
 use std::ffi::c_int;
 
-/// Imports the C API of the module `datetime`. It is called when this module is loaded.
+/// Imports the C API of `datetime`. The import of this module calls this function.
 pub(crate) fn import(py: Python<'_>) -> PyResult<()> {
     // SAFETY: attached. On failure the pointer stays null and an error is set.
     unsafe {
@@ -25,27 +24,25 @@ pub(crate) fn import(py: Python<'_>) -> PyResult<()> {
 
 /// The UTC offset of a time zone at a given time.
 pub(crate) struct Offset {
-    /// The offset in microseconds, positive to the east; `None` if the zone has no offset.
+    /// The offset in microseconds, positive to the east.
     pub(crate) us: Option<i64>,
-    /// `true` if the zone has the same offset at all times.
+    /// `true` if the zone always has this offset.
     pub(crate) is_constant: bool,
 }
 
-/// Returns `true` for pandas' `NaT` (not a time). It is recognized by two properties: its class
-/// derives from `datetime`, and it is not equal to itself.
+/// Returns `true` for pandas' `NaT` (not a time). Its class derives from `datetime`, and it is not
+/// equal to itself.
 pub(crate) fn is_nat(at: &Bound<'_, PyDateTime>) -> PyResult<bool> {
     Ok(!at.is_exact_instance_of::<PyDateTime>() && at.ne(at)?)
 }
 
-/// The method `utcoffset` of the class `datetime.timezone`.
+/// The method `utcoffset` of `datetime.timezone`.
 static TIMEZONE_OFFSET: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
-/// The class `zoneinfo.ZoneInfo` and its method `utcoffset`. They are stored here only if the class
-/// is implemented in C, because the method then runs no Python code.
+/// The class `zoneinfo.ZoneInfo` and its method `utcoffset`, if implemented in C.
 static ZONE_INFO: PyOnceLock<(Py<PyType>, Py<PyAny>)> = PyOnceLock::new();
 
-/// Stores the class of `zone` in [`ZONE_INFO`] if it is the C implementation of
-/// `zoneinfo.ZoneInfo`. Any Python code may run.
+/// Stores the class of `zone` in [`ZONE_INFO`] if it is the C implementation. Python code may run.
 pub(crate) fn learn_zone(zone: &Bound<'_, PyTzInfo>) {
     let py = zone.py();
     let class = zone.get_type();
@@ -59,8 +56,7 @@ pub(crate) fn learn_zone(zone: &Bound<'_, PyTzInfo>) {
             return Ok(None);
         }
         let function = class.getattr("__dict__")?.get_item("utcoffset")?;
-        // SAFETY: a class that we hold. It cannot be changed if it is not of Python code, or has
-        // the flag.
+        // SAFETY: an owned class. Python code cannot change it if it is static or has the flag.
         let is_fixed = unsafe {
             let class = class.as_type_ptr();
             let is_fixed = ffi::PyType_HasFeature(class, ffi::Py_TPFLAGS_HEAPTYPE) == 0
@@ -74,8 +70,7 @@ pub(crate) fn learn_zone(zone: &Bound<'_, PyTzInfo>) {
     }
 }
 
-/// Returns the UTC offset that `zone` has at the time `at`. Returns `None` if Python code would
-/// have to run: only exact instances of `datetime.timezone` and `zoneinfo.ZoneInfo` are supported.
+/// Returns the UTC offset of `zone` at the time `at`. `None` if Python code would have to run.
 ///
 /// # Safety
 /// The GIL must be held; `zone` must be a live `tzinfo`, and `at` a live exact `datetime`.
@@ -107,7 +102,7 @@ pub(crate) unsafe fn offset_without_code(
     };
     let (arguments, keywords) = ([zone, at], std::ptr::null_mut());
     let n = arguments.len();
-    // SAFETY: these functions are of C, and read nothing but their arguments, which are alive.
+    // SAFETY: C functions that read only their live arguments.
     let made = unsafe {
         let made = ffi::PyObject_Vectorcall(function.as_ptr(), arguments.as_ptr(), n, keywords);
         Bound::from_owned_ptr_or_opt(py, made)
@@ -127,22 +122,20 @@ pub(crate) unsafe fn offset_without_code(
     Some(Offset { us, is_constant })
 }
 
-/// Converts a `timedelta`, given by its three fields, to microseconds.
+/// Converts the fields of a `timedelta` to microseconds.
 pub(crate) fn microseconds(days: i32, seconds: i32, microseconds: i32) -> i64 {
     (i64::from(days) * 86_400 + i64::from(seconds)) * 1_000_000 + i64::from(microseconds)
 }
 
 const MINUTE_US: i64 = 60_000_000;
 
-/// Converts a UTC offset from microseconds to minutes, the smallest unit of an offset in RFC 3339.
-/// Returns `None` if the offset is not a whole number of minutes.
+/// Converts a UTC offset from microseconds to minutes. `None` for a fraction of a minute.
 pub(crate) fn whole_minutes(us: i64) -> Option<i16> {
     let is_whole = us % MINUTE_US == 0;
     i16::try_from(us / MINUTE_US).ok().filter(|_| is_whole)
 }
 
-/// Converts a UTC offset from microseconds to the closest whole number of minutes that RFC 3339
-/// allows. RFC 3339 allows up to 23 h 59 min. Half a minute is rounded away from zero.
+/// Converts a UTC offset from microseconds to the closest minute of RFC 3339, at most 23 h 59 min.
 pub(crate) fn closest_minutes(us: i64) -> i16 {
     let minutes = (us.abs() + MINUTE_US / 2) / MINUTE_US;
     let minutes = minutes.min(24 * 60 - 1) as i16;
@@ -151,8 +144,8 @@ pub(crate) fn closest_minutes(us: i64) -> i16 {
 
 /// Returns the C API of the module `datetime`.
 fn api() -> &'static ffi::PyDateTime_CAPI {
-    // SAFETY: `import` has run when the module was loaded, or the module could not be; CPython
-    // never frees the table.
+    // SAFETY: `import` ran before this call, or the module could not be loaded. CPython never frees
+    // the table.
     unsafe { &*ffi::PyDateTimeAPI() }
 }
 
@@ -171,16 +164,15 @@ pub(crate) fn date(py: Python<'_>, d: Date) -> PyResult<Bound<'_, PyAny>> {
     }
 }
 
-/// Creates a `time`. It is aware (has a time zone) if `zone` is not `None`. The nanoseconds are
-/// truncated to microseconds. Returns a `ValueError` for 24:00 and for leap seconds.
+/// Creates a `time`, truncated to microseconds. Returns a `ValueError` for 24:00 and for leap
+/// seconds.
 pub(crate) fn time<'py>(
     py: Python<'py>,
     t: Time,
     zone: Option<&Bound<'py, PyTzInfo>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let api = api();
-    // SAFETY: attached; the function checks its numbers; the zone is a tzinfo that we hold, or
-    // None.
+    // SAFETY: attached; the function checks its numbers; the zone is an owned tzinfo or None.
     unsafe {
         let zone = zone.map_or_else(|| ffi::Py_None(), Bound::as_ptr);
         let made = (api.Time_FromTime)(
@@ -195,8 +187,7 @@ pub(crate) fn time<'py>(
     }
 }
 
-/// Creates a `datetime`. It is aware (has a time zone) if `zone` is not `None`. The nanoseconds are
-/// truncated to microseconds.
+/// Creates a `datetime`, truncated to microseconds. It is aware if `zone` is not `None`.
 #[inline]
 pub(crate) fn datetime<'py>(
     py: Python<'py>,
@@ -204,8 +195,7 @@ pub(crate) fn datetime<'py>(
     zone: Option<&Bound<'py, PyTzInfo>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let api = api();
-    // SAFETY: attached; the function checks its numbers; the zone is a tzinfo that we hold, or
-    // None.
+    // SAFETY: attached; the function checks its numbers; the zone is an owned tzinfo or None.
     unsafe {
         let zone = zone.map_or_else(|| ffi::Py_None(), Bound::as_ptr);
         let made = (api.DateTime_FromDateAndTime)(
@@ -223,8 +213,8 @@ pub(crate) fn datetime<'py>(
     }
 }
 
-/// Creates a `datetime` from the number of milliseconds since 1970-01-01 00:00 UTC. It is aware
-/// (has a time zone) if `zone` is not `None`. Returns `None` for years outside of 1 to 9999.
+/// Creates a `datetime` from the milliseconds since 1970. Returns `None` for years outside of 1 to
+/// 9999.
 #[inline]
 pub(crate) fn of_unix_ms<'py>(
     py: Python<'py>,
@@ -235,8 +225,10 @@ pub(crate) fn of_unix_ms<'py>(
     Some(datetime(py, &stamp, zone))
 }
 
-/// Creates a `timedelta` of `days` plus `microseconds`. The microseconds must be less than a day.
-/// Returns an error if the magnitude of `days` exceeds 999,999,999.
+/// Creates a `timedelta` of `days` plus `microseconds`, less than a day.
+///
+/// # Errors
+/// If the magnitude of `days` exceeds 999,999,999.
 pub(crate) fn delta(py: Python<'_>, days: i32, microseconds: i64) -> PyResult<Bound<'_, PyAny>> {
     // A day has 86,400 seconds, which fit into 32 bits.
     let seconds = (microseconds / 1_000_000) as i32;
@@ -244,18 +236,17 @@ pub(crate) fn delta(py: Python<'_>, days: i32, microseconds: i64) -> PyResult<Bo
     Ok(delta.into_any())
 }
 
-/// Returns a `datetime.timezone` with an offset in minutes, positive to the east. For the offset 0,
-/// returns `timezone.utc`.
+/// Returns a `datetime.timezone` for an offset in minutes, positive to the east.
 pub(crate) fn zone(py: Python<'_>, offset_minutes: i16) -> PyResult<Bound<'_, PyTzInfo>> {
     zone_of_seconds(py, i32::from(offset_minutes) * 60)
 }
 
-/// Returns a `datetime.timezone` with an offset in seconds, positive to the east.
+/// Returns a `datetime.timezone` for an offset in seconds, positive to the east.
 pub(crate) fn zone_of_seconds(py: Python<'_>, seconds: i32) -> PyResult<Bound<'_, PyTzInfo>> {
     PyTzInfo::fixed_offset(py, PyDelta::new(py, 0, seconds, 0, true)?)
 }
 
-/// Returns the fraction of a second of `t` in microseconds, truncated.
+/// Returns the truncated microseconds of `t`.
 fn microsecond(t: Time) -> c_int {
     c_int::try_from(t.nanosecond / 1000).unwrap_or(c_int::MAX)
 }

@@ -1,9 +1,7 @@
-//! Reads a `str` in its own representation (PEP 393) as [`Units`], and creates a `str` with a
-//! single conversion.
+//! Reads a `str` as [`Units`] (PEP 393), and creates a `str` with a single conversion.
 //!
-//! The functions of this module never create the UTF-8 cache that `PyUnicode_AsUTF8AndSize` stores
-//! in a `str` that is not ASCII. Such a cache exists as long as the `str`, and increases its memory
-//! by 48 to 78 %. `clippy.toml` forbids the calls that create it.
+//! This module never creates the UTF-8 cache of `PyUnicode_AsUTF8AndSize`. This cache would
+//! increase the memory of a `str` by 48 to 78 %. `clippy.toml` forbids the calls that create it.
 
 use std::mem::MaybeUninit;
 use std::slice;
@@ -23,15 +21,13 @@ use pyo3::{Borrowed, ffi};
 /// The reason why a `str` could not be created.
 #[derive(Debug)]
 pub(crate) enum MakeError {
-    /// The text is malformed, and the policy is [`Policy::Strict`], which does not replace
-    /// malformed parts.
+    /// The text is malformed, and the policy is [`Policy::Strict`].
     Malformed(Malformed),
-    /// The allocation failed. The field is the exception that was raised.
+    /// The exception of a failed allocation.
     Python(PyErr),
 }
 
-/// Creates a `str` from `text`. Copies: none if the text is converted to other code units; one if
-/// the `str` has the same code units as the text.
+/// Creates a `str` from `text`. Copies the text once, or converts it to other code units.
 ///
 /// # Errors
 /// [`MakeError`] if the text is malformed, or the `str` cannot be allocated.
@@ -45,13 +41,11 @@ pub(crate) fn make<'py>(
     make_as::<false>(py, text, policy, tally)
 }
 
-/// Creates a `str` like [`make`], from text in a driver's buffer, to which the driver may write at
-/// the same time.
+/// Creates a `str` like [`make`], from a buffer to which the driver may write at the same time.
 ///
 /// # Errors
 /// [`MakeError`] if the text is malformed, or the `str` cannot be allocated. If the text changed
-/// while it was being read, the kind of the error is
-/// [`MalformedKind::Changed`](onecopy_text::MalformedKind::Changed).
+/// during the read, the kind is [`MalformedKind::Changed`](onecopy_text::MalformedKind::Changed).
 #[inline]
 pub(crate) fn make_of_cell<'py>(
     py: Python<'py>,
@@ -98,8 +92,8 @@ fn make_as<'py, const VOLATILE: bool>(
     Ok(made)
 }
 
-/// Creates a `str` like [`make`], from a long text that other code may change at the same time.
-/// Returns `None` if the text is short or malformed, or if it was changed during the conversion.
+/// Creates a `str` like [`make`], from a long text that other code may change. Returns `None` if
+/// the text is short or malformed, or changed during the conversion.
 pub(crate) fn make_volatile<'py>(
     py: Python<'py>,
     text: VolatileBytes<'_>,
@@ -110,9 +104,8 @@ pub(crate) fn make_volatile<'py>(
     counted(text.len(), made, tally)
 }
 
-/// Creates a `str` from short, well-formed text in the encoding `E`. Returns `None` for any other
-/// text. Also returns `None` for an empty text and for a single Latin-1 character, because CPython
-/// has shared `str` objects for them.
+/// Creates a `str` from short, well-formed text in the encoding `E`. Returns `None` for other text,
+/// and for strings that CPython shares (empty, one Latin-1 character).
 #[inline(always)]
 pub(crate) fn make_cell<'py, K: Kernels, E: CellEncoding>(
     blanks: Blanks<'py>,
@@ -128,9 +121,8 @@ pub(crate) fn make_cell<'py, K: Kernels, E: CellEncoding>(
     Some(made.made.0)
 }
 
-/// Creates a `str` from at least two characters of ASCII or, if `or_latin1` is `true`, of Latin-1.
-/// Returns `None` for any other text. The text is not counted for `onecopy.ledger()`. It is checked
-/// first, and then copied with `memcpy`.
+/// Creates a `str` from two or more characters of ASCII, or of Latin-1 if `or_latin1` is `true`.
+/// Returns `None` for other text. `onecopy.ledger()` does not count it.
 pub(crate) fn make_bytes_uncounted<'py>(
     py: Python<'py>,
     bytes: &[u8],
@@ -147,8 +139,8 @@ pub(crate) fn make_bytes_uncounted<'py>(
         return None;
     }
     let made = blank(py, Shape { kind, n_chars }).ok()?;
-    // SAFETY: a fresh `str` of one byte for each character, all of which are of this kind; it has
-    // no other reference, and is not shared.
+    // SAFETY: a fresh `str` of one byte for each character. It has no other reference, and is not
+    // shared.
     unsafe {
         let data = ffi::PyUnicode_DATA(made.as_ptr()).cast::<u8>();
         std::ptr::copy_nonoverlapping(bytes.as_ptr(), data, n_chars);
@@ -156,9 +148,8 @@ pub(crate) fn make_bytes_uncounted<'py>(
     Some(made)
 }
 
-/// Creates a `str` like [`make`], from UTF-16 at any address. The byte order is the native one, or
-/// the opposite one if `SWAPPED` is `true`. Returns `None` if the text is malformed, or has at most
-/// one character.
+/// Creates a `str` like [`make`], from UTF-16 at any address. `SWAPPED` reverses the byte order.
+/// Returns `None` for malformed text, or at most one character.
 pub(crate) fn make_ordered_utf16<'py, const SWAPPED: bool>(
     py: Python<'py>,
     bytes: &[u8],
@@ -180,8 +171,7 @@ pub(crate) fn make_ordered_utf32<'py, const SWAPPED: bool>(
     counted(bytes.len(), made, tally)
 }
 
-/// If `made` contains a new `str`, returns this `str`, and counts in `tally` the `len_bytes` bytes
-/// of text from which it was created. Otherwise returns `None`.
+/// Returns the new `str` in `made`, if any. Counts `len_bytes` bytes of text for it in `tally`.
 fn counted<'py>(
     len_bytes: usize,
     made: Option<PyResult<Made<Shaped<'py>>>>,
@@ -194,7 +184,7 @@ fn counted<'py>(
     Ok(Some(made.made.0))
 }
 
-/// A new `str` with its shape: the width and the number of its characters.
+/// A new `str` with the width and number of its characters.
 pub(super) type Shaped<'py> = (Bound<'py, PyAny>, Shape);
 
 /// Allocates the `str` objects for long text.
@@ -209,14 +199,14 @@ impl<'py> NewStr for Fresh<'py> {
     }
 
     fn data<'a>(&self, (made, shape): &'a mut Self::Str) -> StrData<'a> {
-        // SAFETY: `blank` has made it of this shape, and it has no other reference; a long text has
-        // more than one character.
+        // SAFETY: `blank` has made it of this shape. It has no other reference, and more than one
+        // character.
         unsafe { data(made, *shape) }
     }
 }
 
-/// Allocates `str` objects for short text. If an allocation fails, the error is `()`. The caller
-/// then calls the function for text of any length, which returns the exception.
+/// Allocates `str` objects for short text. After the error `()`, the caller calls the function for
+/// any length, which returns the exception.
 pub(super) struct Small<'py>(pub(super) Blanks<'py>);
 
 impl<'py> NewStr for Small<'py> {
@@ -230,14 +220,13 @@ impl<'py> NewStr for Small<'py> {
 
     #[inline(always)]
     fn data<'a>(&self, (made, shape): &'a mut Self::Str) -> StrData<'a> {
-        // SAFETY: `small` has made it of this shape, and it has no other reference; a cell is made
-        // of two characters or of one that is not in Latin-1: it is not shared.
+        // SAFETY: `small` has made it of this shape, and it has no other reference. It has two
+        // characters or one outside of Latin-1, so it is not shared.
         unsafe { data(made, *shape) }
     }
 }
 
-/// Returns the `str` for an empty text or for a single Latin-1 character. CPython has one shared
-/// object for each of these strings.
+/// Returns CPython's shared `str` for an empty text or one Latin-1 character.
 fn shared<'py>(py: Python<'py>, measured: &Measured<'_>) -> Result<Bound<'py, PyAny>, MakeError> {
     let n_chars = measured.shape().n_chars;
     let mut character = [MaybeUninit::new(0u8); 1];
@@ -260,14 +249,14 @@ fn shared<'py>(py: Python<'py>, measured: &Measured<'_>) -> Result<Bound<'py, Py
 /// Returns the memory for the characters of a new `str`.
 ///
 /// # Safety
-/// `made` must come from [`blank`] with this shape, and there must be no other reference to it.
-/// Therefore it must not be one of the shared `str` objects of at most one character.
+/// `made` must come from [`blank`] with this shape, without other references. It must not be a
+/// shared `str` of at most one character.
 #[inline]
 unsafe fn data<'a>(made: &'a mut Bound<'_, PyAny>, shape: Shape) -> StrData<'a> {
     let (at, n) = (made.as_ptr(), shape.n_chars);
-    // SAFETY: a compact `str` of this kind and length; its data area directly follows the header,
-    // holds n_chars units, and the terminator is written. MaybeUninit requires nothing of its
-    // contents. It is borrowed as long as `made`.
+    // SAFETY: a compact `str` of this kind and length. Its data follows the header, holds n_chars
+    // units, and is terminated. MaybeUninit requires nothing of its contents. It is borrowed as
+    // long as `made`.
     unsafe {
         let at = data_of(at, shape.kind);
         match shape.kind {
@@ -282,8 +271,8 @@ unsafe fn data<'a>(made: &'a mut Bound<'_, PyAny>, shape: Shape) -> StrData<'a> 
     }
 }
 
-/// Returns the address of the characters of a compact `str` of the kind `kind`. (`PyUnicode_DATA`
-/// would load the kind from the header, which has just been written.)
+/// Returns the address of the characters of a compact `str`. `PyUnicode_DATA` would load the kind
+/// again.
 ///
 /// # Safety
 /// `at` must be a compact `str` of the kind `kind`.
@@ -297,16 +286,15 @@ pub(super) unsafe fn data_of(at: *mut ffi::PyObject, kind: Kind) -> *mut std::ff
     unsafe { at.byte_add(header_bytes).cast() }
 }
 
-/// Returns the text of `string`, borrowed from its UTF-8 cache if it has one, otherwise from its
-/// characters.
+/// Returns the text of `string`, borrowed from its UTF-8 cache or its characters.
 ///
-/// Copies: none, and no cache is created. (A `str` in the legacy representation from before PEP
-/// 393, which exists up to Python 3.11, is first converted by CPython.)
+/// Copies: none, and no cache is created. (Up to Python 3.11, CPython first converts a `str` in the
+/// legacy representation.)
 pub(crate) fn units<'a>(string: Borrowed<'a, '_, PyString>) -> PyResult<Units<'a>> {
     let at = string.as_ptr();
     ready(string)?;
-    // SAFETY: `at` is a ready `str`. It is immutable, and its data lives as long as the object,
-    // which 'a borrows. Its kind is the width of the units, and the data area is aligned for them.
+    // SAFETY: `at` is a ready, immutable `str`. Its data exists as long as the object, which 'a
+    // borrows. Its kind is the width of the units, and the data is aligned for them.
     unsafe {
         let n = usize::try_from(ffi::PyUnicode_GET_LENGTH(at)).unwrap_or(0);
         let data = ffi::PyUnicode_DATA(at);
@@ -327,8 +315,7 @@ pub(crate) fn units<'a>(string: Borrowed<'a, '_, PyString>) -> PyResult<Units<'a
     }
 }
 
-/// Returns the text of `string` in the code units of its PEP 393 representation, even if it has a
-/// UTF-8 cache. Copies: none.
+/// Returns the text of `string` in its own code units (PEP 393). Copies: none.
 #[inline]
 pub(crate) fn own_units<'a>(string: Borrowed<'a, '_, PyString>) -> PyResult<Units<'a>> {
     let at = string.as_ptr();
@@ -345,11 +332,10 @@ pub(crate) fn own_units<'a>(string: Borrowed<'a, '_, PyString>) -> PyResult<Unit
     }
 }
 
-/// Creates a `bytes` from a short `str`, in the encoding `E`. Returns `None` for a longer `str`,
-/// and for a `str` that cannot be encoded.
+/// Creates a `bytes` from a short `str`, in the encoding `E`. Returns `None` for a long `str`, or
+/// one that cannot be encoded.
 ///
-/// The function has so few parameters that all of them are passed in registers; it reads all other
-/// data from the `str`.
+/// The few parameters are all passed in registers.
 #[inline(always)]
 pub(crate) fn encode_cell<'py, K: Kernels, E: CellEncoding>(
     kernels: K,
@@ -362,7 +348,7 @@ pub(crate) fn encode_cell<'py, K: Kernels, E: CellEncoding>(
     Some(E::encode(kernels, units, is_ascii, new)?.ok()?.0)
 }
 
-/// Returns the text of a `str` whose header has the ASCII flag; `None` for any other `str`.
+/// Returns the text of a `str` with the ASCII flag.
 #[inline]
 pub(crate) fn known_ascii<'a>(string: Borrowed<'a, '_, PyString>) -> PyResult<Option<&'a [u8]>> {
     let units = own_units(string)?;
@@ -374,8 +360,7 @@ pub(crate) fn known_ascii<'a>(string: Borrowed<'a, '_, PyString>) -> PyResult<Op
     })
 }
 
-/// Creates a `str` from ASCII. Returns `None` if `bytes` contains other bytes. Copies: the text is
-/// copied once, into the `str`, and checked during the copy.
+/// Creates a `str` from ASCII; `None` for other bytes. The copy also checks the text.
 pub(crate) fn make_ascii<'py>(
     py: Python<'py>,
     bytes: &[u8],
@@ -387,8 +372,7 @@ pub(crate) fn make_ascii<'py>(
     Ok(is_ascii.then_some(made))
 }
 
-/// Returns the characters of an ASCII `str`. Returns `None` for any other `str`, and for other
-/// objects.
+/// Returns the characters of an ASCII `str`. Returns `None` for any other object.
 #[inline]
 pub(crate) fn ascii<'a>(object: Borrowed<'a, '_, PyAny>) -> Option<&'a [u8]> {
     match own_units(any_str(object)?) {
@@ -397,7 +381,7 @@ pub(crate) fn ascii<'a>(object: Borrowed<'a, '_, PyAny>) -> Option<&'a [u8]> {
     }
 }
 
-/// Returns the object as a `str` if its class is `str` or is derived from `str`; otherwise `None`.
+/// Returns the object as a `str` if its class is `str` or a derived class.
 #[inline]
 pub(crate) fn any_str<'a, 'py>(
     object: Borrowed<'a, 'py, PyAny>,
@@ -407,10 +391,10 @@ pub(crate) fn any_str<'a, 'py>(
     is_str.then(|| as_str_object(object))
 }
 
-/// Casts the object, which must be a `str`, to `PyString`.
+/// Casts a `str` object to `PyString`.
 ///
 /// # Panics
-/// If the object is not a `str`, which is a bug of the caller.
+/// If the object is not a `str` (a bug of the caller).
 #[inline]
 pub(crate) fn as_str_object<'a, 'py>(
     object: Borrowed<'a, 'py, PyAny>,
@@ -422,8 +406,7 @@ pub(crate) fn as_str_object<'a, 'py>(
     }
 }
 
-/// Returns the object itself if its class is exactly `str`. For an instance of a derived class,
-/// returns a `str` with the same characters.
+/// Returns a `str` unchanged. Converts an instance of a derived class to a `str`.
 pub(crate) fn exact<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyString>> {
     // SAFETY: attached; a new reference or null with an error, as of an object that is no `str`.
     unsafe {
@@ -432,8 +415,7 @@ pub(crate) fn exact<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PySt
     }
 }
 
-/// Converts a `str` in the legacy representation from before PEP 393, which exists up to Python
-/// 3.11, to the representation of PEP 393.
+/// Converts a `str` in the legacy representation (up to Python 3.11) to that of PEP 393.
 #[inline]
 fn ready(string: Borrowed<'_, '_, PyString>) -> PyResult<()> {
     #[cfg(not(Py_3_12))]
@@ -450,15 +432,14 @@ fn ready(string: Borrowed<'_, '_, PyString>) -> PyResult<()> {
     Ok(())
 }
 
-/// Returns the UTF-8 of a `str` if it exists: the characters of an ASCII `str`, or the UTF-8 cache
-/// of another `str`. Otherwise returns `None`, and creates no cache.
+/// Returns the UTF-8 of a `str` if it exists: ASCII characters, or the UTF-8 cache.
 ///
 /// # Safety
 /// `at` must be a ready `str`, and the GIL must be held while the slice is used.
 unsafe fn standing_utf8<'a>(at: *mut ffi::PyObject) -> Option<&'a [u8]> {
-    // SAFETY: `at` is a ready `str`, by the contract of this function. An ASCII `str` has its UTF-8
-    // in its data area. Every other one has the header of PyCompactUnicodeObject, where `utf8` is
-    // null or points at `utf8_length` bytes that CPython wrote and frees with the object.
+    // SAFETY: `at` is a ready `str` (contract of this function). An ASCII `str` has its UTF-8 in
+    // its data. Any other has a PyCompactUnicodeObject header: `utf8` is null or points to
+    // `utf8_length` bytes, which CPython frees with the object.
     unsafe {
         if str_header::is_compact_ascii(at) {
             let n = usize::try_from(ffi::PyUnicode_GET_LENGTH(at)).unwrap_or(0);
@@ -468,7 +449,7 @@ unsafe fn standing_utf8<'a>(at: *mut ffi::PyObject) -> Option<&'a [u8]> {
     }
 }
 
-/// Returns the text of `string` as a Rust `String`. Copies: the text is converted once.
+/// Returns the text of `string` as a Rust `String`.
 ///
 /// # Errors
 /// [`MakeError::Malformed`] with the position of the first lone surrogate, in characters.

@@ -1,10 +1,7 @@
-//! `TextCache`: a cache of recent short strings of a result column, so that equal strings share one
-//! `str`.
+//! `TextCache`: a cache of recent short strings of a result column. Equal strings share one `str`.
 //!
-//! Columns of towns, states and currencies often contain only a few different words. A successful
-//! lookup takes a tenth of the time of creating a `str`, and saves the memory of a new `str`. If
-//! few strings of a column are repeated, the next [`REST`] strings are not looked up, because an
-//! unsuccessful lookup costs time.
+//! Many columns, such as towns or currencies, contain only a few different words. If few strings
+//! are repeated, the next [`REST`] strings are not looked up.
 
 use onecopy_text::{Policy, Tally, Units};
 use pyo3::prelude::*;
@@ -12,21 +9,19 @@ use pyo3::prelude::*;
 use super::objects::text_hash;
 use super::text::{self, MakeError};
 
-/// The number of slots in the cache of one column. The hash of a string determines its slot.
+/// The number of slots per column.
 const SLOTS: usize = 256;
-/// The maximum size of a cached string in bytes, in the encoding in which the database has sent it.
+/// The maximum size of a cached string, in bytes as the database sends it.
 const MOST_BYTES: usize = 48;
-/// The number of strings that are created before the first lookup. For a result with fewer rows,
-/// allocating the table would take longer than the lookups save.
+/// The number of strings before the first lookup. A short result does not need the table.
 const FIRST: u32 = 32;
-/// How often the cache decides whether it is worthwhile: after this number of strings, the hits
-/// (successful lookups) are counted. If there were fewer than [`LEAST_HITS`], the next [`REST`]
-/// strings are created without a lookup.
+/// The number of strings after which the successful lookups are counted. Below [`LEAST_HITS`], the
+/// next [`REST`] strings are not looked up.
 const LOOKS: u32 = 64;
 const LEAST_HITS: u32 = 16;
 const REST: u32 = 4096;
 
-/// A cached string in its source encoding, and the `str` that was created from it.
+/// A cached string in its source encoding, and its `str`.
 struct TextSlot {
     made: Py<PyAny>,
     hash: u32,
@@ -35,13 +30,13 @@ struct TextSlot {
     copy: Copied,
 }
 
-/// The bytes of a string in its source encoding, padded with zeros to [`MOST_BYTES`].
+/// The bytes of a string, padded with zeros to [`MOST_BYTES`].
 #[derive(Clone, Copy)]
 #[repr(align(4))]
 struct Copied([u8; MOST_BYTES]);
 
 impl Copied {
-    /// Returns the first `len_bytes` bytes as the code units of a text in the encoding `form`.
+    /// Returns the first `len_bytes` bytes as text in the encoding `form`.
     #[inline(always)]
     fn units(&self, form: SourceEncoding, len_bytes: usize) -> Units<'_> {
         let bytes = &self.0[..len_bytes];
@@ -67,18 +62,15 @@ enum SourceEncoding {
     Utf32,
 }
 
-/// The cache of one column's strings.
 pub(crate) struct TextCache {
-    /// The table. It has [`SLOTS`] slots, or none before the first lookup.
+    /// The table; empty before the first lookup.
     slots: Vec<Option<TextSlot>>,
-    /// The number of strings that remain until the cache is switched on or off again, according to
-    /// the number of hits.
+    /// The number of strings until the next decision for or against lookups.
     n_left: u32,
     n_hits: u32,
 }
 
 impl TextCache {
-    /// Creates an empty cache.
     pub(crate) fn new() -> TextCache {
         TextCache {
             slots: Vec::new(),
@@ -87,8 +79,7 @@ impl TextCache {
         }
     }
 
-    /// Returns a `str` with the characters of `text`: a cached `str`, or a new one if no equal
-    /// string is cached.
+    /// Returns a cached or new `str` with the characters of `text`.
     ///
     /// # Errors
     /// [`MakeError`] if the text is malformed, or the `str` cannot be allocated.
@@ -107,7 +98,7 @@ impl TextCache {
         if self.slots.is_empty() || text.len_bytes() > MOST_BYTES {
             return text::make_of_cell(py, text, policy, tally);
         }
-        // The text is copied first, because the driver may change it while it is compared.
+        // The driver may change the text during a comparison, so it is copied first.
         let (form, bytes) = bytes_of(text);
         let mut copy = Copied([0; MOST_BYTES]);
         copy.0[..bytes.len()].copy_from_slice(bytes);
@@ -148,7 +139,7 @@ impl TextCache {
     }
 }
 
-/// Returns the encoding in which the database has sent a string, and the bytes of the string.
+/// Returns the source encoding and the bytes of a string.
 #[inline(always)]
 fn bytes_of(text: Units<'_>) -> (SourceEncoding, &[u8]) {
     match text {
@@ -160,14 +151,14 @@ fn bytes_of(text: Units<'_>) -> (SourceEncoding, &[u8]) {
     }
 }
 
-/// A marker of the types `u16` and `u32`. They have no padding, so all their bytes are initialised.
+/// Marks `u16` and `u32`, which have no uninitialised bytes.
 trait Number {}
 impl Number for u16 {}
 impl Number for u32 {}
 
 #[inline(always)]
 fn bytes_of_numbers<T: Number>(numbers: &[T]) -> &[u8] {
-    // SAFETY: numbers have no bytes that are not initialised, and bytes need no alignment; the
-    // length is that of the slice.
+    // SAFETY: numbers have no uninitialised bytes, and bytes need no alignment. The length is that
+    // of the slice.
     unsafe { std::slice::from_raw_parts(numbers.as_ptr().cast(), size_of_val(numbers)) }
 }

@@ -10,7 +10,7 @@ use pyo3::{Borrowed, ffi};
 
 use super::text;
 
-/// The object that owns the memory of a UTF-8 memoryview. It keeps the `str` alive.
+/// Owns the memory of a UTF-8 memoryview.
 #[pyclass(frozen, name = "Utf8", module = "onecopy.text")]
 struct Utf8Owner(Py<PyString>);
 
@@ -19,7 +19,7 @@ impl Utf8Owner {
     /// Fills `view` with the UTF-8 of the `str`.
     ///
     /// # Safety
-    /// Only CPython may call this function. `view` must be a `Py_buffer` that may be written to.
+    /// Only CPython may call this function. `view` must be a writable `Py_buffer`.
     unsafe fn __getbuffer__(
         slf: Bound<'_, Self>,
         view: *mut ffi::Py_buffer,
@@ -31,9 +31,8 @@ impl Utf8Owner {
                 "the UTF-8 form of the str is not in memory",
             ));
         };
-        // SAFETY: attached; `view` is a valid pointer from CPython. The call takes a reference of
-        // the owner, which refers to the `str`, so its bytes do not move (a UTF-8 cache lives as
-        // long as its `str`); the view is read-only.
+        // SAFETY: attached; `view` is a valid pointer from CPython. The call takes a reference to
+        // the owner, which refers to the `str`, so its bytes do not move. The view is read-only.
         let failed = unsafe {
             let (data, len) = (utf8.as_ptr().cast_mut(), utf8.len() as ffi::Py_ssize_t);
             ffi::PyBuffer_FillInfo(view, slf.as_ptr(), data.cast(), len, 1, flags)
@@ -45,8 +44,7 @@ impl Utf8Owner {
     }
 }
 
-/// Returns a read-only memoryview of the UTF-8 of `string`, which exists if `string` is ASCII or
-/// has a UTF-8 cache. Otherwise returns `None`. Copies: none.
+/// Returns a read-only memoryview of existing UTF-8 (ASCII, or the UTF-8 cache). Copies: none.
 pub(crate) fn of_utf8<'py>(
     string: Borrowed<'_, 'py, PyString>,
 ) -> PyResult<Option<Bound<'py, PyAny>>> {

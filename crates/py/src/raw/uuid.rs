@@ -1,4 +1,4 @@
-//! Creates `uuid.UUID` objects without calling their Python-level constructor.
+//! Creates `uuid.UUID` objects without calling their Python constructor.
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -6,18 +6,16 @@ use pyo3::types::PyType;
 
 use super::instance;
 
-/// Returns the class `uuid.UUID`.
 pub(crate) fn class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
     static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     CLASS.import(py, "uuid", "UUID")
 }
 
-/// Creates a `UUID` from its bytes in the byte order of RFC 9562.
+/// Creates a `UUID` from its bytes in the order of RFC 9562.
 ///
-/// `UUID.__init__` parses its arguments in Python code, which takes more than a microsecond. Then
-/// it sets the attributes `int` and `is_safe` with two calls to `object.__setattr__`. This function
-/// makes only these two calls. They are safe for any memory layout of the class, because they use
-/// the descriptors of the class.
+/// `UUID.__init__` parses its arguments in slow Python code. This function only makes the two calls
+/// that set `int` and `is_safe`. They use descriptors of the class, so its memory layout does not
+/// matter.
 pub(crate) fn make(py: Python<'_>, bytes: [u8; 16]) -> PyResult<Bound<'_, PyAny>> {
     static UNKNOWN: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let class = class(py)?;

@@ -1,5 +1,4 @@
-//! The methods of a row stream whose calls an event loop runs. Instead of waiting, such a call is
-//! suspended.
+//! The methods of a row stream that an event loop runs. They suspend instead of waiting.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -14,13 +13,12 @@ use crate::errors;
 use crate::pending::PendingCall;
 use crate::raw::binary::BytesMemory;
 
-/// The result of a call that fills a chunk: the source that filled it, the chunk, and the source's
-/// return value.
+/// A source, the chunk that it filled, and its return value.
 type FilledChunk = (Box<dyn ChunkSource>, Chunk, Result<Filled, Failure>);
 
 impl RowStream {
-    /// Takes the source of the bytes out of the stream, so that a call can use it without the
-    /// stream's lock. Returns `None` if the stream has no source (any more).
+    /// Takes the source out of the stream, for a call without the stream's lock. Returns `None` if
+    /// the stream has no source.
     fn take_source(rest: &mut StreamRest) -> Option<Box<dyn ChunkSource>> {
         match std::mem::replace(&mut rest.state, StreamState::Away) {
             StreamState::Open(source) => Some(source.into_inner()),
@@ -31,9 +29,8 @@ impl RowStream {
         }
     }
 
-    /// Ends a call that has used the source. Puts the source back into the stream, unless the
-    /// stream was closed during the call, and records the outcome `done` of the call. Then calls
-    /// `keep` with the state of the stream and the outcome.
+    /// Ends a call that has used the source. Returns the source to an open stream, and records the
+    /// outcome `done`. Then calls `keep` with the stream's state and the outcome.
     fn return_source<T>(
         &self,
         py: Python<'_>,
@@ -63,8 +60,8 @@ impl RowStream {
         kept
     }
 
-    /// Creates a `PendingCall` that fills the next chunk. A read after this call returns the chunk
-    /// without waiting. Returns `None` if a read would not have to wait now.
+    /// Creates a `PendingCall` that fills the next chunk for a later read. Returns `None` if a read
+    /// does not have to wait.
     pub(super) fn begin_fill(slf: &Bound<'_, Self>) -> PyResult<Option<PendingCall>> {
         let (py, stream) = (slf.py(), slf.get());
         let mut rest = stream.lock(py)?;
@@ -84,8 +81,7 @@ impl RowStream {
         let slf = slf.clone().unbind();
         let keep_chunk = move |py: Python<'_>, (source, chunk, filled): FilledChunk, _| {
             let stream = slf.get();
-            // The rows before a failure are returned first, by the next read. The read after it
-            // raises the error.
+            // The next read returns the rows before a failure. The read after it raises the error.
             let has_rows = source.n_rows() > stream.n_rows() && !chunk.is_empty();
             stream.return_source(py, source, filled, |rest, filled| match filled {
                 Err(e) if !has_rows || matches!(rest.state, StreamState::Closed) => Err(e),
@@ -98,8 +94,8 @@ impl RowStream {
         PendingCall::new(None, stream.cancel.clone(), call, keep_chunk).map(Some)
     }
 
-    /// Creates a `PendingCall` that reads all remaining bytes. Returns `None` if this read does not
-    /// have to wait.
+    /// Creates a `PendingCall` that reads all remaining bytes. Returns `None` if the read does not
+    /// wait.
     pub(super) fn begin_read(slf: &Bound<'_, Self>) -> PyResult<Option<PendingCall>> {
         let (py, stream) = (slf.py(), slf.get());
         let mut rest = stream.lock(py)?;

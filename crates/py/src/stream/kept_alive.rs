@@ -1,5 +1,5 @@
-//! `KeptAlive`: the objects that a row stream keeps alive until its statement ends, and the
-//! functions that are called at that time.
+//! The objects that a row stream keeps alive until its statement ends, and its `on_close`
+//! functions.
 
 use std::sync::{Mutex, MutexGuard, TryLockError};
 
@@ -9,8 +9,7 @@ use pyo3::prelude::*;
 use crate::connection::Connection;
 use crate::raw::gil;
 
-/// The connection, and the functions that were passed to `RowStream.on_close`. The lock is held
-/// only briefly, and never while Python code runs.
+/// The connection and the `on_close` functions. The lock is never held while Python code runs.
 pub(super) struct KeptAlive(Mutex<Inner>);
 
 struct Inner {
@@ -32,8 +31,7 @@ impl KeptAlive {
         gil::lock(py, &self.0)
     }
 
-    /// Registers `function`, which is called when the objects are released. If they have already
-    /// been released, calls it immediately.
+    /// Registers a function that is called at the release. After the release, calls it immediately.
     ///
     /// # Errors
     /// `TypeError` if `function` is not callable.
@@ -51,8 +49,7 @@ impl KeptAlive {
         Ok(())
     }
 
-    /// Releases the objects that the stream keeps alive, and calls the registered functions. A
-    /// second call has no effect.
+    /// Releases the objects, and calls the functions. A second call has no effect.
     pub(super) fn let_go(&self, py: Python<'_>) {
         let mut inner = self.lock(py);
         inner.is_over = true;
@@ -62,12 +59,12 @@ impl KeptAlive {
         for function in functions {
             call(function.bind(py));
         }
-        drop(connection); // If no other code refers to the connection, it is closed here
+        drop(connection); // closes an otherwise unused connection
     }
 
-    /// Visits the references to Python objects. The garbage collector calls this.
+    /// Visits the Python objects, for the garbage collector.
     pub(super) fn traverse(&self, visit: &pyo3::PyVisit<'_>) -> Result<(), pyo3::PyTraverseError> {
-        // While the lock is held, the stream is in use, and therefore not garbage.
+        // If the lock is held, the stream is in use, and not garbage.
         if let Ok(inner) = self.0.try_lock() {
             visit.call(&inner.connection)?;
             for function in &inner.functions {
@@ -77,15 +74,14 @@ impl KeptAlive {
         Ok(())
     }
 
-    /// Drops the references to the functions. The garbage collector calls this method if the
-    /// references are part of a cycle. The functions are not called, because objects that they use
-    /// may already have been cleared.
+    /// Drops the functions, for the garbage collector. They are not called, because objects that
+    /// they use may be cleared.
     pub(super) fn forget(&self) {
         let taken = match self.0.try_lock() {
             Ok(mut inner) => std::mem::take(&mut inner.functions),
             Err(TryLockError::Poisoned(_) | TryLockError::WouldBlock) => return,
         };
-        drop(taken); // Python code may run here, so the lock was released first.
+        drop(taken); // may run Python code, so the lock was released
     }
 }
 

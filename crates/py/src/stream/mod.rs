@@ -1,4 +1,4 @@
-//! `RowStream`: the rows of a statement as bytes, which are read in chunks.
+//! `RowStream`: the rows of a statement as bytes, in chunks.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -29,34 +29,33 @@ mod write_to;
 
 pub(crate) use server_source::Left;
 
-/// The size of a chunk in bytes. It is large enough to make the cost of a system call or a `yield`
-/// per chunk negligible, and small enough to fit into the L2 cache and to be reused by `malloc`.
+/// The size of a chunk in bytes. A system call or `yield` per chunk costs little, and a chunk fits
+/// into the L2 cache.
 const CHUNK_BYTES: usize = 64 << 10;
 
-/// The free capacity in bytes that a chunk must have before `read` appends more rows to it. If the
-/// chunk has less, `read` enlarges it first.
+/// The least free capacity in bytes before `read` appends rows to a chunk.
 const LEAST_ROOM_BYTES: usize = CHUNK_BYTES / 4;
 
 enum StreamState {
-    /// The statement may have more rows, which this source returns as bytes.
+    /// The statement may have more rows.
     Open(Detached<Box<dyn ChunkSource>>),
     /// The statement has ended, and all bytes were returned.
     Done,
-    /// The stream has failed. Each later call raises a copy of this exception, made by
+    /// The stream has failed. Each later call raises a copy of this exception: see
     /// [`errors::again`].
     Failed(PyErr),
     Closed,
-    /// A call that runs on an event loop has taken the source of the bytes out of the stream. The
-    /// call puts the source back when it ends, unless the call is abandoned.
+    /// A call on an event loop has taken the source. The call returns it at the end, unless it is
+    /// abandoned.
     Away,
 }
 
-/// The part of a stream's state that the stream's lock protects.
+/// The state that the stream's lock protects.
 struct StreamRest {
     state: StreamState,
-    /// A chunk that was filled before a read needed it, and whose bytes have not all been returned.
+    /// A chunk that was filled in advance.
     ready: Option<Ready>,
-    /// `true` if the caller has already requested bytes of the stream.
+    /// `true` if the caller has requested bytes.
     is_touched: bool,
 }
 
@@ -64,8 +63,8 @@ struct StreamRest {
 /// file or socket, or passed to a WSGI server.
 ///
 /// The stream keeps one chunk in memory, never the whole result. If the statement fails, the read
-/// that reaches the failed row raises the exception, and so does every later call. Therefore a
-/// truncated stream never looks complete.
+/// at the failed row and every later call raise the exception. Therefore a truncated stream never
+/// looks complete.
 #[pyclass(frozen, weakref, module = "onecopy")]
 pub(crate) struct RowStream {
     rest: Guarded<StreamRest>,
@@ -116,8 +115,8 @@ impl RowStream {
         }
     }
 
-    /// Calls `work` with the locked state of the stream. If the statement has ended after this
-    /// call, releases the objects that the stream keeps alive.
+    /// Calls `work` with the locked state. If the statement has ended, then releases the objects of
+    /// the stream.
     fn with<T>(
         &self,
         py: Python<'_>,
@@ -126,15 +125,14 @@ impl RowStream {
         let mut rest = self.lock(py)?;
         let done = work(&mut rest);
         let has_ended = !matches!(rest.state, StreamState::Open(_));
-        drop(rest); // The lock is released before Python code runs
+        drop(rest); // unlocked before Python code runs
         if has_ended {
             self.kept_alive.let_go(py);
         }
         done
     }
 
-    /// Calls `work` with the source of the stream's bytes. The GIL is released during the call.
-    /// Then records in `state` whether the source has ended or failed.
+    /// Calls `work` with the source, with the GIL released. Then updates `state`.
     fn pump(
         &self,
         py: Python<'_>,
@@ -162,7 +160,7 @@ impl RowStream {
         Ok(done)
     }
 
-    /// Returns the next chunk as a `bytes` object, or `None` at the end of the stream.
+    /// Returns the next chunk. `None` at the end.
     fn next_chunk<'py>(
         &self,
         py: Python<'py>,
@@ -177,10 +175,9 @@ impl RowStream {
             let n_rows = self.n_rows();
             match self.fill(py, &mut rest.state, &mut chunk) {
                 Ok(_) => {}
-                // The rows before a failure are returned first, and the next call raises the
-                // failure. An exception of a signal handler is raised immediately. So is a failure
-                // without rows before it, because a chunk that could not grow may have lost its
-                // rows.
+                // Rows before a failure are returned first, and the next call raises the failure. A
+                // signal handler's exception is raised immediately. So is a failure without new
+                // rows, because the chunk may have lost rows.
                 Err(e)
                     if self.n_rows() > n_rows && !chunk.is_empty() && errors::is_ours(py, &e) => {}
                 Err(e) => return Err(e),
@@ -206,8 +203,7 @@ enum Failure {
     Output(std::io::Error),
 }
 
-/// Returns the result of a call that ran with the GIL released. If the call failed, converts its
-/// error to an exception, and marks the stream as failed.
+/// Returns the result of a call. An error becomes an exception, and marks the stream as failed.
 fn failed<T>(
     py: Python<'_>,
     state: &mut StreamState,
@@ -218,8 +214,7 @@ fn failed<T>(
         Ok(Err(Failure::Source(e))) => errors::from_chunks(py, &e),
         Ok(Err(Failure::Output(e))) => e.into(),
         Err(raised) => {
-            // A signal handler (Ctrl-C) has raised this exception, which is not repeated by later
-            // calls.
+            // A signal handler (Ctrl-C) has raised this exception, which later calls do not repeat.
             let ended = "the stream ended when it was interrupted\nexecute the statement again";
             *state = StreamState::Failed(errors::interface(py, ended));
             return Err(raised);
@@ -233,8 +228,7 @@ impl Drop for RowStream {
     fn drop(&mut self) {
         // During finalization and in a forked child, no function is called.
         gil::try_attach(|py| {
-            // The stream may be dropped while an exception is being raised. This exception is saved
-            // here and restored afterwards.
+            // Preserves an exception that is being raised when the stream is dropped.
             let raised = PyErr::take(py);
             if let Ok(mut rest) = self.rest.lock(py) {
                 rest.state = StreamState::Closed;
@@ -265,8 +259,8 @@ impl RowStream {
             .call1((slf,))
     }
 
-    /// Fetches the first rows and fills the first chunk, which the next read returns. An error in
-    /// the first rows is therefore raised here, before any byte was sent to a client.
+    /// Fills the first chunk, which the next read returns. An error in the first rows is raised
+    /// here, before a client receives a byte.
     ///
     /// Returns:
     ///     The length in bytes of the whole output, if the first chunk contains all of it; the
@@ -276,7 +270,7 @@ impl RowStream {
     /// Raises:
     ///     Error: the statement failed in its first rows.
     ///
-    /// Copies: none; the chunk itself is returned.
+    /// Copies: none. The chunk itself is returned.
     ///
     /// >>> rows = onecopy.connect("sqlite::memory:").execute("select 1 as id").json()
     /// >>> rows.begin(), rows.read()
@@ -287,8 +281,7 @@ impl RowStream {
                 return Ok(None);
             }
             if let StreamState::Failed(e) = &rest.state {
-                // An event loop has filled the first chunk in advance, and the statement failed
-                // meanwhile.
+                // An event loop has filled the first chunk, and the statement has failed.
                 rest.ready = None;
                 return Err(errors::again(py, e));
             }
@@ -302,12 +295,12 @@ impl RowStream {
         })
     }
 
-    /// Returns all remaining bytes as one ``bytes``. With a ``size``, returns up to that many
+    /// Returns all remaining bytes as one ``bytes``. With a ``size``, returns at most that many
     /// bytes, and an empty ``bytes`` at the end, like a file.
     ///
     /// Copies: without a ``size``, a result of more than 64 KiB is copied once to larger memory,
-    /// which then grows without copies. With a ``size``, each byte is copied once, except for whole
-    /// chunks, which are returned without a copy. The ledger counts these copies.
+    /// which then grows without copies. With a ``size``, each byte is copied once, but whole chunks
+    /// are not copied. The ledger counts these copies.
     #[pyo3(signature = (size=None, /))]
     fn read<'py>(&self, py: Python<'py>, size: Option<isize>) -> PyResult<Bound<'py, PyBytes>> {
         self.with(py, |rest| match size.map(usize::try_from) {
@@ -331,7 +324,7 @@ impl RowStream {
     ///     TypeError: the target does not accept bytes.
     ///     ValueError: the path does not end with an extension of the stream's format.
     ///
-    /// Copies: none after the conversion; plain files and sockets are written with the GIL
+    /// Copies: none after the conversion. Plain files and sockets are written with the GIL
     /// released.
     ///
     /// >>> import io
@@ -344,7 +337,7 @@ impl RowStream {
         if target.is_instance_of::<PyString>() || target.hasattr("__fspath__")? {
             return slf.get().write_to_file(py, target.extract()?);
         }
-        // The stream is checked before the target is examined, which would flush a buffered file.
+        // Checked before the target, because examining the target flushes a buffered file.
         drop(slf.get().lock(py)?);
         match Output::of(target)? {
             Output::Descriptor(to) => slf.get().with(py, |rest| {
@@ -356,22 +349,22 @@ impl RowStream {
         }
     }
 
-    /// Cancels the statement. Any thread may call this method. If a read is in progress, it raises
-    /// `OperationalError`, and so does each later call.
+    /// Cancels the statement. Any thread may call this method. A read in progress and each later
+    /// call raise `OperationalError`.
     fn cancel(&self, py: Python<'_>) -> PyResult<()> {
         self.rest.check_process(py)?;
         gil::detach(py, || self.cancel.cancel());
         Ok(())
     }
 
-    /// Creates a `PendingCall` that fills a chunk, which the next read then returns without
-    /// waiting. Returns ``None`` if a read would not have to wait now.
+    /// Returns a `PendingCall` that fills a chunk for the next read, or ``None`` if the read does
+    /// not wait.
     fn _begin_fill(slf: &Bound<'_, Self>) -> PyResult<Option<PendingCall>> {
         RowStream::begin_fill(slf)
     }
 
-    /// Creates a `PendingCall` that reads all remaining bytes. Returns ``None`` if the read does
-    /// not have to wait.
+    /// Returns a `PendingCall` that reads all remaining bytes, or ``None`` if the read does not
+    /// wait.
     fn _begin_read(slf: &Bound<'_, Self>) -> PyResult<Option<PendingCall>> {
         RowStream::begin_read(slf)
     }
@@ -389,13 +382,12 @@ impl RowStream {
         Ok(())
     }
 
-    /// Registers ``function``, which is called without arguments when the statement has ended:
-    /// after the last row, after a failure, or when the stream is closed or freed. If the statement
-    /// has ended already, the function is called immediately. `sys.unraisablehook` reports
-    /// exceptions that it raises.
+    /// Registers ``function``, which is called without arguments when the statement has ended. This
+    /// is after the last row, after a failure, or when the stream is closed or freed. If the
+    /// statement has ended already, the call is immediate. `sys.unraisablehook` reports exceptions
+    /// of ``function``.
     ///
-    /// The function must not refer to the stream, because the function and the stream would then
-    /// keep each other alive.
+    /// The function must not refer to the stream: they would keep each other alive.
     ///
     /// >>> rows = onecopy.connect("sqlite::memory:").execute("select 1 as id").json()
     /// >>> rows.on_close(lambda: print("closed"))
@@ -414,7 +406,7 @@ impl RowStream {
         self.format.name()
     }
 
-    /// The number of rows that have been converted so far. Their bytes may not have been read yet.
+    /// The number of converted rows so far. Their bytes may still be unread.
     #[getter]
     fn n_rows(&self) -> u64 {
         self.n_rows.load(Relaxed)

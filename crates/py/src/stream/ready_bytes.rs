@@ -1,5 +1,4 @@
-//! `Ready`: a chunk of a row stream that was filled before a read needed it. This module also
-//! implements the reads of a row stream that return more or less than one chunk.
+//! `Ready`: a chunk of a row stream that was filled before a read needed it.
 
 use onecopy_rows::task::TimeSlice;
 use onecopy_text::{ByteSink, Chunk, Ledger, Stage, Tally, planted};
@@ -12,15 +11,15 @@ use crate::errors;
 use crate::raw::binary::BytesMemory;
 use crate::raw::interrupt;
 
-/// A chunk that was filled in advance, and the number of its bytes that have been returned. At
-/// least one byte has not been returned.
+/// A chunk that was filled in advance, and the number of its returned bytes. At least one byte is
+/// left.
 pub(super) struct Ready {
     chunk: Py<PyBytes>,
     at: usize,
 }
 
 impl Ready {
-    /// Creates a `Ready` from the bytes of `chunk`; `None` if the chunk is empty.
+    /// Creates a `Ready` from `chunk`; `None` if it is empty.
     pub(super) fn new(py: Python<'_>, chunk: Chunk) -> PyResult<Option<Ready>> {
         if chunk.is_empty() {
             return Ok(None);
@@ -29,7 +28,7 @@ impl Ready {
         Ok(Some(Ready { chunk, at: 0 }))
     }
 
-    /// Returns the number of bytes of the chunk that have not been returned yet.
+    /// Returns the number of bytes that are left.
     pub(super) fn len(&self, py: Python<'_>) -> usize {
         self.rest(py).len()
     }
@@ -38,8 +37,8 @@ impl Ready {
         &self.chunk.bind(py).as_bytes()[self.at..]
     }
 
-    /// Returns the remaining bytes as a `bytes` object: the chunk itself if none of its bytes has
-    /// been returned, otherwise a copy.
+    /// Returns the remaining bytes. This is the chunk itself, or a copy if a part was returned
+    /// before.
     pub(super) fn into_bytes<'py>(
         self,
         py: Python<'py>,
@@ -51,8 +50,8 @@ impl Ready {
         Ok(copied(py, self.rest(py), ledger))
     }
 
-    /// Passes the remaining bytes to `write`, which may be called several times, with the GIL
-    /// released. Returns the number of bytes written.
+    /// Passes the remaining bytes to `write`, without the GIL. `write` may be called several times.
+    /// Returns the number of bytes written.
     pub(super) fn write(
         &self,
         py: Python<'_>,
@@ -74,8 +73,8 @@ impl Ready {
     }
 }
 
-/// Appends all remaining bytes of a source to `chunk`. In a task, the function suspends itself
-/// every few milliseconds, so that the event loop can run other tasks.
+/// Appends all remaining bytes of a source to `chunk`. In a task, it suspends itself every few
+/// milliseconds.
 pub(super) fn fill_all(source: &mut dyn ChunkSource, chunk: &mut Chunk) -> Result<Filled, Failure> {
     let mut slice = TimeSlice::begin();
     loop {
@@ -99,8 +98,8 @@ fn copied<'py>(py: Python<'py>, bytes: &[u8], ledger: &Ledger) -> Bound<'py, PyB
 }
 
 impl RowStream {
-    /// Returns up to `size` bytes of the stream. The result is empty only at the end of the stream,
-    /// or if `size` is 0.
+    /// Returns up to `size` bytes of the stream. An empty result is the end of the stream, unless
+    /// `size` is 0.
     pub(super) fn read_some<'py>(
         &self,
         py: Python<'py>,
@@ -132,7 +131,7 @@ impl RowStream {
         Ok(given)
     }
 
-    /// Returns all bytes of the stream that were not read yet as one `bytes` object.
+    /// Returns the rest of the stream as one `bytes` object.
     pub(super) fn read_all<'py>(
         &self,
         py: Python<'py>,
@@ -154,8 +153,8 @@ impl RowStream {
         BytesMemory::finish(py, chunk)
     }
 
-    /// Returns a chunk for all remaining bytes of the stream. If a chunk was filled in advance, the
-    /// new chunk begins with its bytes. The caller appends the other bytes of the stream.
+    /// Returns a chunk for the rest of the stream. It begins with bytes that were filled in
+    /// advance; the caller appends the others.
     pub(super) fn chunk_of_all(&self, py: Python<'_>, rest: &mut StreamRest) -> PyResult<Chunk> {
         rest.is_touched = true;
         let Some(ready) = rest.ready.take() else {

@@ -1,4 +1,4 @@
-//! Passes a row stream to onecopy's own server, whose workers fill chunks with the GIL released.
+//! Passes a row stream to onecopy's own server.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -9,10 +9,9 @@ use pyo3::prelude::*;
 use super::{RowStream, StreamState};
 use crate::raw::pinned_bytes::PinnedBytes;
 
-/// The chunk source of a row stream, for a server. It contains references to the objects that must
-/// stay alive until the stream ends.
+/// The chunk source of a row stream for a server, with the objects to keep alive.
 struct Pumped<K: Send> {
-    // This field is dropped before the connection, so that the statement ends first.
+    // Dropped before the connection, so that the statement ends first.
     source: Box<dyn ChunkSource>,
     stream: Py<RowStream>,
     _kept: K,
@@ -38,8 +37,8 @@ impl<K: Send> ChunkSource for Pumped<K> {
 }
 
 impl RowStream {
-    /// Takes the source out of the stream and returns it to a server, which fills chunks with the
-    /// GIL released. The stream itself is then closed. `kept` is dropped together with the source.
+    /// Takes the source out of the stream, and closes the stream. The server fills chunks without
+    /// the GIL. `kept` is dropped with the source.
     pub(crate) fn chunks(slf: &Bound<'_, Self>, kept: impl Send + 'static) -> PyResult<Left> {
         let mut rest = slf.get().lock(slf.py())?;
         let begun = rest.ready.take();
@@ -66,11 +65,10 @@ impl RowStream {
     }
 }
 
-/// The part of a row stream that has not been returned, and that a server has to send.
+/// The remaining part of a row stream, for a server.
 pub(crate) enum Left {
-    /// Bytes that were filled in advance, if any, followed by the chunks of the source.
+    /// Bytes that were filled in advance, then the chunks of the source.
     Rows(onecopy_serve::Chunks),
-    /// The source is closed. The value contains the bytes that were filled in advance; `None` if
-    /// there are none.
+    /// The source is closed. The value contains bytes that were filled in advance.
     Bytes(Option<PinnedBytes>),
 }

@@ -1,4 +1,4 @@
-//! `RowStream.write_to`: writes the chunks of a stream to a file, a descriptor or a Python object.
+//! `RowStream.write_to`: writes a stream to a file, a descriptor or a Python object.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -14,19 +14,17 @@ use super::{CHUNK_BYTES, Failure, RowStream, StreamRest, failed};
 use crate::raw::gil;
 use crate::stream_output;
 
-/// The interval at which a long write checks for signals.
+/// The interval between checks for signals.
 const SIGNALS_EVERY: Duration = Duration::from_millis(100);
 
 impl RowStream {
-    /// Writes all bytes to a file, and returns the length of the file in bytes. The file appears
-    /// complete or not at all. It is compressed if its name ends with the extension of a compressed
-    /// file.
+    /// Writes all bytes to a file, and returns its length. The file appears complete or not at all.
+    /// The extension of its name selects the compression.
     ///
     /// # Errors
-    /// `ValueError` if the extension does not belong to the stream's format.
+    /// `ValueError` if the extension does not fit the stream's format.
     pub(super) fn write_to_file(&self, py: Python<'_>, path: PathBuf) -> PyResult<u64> {
-        // The file is created only if the stream can be read: `with` returns an error before for a
-        // stream that was closed or has failed.
+        // Checked first: `with` fails for a closed or failed stream, and no file is created.
         self.with(py, |rest| {
             let compression = self.compression_of(&path)?;
             let mut file = gil::detach(py, || {
@@ -47,8 +45,8 @@ impl RowStream {
         })
     }
 
-    /// Returns the compression that the extension of a file name implies. Returns an error if the
-    /// extension does not belong to the format of the stream.
+    /// Returns the compression for a file name. Fails if the extension does not fit the stream's
+    /// format.
     fn compression_of(&self, path: &Path) -> PyResult<Compression> {
         let file = FileFormat::of_path(path).map_err(|e| PyValueError::new_err(e.to_string()))?;
         let format = file.format().name();
@@ -64,9 +62,8 @@ impl RowStream {
         Ok(file.compression())
     }
 
-    /// Writes all chunks with the function `write`. Each call to `write` must write at least one
-    /// byte of its argument; it may block until this is possible. If the statement fails, the rows
-    /// before the failure are still written.
+    /// Writes all chunks with `write`, which may block but must write at least one byte. If the
+    /// statement fails, the rows before the failure are written.
     pub(super) fn write_detached(
         &self,
         py: Python<'_>,
@@ -86,15 +83,15 @@ impl RowStream {
         let mut filled = Filled::More;
         let mut failure = None;
         loop {
-            // The GIL is released once for many chunks: to acquire it while another thread is busy
-            // takes milliseconds.
+            // One release of the GIL for many chunks: to acquire it from a busy thread takes
+            // milliseconds.
             let done = self.pump(py, &mut rest.state, |source| {
                 let until = Instant::now() + SIGNALS_EVERY;
                 loop {
                     while written < chunk.len() {
                         match write(&chunk[written..]) {
                             Ok(n) => written += n,
-                            // The signal handler runs when this thread has acquired the GIL again.
+                            // The signal handler runs when this thread acquires the GIL again.
                             Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {
                                 return Ok(Filled::More);
                             }
@@ -125,7 +122,7 @@ impl RowStream {
         }
     }
 
-    /// Writes all chunks by calling `write`, which is a method of a Python object.
+    /// Writes all chunks with `write`, a method of a Python object.
     pub(super) fn write_to_object(
         &self,
         py: Python<'_>,

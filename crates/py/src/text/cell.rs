@@ -1,4 +1,4 @@
-//! Fast paths for short strings, which are compiled separately for each encoding.
+//! Fast paths for short strings, compiled separately for each encoding.
 
 use std::marker::PhantomData;
 
@@ -10,13 +10,10 @@ use pyo3::types::PyString;
 use crate::raw::fresh::Blanks;
 use crate::raw::text::{encode_cell, make_cell};
 
-/// Strings of at least this size in bytes are converted by the general code instead of the fast
-/// path in this module. The general code is faster for long strings, because it reads Latin-1 only
-/// once and uses large pages.
+/// Strings of at least this size in bytes use the general code, which is faster for long strings.
 pub(super) const MIDDLING_BYTES: usize = 64 * 1024;
 
-/// Evaluates the expression `$run`, in which `$type` is a name for the type that implements the
-/// fast path of the encoding `$codec`.
+/// Evaluates `$run`. In it, `$type` is the fast path of the encoding `$codec`.
 macro_rules! with_encoding {
     ($codec:expr, $type:ident => $run:expr) => {{
         use onecopy_text::convert::{CellBytes, CellOther, CellUtf8, CellUtf16};
@@ -39,8 +36,8 @@ macro_rules! with_encoding {
 }
 pub(super) use with_encoding;
 
-/// A call that decodes a short text while no ledger is active. The fields are its arguments.
-/// [`Work::run`] executes the call, and is compiled once for each instruction set.
+/// A call that decodes a short text while no ledger is active. [`Work::run`] is compiled for each
+/// instruction set.
 pub(super) struct Short<'a, 'py, E>(Python<'py>, &'a [u8], PhantomData<E>);
 
 impl<'a, 'py, E> Short<'a, 'py, E> {
@@ -59,8 +56,8 @@ impl<'py, E: CellEncoding> Work for Short<'_, 'py, E> {
     }
 }
 
-/// A call that encodes a short `str` while no ledger is active. The fields are its arguments.
-/// [`Work::run`] executes the call, and is compiled once for each instruction set.
+/// A call that encodes a short `str` while no ledger is active. [`Work::run`] is compiled for each
+/// instruction set.
 pub(super) struct ShortStr<'a, 'py, E>(Borrowed<'a, 'py, PyString>, PhantomData<E>);
 
 impl<'a, 'py, E> ShortStr<'a, 'py, E> {

@@ -1,4 +1,4 @@
-//! `Codec`: the encodings that `onecopy.text` implements itself, and their names.
+//! The encodings that `onecopy.text` implements, and their names.
 
 use std::ffi::CStr;
 
@@ -10,29 +10,29 @@ use pyo3::{Borrowed, PyTypeInfo};
 
 use crate::raw::text;
 
-/// The byte order of the code units of an encoding.
+/// The byte order of an encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Order {
-    /// Little-endian: the least significant byte first.
+    /// Little-endian.
     Little,
-    /// Big-endian: the most significant byte first.
+    /// Big-endian.
     Big,
-    /// The byte order is determined by the byte order mark of the text; without a mark it is
-    /// little-endian. The encoder writes a mark.
+    /// The order of the byte order mark, or little-endian without a mark. The encoder writes a
+    /// mark.
     Marked,
 }
 
-/// An encoding for which `onecopy.text` has its own encoder and decoder.
+/// An encoding that `onecopy.text` implements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Codec {
     Utf8,
-    /// UTF-8 with a byte order mark, which the decoder removes and the encoder writes.
+    /// UTF-8 with a byte order mark. The decoder removes the mark.
     Utf8Marked,
     Utf16(Order),
     Utf32(Order),
     Latin1,
     Ascii,
-    /// An encoding of the WHATWG Encoding Standard, which `super::legacy` implements.
+    /// An encoding of the WHATWG Encoding Standard.
     Legacy(Legacy),
 }
 
@@ -50,16 +50,15 @@ impl Codec {
             Codec::Utf32(Order::Marked) => c"utf-32",
             Codec::Latin1 => c"latin-1",
             Codec::Ascii => c"ascii",
-            // CPython's codecs are not called for these encodings, because their tables differ from
-            // those of the WHATWG Encoding Standard.
+            // CPython's codecs have other tables than the WHATWG Encoding Standard.
             Codec::Legacy(_) => c"unknown",
         }
     }
 
-    /// Returns the encoding with this name. Case and the characters `-`, `_` and space are ignored.
+    /// Returns the encoding with this name. Ignores case, `-`, `_` and spaces.
     ///
     /// # Errors
-    /// `LookupError` for an unknown name, `TypeError` for an object that is not a `str`.
+    /// `LookupError` for an unknown name. `TypeError` if the object is not a `str`.
     #[inline]
     pub(crate) fn of(name: Borrowed<'_, '_, PyAny>) -> PyResult<Codec> {
         if !PyString::is_exact_type_of(&name) {
@@ -75,10 +74,10 @@ impl Codec {
         }
     }
 
-    /// Returns the encoding that an argument names, or the default if the argument was not passed.
+    /// Returns the encoding of an argument, or the default.
     ///
     /// # Errors
-    /// The same errors as [`Codec::of`].
+    /// Same as [`Codec::of`].
     #[inline(always)]
     pub(crate) fn of_argument(
         name: Option<Borrowed<'_, '_, PyAny>>,
@@ -89,7 +88,7 @@ impl Codec {
 
     fn by_name(name: &[u8]) -> Option<Codec> {
         Some(match name {
-            // The usual spellings, which are compared without normalizing the name.
+            // The usual spellings, without normalization of the name.
             b"utf-8" => Codec::Utf8,
             b"utf-16-le" | b"utf-16le" => Codec::Utf16(Order::Little),
             b"utf-16" => Codec::Utf16(Order::Marked),

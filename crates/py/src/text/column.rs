@@ -1,5 +1,5 @@
-//! `decode_column`: decodes a column of cells to a list of `str`. The cells are in one buffer, at a
-//! fixed distance from each other, like the column buffers of ODBC.
+//! `decode_column`: decodes a column of cells to a list of `str`. The buffer contains the cells at
+//! a fixed distance, as in ODBC.
 
 use std::marker::PhantomData;
 
@@ -72,8 +72,7 @@ Copies: none besides the conversion of each distinct text.
     }
 }
 
-/// A call that decodes a column. The fields are the column and the options. [`Work::run`] executes
-/// the call, and is compiled once for each instruction set.
+/// The arguments for decoding a column. [`Work::run`] decodes it.
 struct ColumnInput<'a, 'py, E> {
     py: Python<'py>,
     data: &'a [u8],
@@ -95,22 +94,20 @@ impl<'py, E: CellEncoding> Work for ColumnInput<'_, 'py, E> {
         let is_kept = ledger::is_kept();
         let mut items = ListBuilder::new(self.py, lengths.len())?;
         let mut seen = RecentTexts::new(lengths.len());
-        // The index of the first cell whose text may be reused. An error handler may have changed
-        // the texts of earlier cells.
+        // The index of the first reusable cell. An error handler may have changed earlier cells.
         let mut seen_from = 0;
-        // The text of the previous cell; `None` if that cell was NULL, or if the data may have
-        // changed since.
+        // The text of the previous cell, if it is not NULL and the data is unchanged.
         let mut before: Option<&[u8]> = None;
         let ahead = stride.saturating_mul(AHEAD);
         let mut rest = data;
-        // This loop decodes the cells whose slots are completely inside of the data.
+        // This loop decodes the cells with complete slots.
         while let i = items.len()
             && i < lengths.len()
             && stride > 0
             && let Some((bytes, after)) = rest.split_at_checked(stride)
         {
             rest = after;
-            // The length that means NULL is negative; as `usize` it is larger than any slot.
+            // The length of NULL is negative. As `usize`, it is larger than any slot.
             let n = lengths[i] as usize;
             let Some(cell) = bytes.get(..n) else {
                 before = None;
@@ -129,8 +126,7 @@ impl<'py, E: CellEncoding> Work for ColumnInput<'_, 'py, E> {
             before = Some(cell);
             if let Some(slot) = seen.slot(i, || kernels.hash(cell)) {
                 let at = *slot as usize;
-                // The slot of the table may contain the number of any cell: the cell must have been
-                // decoded, and must have the same text.
+                // The slot may contain any index: the cell must be decoded and have the same text.
                 if (seen_from..i).contains(&at)
                     && lengths[at] as usize == n
                     && kernels.is_equal(&data[at * stride..][..n], cell)
@@ -149,8 +145,7 @@ impl<'py, E: CellEncoding> Work for ColumnInput<'_, 'py, E> {
             let (made, is_quiet) = self.other(cell)?;
             items.push(made);
             if !is_quiet {
-                // An error handler in Python may have changed the data, so the earlier texts must
-                // not be compared any more.
+                // An error handler may have changed the data, so earlier texts are not reusable.
                 (before, seen_from) = (None, i + 1);
             }
         }
@@ -163,8 +158,8 @@ impl<'py, E: CellEncoding> Work for ColumnInput<'_, 'py, E> {
 }
 
 impl<'a, 'py, E> ColumnInput<'a, 'py, E> {
-    /// Decodes a cell with the code for text of any length and script. The second returned value is
-    /// `false` if an error handler in Python may have been called.
+    /// Decodes a cell of any length and script. Also returns `false` if an error handler may have
+    /// run.
     #[inline(never)]
     fn other(&mut self, cell: &[u8]) -> PyResult<(Bound<'py, PyAny>, bool)> {
         Ok(match by_kernels(self.py, cell, self.codec, self.tally)? {
@@ -176,9 +171,8 @@ impl<'a, 'py, E> ColumnInput<'a, 'py, E> {
         })
     }
 
-    /// Decodes the cell with the index `i` in two rare cases: the cell is NULL, or its slot extends
-    /// past the end of the data. Returns an error if the cell itself extends past the end of its
-    /// slot or of the data.
+    /// Decodes the cell `i` if it is NULL or its slot is incomplete. A cell longer than its slot or
+    /// the data is an error.
     #[cold]
     fn rare(&mut self, i: usize) -> PyResult<Bound<'py, PyAny>> {
         let (data, stride) = (self.data, self.stride);
@@ -204,26 +198,22 @@ fn outside(n_bytes: usize, i: usize, stride: usize, length: usize) -> PyErr {
     })
 }
 
-/// How many cells ahead of the current one are prefetched into the processor's cache. The processor
-/// itself prefetches cells only if the distance between them is short.
+/// The distance in cells from the current cell to the prefetched one. The processor itself
+/// prefetches only short distances.
 const AHEAD: usize = 32;
 
 /// The maximum number of slots in the table of recent strings.
 const MOST_SLOTS: usize = 4096;
-/// The number of lookups after which the hits (successful lookups) are counted.
+/// The number of lookups between two evaluations of the hits.
 const TRY: usize = 256;
-/// The number of cells that are decoded without a lookup in the table of recent cells, after too
-/// few lookups have found a cell.
+/// The number of cells without lookups after too few hits.
 const PAUSE: usize = 32 * TRY;
 
-/// A hash table of the indices of recent cells. With it, cells with equal strings share one `str`.
+/// A hash table of recent cells. Cells with equal strings share one `str`.
 struct RecentTexts {
-    /// Slots with the indices of cells. The number of slots is a power of two. A slot may contain
-    /// the index of any cell, because the contents of that cell are compared before its `str` is
-    /// used.
+    /// The cell indices. A slot may contain any index: the cell's contents are compared first.
     slots: Vec<u32>,
-    /// The index of the cell before which `hits` is evaluated next. The number of hits decides
-    /// whether the following cells are looked up in the table.
+    /// The cell index of the next evaluation of `hits`.
     judged_at: usize,
     hits: usize,
     is_on: bool,
@@ -239,8 +229,7 @@ impl RecentTexts {
         }
     }
 
-    /// Returns the slot of the table for the contents of cell `i`; `None` if this cell is not
-    /// looked up.
+    /// Returns the slot for cell `i`; `None` during a pause.
     #[inline(always)]
     fn slot(&mut self, i: usize, hash: impl FnOnce() -> u32) -> Option<&mut u32> {
         if i >= self.judged_at {
@@ -262,10 +251,10 @@ impl RecentTexts {
     }
 }
 
-/// The lengths of a column's cells in bytes. A Python buffer of signed integers contains them.
+/// The lengths of the cells in bytes, from a buffer of signed integers.
 enum Lengths<'a, 'py> {
     AsTheyAre(BufferBytes<'a, 'py>),
-    /// Lengths that were converted from 4-byte integers, or copied from an unaligned address.
+    /// Lengths from 4-byte integers or from an unaligned address.
     Copied(Vec<i64>),
 }
 

@@ -17,9 +17,8 @@ use crate::raw::function::{self, Args, Function};
 use crate::raw::private_bytes::PrivateBytes;
 use crate::raw::text::{self, MakeError};
 
-/// Decodes a short text in a `bytes` if no `onecopy.ledger()` is active. Returns `None` for any
-/// other text. The function is always inlined, because some of its callers decode only one
-/// encoding, so that `codec` is a constant.
+/// Decodes a short text in a `bytes` if no ledger is active. Returns `None` for other text. It is
+/// always inlined, so that `codec` can be a constant.
 #[inline(always)]
 fn decode_quickly<'py>(
     py: Python<'py>,
@@ -34,9 +33,8 @@ fn decode_quickly<'py>(
     }
 }
 
-/// Decodes a text of less than [`MIDDLING_BYTES`]: checks it first, and then copies it with
-/// `memcpy`. Returns `None` if a ledger counts the copied bytes, or if the text cannot be decoded
-/// in this way.
+/// Decodes a text of less than [`MIDDLING_BYTES`] with a check and a `memcpy`. Returns `None` if a
+/// ledger counts the bytes or the text needs other code.
 #[inline(never)]
 fn decode_middling<'py>(py: Python<'py>, bytes: &[u8], codec: Codec) -> Option<Bound<'py, PyAny>> {
     if ledger::is_kept() || bytes.len() >= MIDDLING_BYTES {
@@ -60,7 +58,7 @@ fn decode_short<'py>(py: Python<'py>, bytes: &[u8], codec: Codec) -> Option<Boun
 
 /// Decodes the bytes of `object` to a `str`.
 ///
-/// The error handler `errors` is used only for malformed text, which is decoded by CPython's codec.
+/// Only malformed text uses the error handler `errors`, through CPython's codec.
 #[inline(never)]
 fn decode<'py>(
     py: Python<'py>,
@@ -77,10 +75,10 @@ fn decode<'py>(
     })
 }
 
-/// The maximum size in bytes of a text that is copied to the stack before it is decoded.
+/// The maximum size of a text that is copied to the stack, in bytes.
 const STACK_BYTES: usize = 1024;
 
-/// Copies the bytes of a buffer that other code may change, and then decodes the copy.
+/// Copies a buffer that other code may change, and decodes the copy.
 fn decode_private<'py>(
     py: Python<'py>,
     bytes: VolatileBytes<'_>,
@@ -96,9 +94,8 @@ fn decode_private<'py>(
     decode_bytes(py, copy.as_slice(), codec, errors)
 }
 
-/// Decodes a long text directly from a buffer that other code may change at the same time. Returns
-/// `None` for a text that this function does not decode, such as a short one; the caller must then
-/// decode a private copy of the buffer.
+/// Decodes a long text from a buffer that other code may change. If it returns `None`, the caller
+/// must decode a private copy of the buffer.
 fn decode_volatile<'py>(
     py: Python<'py>,
     bytes: VolatileBytes<'_>,
@@ -159,8 +156,7 @@ pub(super) fn decode_bytes<'py>(
     }
 }
 
-/// Decodes text for which [`by_kernels`] has returned `None`: its encoding has no kernels, or it is
-/// malformed.
+/// Decodes malformed text, and encodings without kernels.
 pub(super) fn decode_otherwise<'py>(
     py: Python<'py>,
     bytes: &[u8],
@@ -173,8 +169,8 @@ pub(super) fn decode_otherwise<'py>(
     }
 }
 
-/// Decodes well-formed text with the kernels. Returns `None` if the text is malformed, or if its
-/// encoding has no kernels.
+/// Decodes well-formed text with the kernels. Returns `None` if the text is malformed or has no
+/// kernels.
 pub(super) fn by_kernels<'py>(
     py: Python<'py>,
     bytes: &[u8],
@@ -234,9 +230,8 @@ pub(super) fn by_kernels<'py>(
     }
 }
 
-/// Removes the byte order mark from a text, and returns the text and the byte order that the mark
-/// denotes. Text without a mark is little-endian. If `order` is not [`Order::Marked`], returns the
-/// text and `order` unchanged.
+/// Removes the byte order mark, and returns the text and its byte order. Without a mark, it is
+/// little-endian. If `order` is not [`Order::Marked`], nothing changes.
 fn without_mark<const N: usize>(
     bytes: &[u8],
     order: Order,
@@ -290,7 +285,6 @@ the WHATWG standard.
     }
 }
 
-/// Adds the Python functions of this file to `module`.
 pub(super) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     add_direct(module)?;
     function::add::<DecodeText>(module)

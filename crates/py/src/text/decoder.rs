@@ -13,16 +13,16 @@ use crate::ledger;
 use crate::raw::binary;
 use crate::raw::buffer::BufferBytes;
 
-/// Decodes a stream of bytes in parts, like a `codecs.IncrementalDecoder`. The stream may be
-/// divided into parts at any byte.
+/// Decodes a stream of bytes in parts, like a `codecs.IncrementalDecoder`. The parts may end at any
+/// byte.
 ///
-/// The concatenated results are equal to the decoded stream. If a part ends with an incomplete
-/// character, this character (at most 4 bytes, plus an escape sequence in ISO-2022-JP) is decoded
-/// with the next part. ``errors`` is the name of an error handler of :mod:`codecs`. If a part
-/// causes an error, the state of the decoder does not change.
+/// The concatenated results are equal to the decoded stream. An incomplete character at the end of
+/// a part is decoded with the next part. It has at most 4 bytes, plus an escape sequence in
+/// ISO-2022-JP. ``errors`` is the name of an error handler of :mod:`codecs`. If a part causes an
+/// error, the decoder does not change.
 ///
-/// Copies: none except for the conversion; a part that completes a character of an earlier part is
-/// copied once.
+/// Copies: none except for the conversion. A part that completes an earlier character is copied
+/// once.
 ///
 /// >>> decoder = onecopy.text.Decoder('utf-8')
 /// >>> decoder.decode(b'Z\xc3'), decoder.decode(b'\xbcrich', final=True)
@@ -33,27 +33,25 @@ pub(crate) struct Decoder {
     state: DecoderState,
 }
 
-/// The state of a decoder between two parts of the stream.
+/// The state of a decoder between two parts.
 enum DecoderState {
     Units(UnitState),
     Legacy(Box<LegacyDecoder>),
 }
 
 struct UnitState {
-    /// The codec of the stream. When a byte order mark is found, it is replaced with the codec for
-    /// that byte order.
+    /// The codec of the stream. A byte order mark replaces it.
     codec: Codec,
-    /// `true` if the stream may still begin with a byte order mark.
+    /// `true` if a byte order mark may follow.
     at_start: bool,
     pending: Vec<u8>,
 }
 
-/// The result of [`Decoder::getstate`]: the bytes that have not been decoded, and a state number.
+/// The bytes that have not been decoded, and a state number.
 type SavedState = (Vec<u8>, u8);
 
-/// A number in a decoder's saved state: the stream has the processor's byte order. [`OTHER_ORDER`]:
-/// it has the opposite byte order. [`ORDER_UNKNOWN`]: its byte order is not known yet. CPython's
-/// decoders use the same three numbers.
+/// The byte order in a saved state: the processor's, the opposite one, or unknown. CPython's
+/// decoders use the same numbers.
 const NATIVE_ORDER: u8 = 0;
 const OTHER_ORDER: u8 = 1;
 const ORDER_UNKNOWN: u8 = 2;
@@ -89,8 +87,7 @@ impl DecoderState {
         (units.pending.clone(), number)
     }
 
-    /// Restores a decoder's state from a result of `getstate`: the bytes that were not decoded, and
-    /// a state number. Returns `None` if `number` is not valid for the encoding.
+    /// Restores a state of `getstate`. `None` if `number` is not valid for the encoding.
     fn resumed(named: &Named, (pending, number): SavedState) -> Option<DecoderState> {
         let order = match number {
             NATIVE_ORDER => NATIVE,
@@ -142,13 +139,13 @@ impl Decoder {
         Ok(Decoder { named, state })
     }
 
-    /// The name of the decoder's encoding.
+    /// The name of the encoding.
     #[getter]
     fn encoding(&self) -> &'static str {
         self.named.encoding_name()
     }
 
-    /// The name of the decoder's error handler.
+    /// The name of the error handler.
     #[getter]
     fn errors(&self) -> &str {
         &self.named.errors_name
@@ -157,11 +154,11 @@ impl Decoder {
     /// Decodes the next part and returns its text. With ``final``, an incomplete character at the
     /// end is an error.
     ///
-    /// Even after ``final``, the decoder keeps the byte order or character set of the stream until
-    /// `reset` is called, like CPython's decoders, because a file may grow after its end was read.
+    /// The decoder keeps the byte order or character set, even after ``final``, until `reset`.
+    /// CPython's decoders do the same, because a file may grow after its end was read.
     ///
-    /// Raises `UnicodeDecodeError`. Its attribute ``object`` contains the bytes of earlier parts
-    /// that were not decoded, followed by the bytes of this part.
+    /// Raises `UnicodeDecodeError`. Its attribute ``object`` contains the undecoded bytes of
+    /// earlier parts, then this part.
     #[pyo3(signature = (buffer, r#final=false))]
     fn decode<'py>(
         &mut self,
@@ -196,10 +193,10 @@ impl Decoder {
         self.state = DecoderState::new(&self.named);
     }
 
-    /// Returns the state of the decoder: the bytes that have not been decoded, and a state number.
+    /// Returns the state of the decoder: the undecoded bytes, and a state number.
     ///
-    /// For encodings with a byte order mark, the number is the same as for CPython's decoder; for
-    /// ISO-2022-JP, it identifies the character set; for all other encodings, it is 0.
+    /// With a byte order mark, the number is that of CPython's decoder. For ISO-2022-JP, it
+    /// identifies the character set. For all other encodings, it is 0.
     fn getstate<'py>(&self, py: Python<'py>) -> (Bound<'py, PyBytes>, u8) {
         let (pending, number) = self.state.get(&self.named);
         (PyBytes::new(py, &pending), number)
@@ -250,7 +247,7 @@ impl Named {
         let mut codec = state.codec;
         if state.at_start {
             if bytes.is_empty() {
-                return Ok(PyString::new(py, "").into_any()); // A mark may follow.
+                return Ok(PyString::new(py, "").into_any()); // a mark may follow
             }
             match codec_of_mark(state.codec, bytes, last) {
                 Some(found) => codec = found,
@@ -266,8 +263,7 @@ impl Named {
         } else {
             whole_bytes(codec, bytes, passes)
         };
-        // The first part is decoded with its mark, so that the positions of errors include the
-        // mark.
+        // Decoded with its mark, which counts in the positions of errors.
         let with = if state.at_start { state.codec } else { codec };
         let (made, used) = match decode_bytes(py, &bytes[..whole], with, None) {
             Ok(made) => (made, whole),
@@ -275,8 +271,8 @@ impl Named {
             Err(_) => self.ask_cpython(py, with, bytes, last)?,
         };
         state.pending = bytes[used..].to_vec();
-        // As in CPython, the byte order remains undetermined until the first unit was decoded. An
-        // error handler may have replaced a part of a unit at the end of the stream.
+        // As in CPython, the byte order is undetermined until the first unit was decoded. An error
+        // handler may have replaced a part of a unit.
         let n_unit = match codec {
             Codec::Utf16(_) => 2,
             Codec::Utf32(_) => 4,
@@ -289,9 +285,8 @@ impl Named {
         Ok(made)
     }
 
-    /// Decodes malformed bytes with CPython's codec, which raises an exception or calls the error
-    /// handler. Returns the text, and the number of bytes that were decoded. The handler may let
-    /// the decoder continue in the middle of a code unit.
+    /// Decodes malformed bytes with CPython's codec. It raises an exception, or calls the error
+    /// handler. Returns the text and the number of decoded bytes.
     fn ask_cpython<'py>(
         &self,
         py: Python<'py>,
@@ -299,8 +294,7 @@ impl Named {
         bytes: &[u8],
         last: bool,
     ) -> PyResult<(Bound<'py, PyAny>, usize)> {
-        // After the mark, `utf-8-sig` is the same as UTF-8. Positions are counted from the end of
-        // the mark, as in CPython.
+        // After the mark, `utf-8-sig` is UTF-8. As in CPython, positions start after the mark.
         let n_mark = match codec {
             Codec::Utf8Marked if bytes.starts_with(b"\xEF\xBB\xBF") => 3,
             _ => 0,
@@ -316,8 +310,8 @@ impl Named {
             Codec::Latin1 => "latin_1_decode",
             Codec::Ascii | Codec::Legacy(_) => "ascii_decode",
         };
-        // With `surrogatepass`, CPython refuses the first two bytes of a surrogate, but waits for
-        // more bytes after the first byte.
+        // With `surrogatepass`, CPython refuses the first two bytes of a surrogate, but waits after
+        // one byte.
         let is_half = matches!(codec, Codec::Utf8 | Codec::Utf8Marked)
             && !last
             && self.errors_name == "surrogatepass"
@@ -342,8 +336,7 @@ impl Named {
     }
 }
 
-/// Returns the codec that the byte order mark at the start of the stream determines. Returns `None`
-/// if more bytes are needed to decide.
+/// Returns the codec that the byte order mark determines. `None` if more bytes are needed.
 fn codec_of_mark(codec: Codec, bytes: &[u8], last: bool) -> Option<Codec> {
     let candidates: &[Codec] = match codec {
         Codec::Utf16(_) => &[Codec::Utf16(Order::Little), Codec::Utf16(Order::Big)],
@@ -358,8 +351,7 @@ fn codec_of_mark(codec: Codec, bytes: &[u8], last: bool) -> Option<Codec> {
     (last || !may_come).then_some(candidates[0])
 }
 
-/// Returns the length in bytes of the complete characters in `bytes`, without an incomplete
-/// character at the end.
+/// Returns the length in bytes of the complete characters in `bytes`.
 fn whole_bytes(codec: Codec, bytes: &[u8], surrogates_pass: bool) -> usize {
     match codec {
         Codec::Utf8 | Codec::Utf8Marked => {
@@ -392,13 +384,11 @@ fn whole_bytes(codec: Codec, bytes: &[u8], surrogates_pass: bool) -> usize {
     }
 }
 
-/// Returns `true` if the last two bytes are the start of a surrogate that is encoded as UTF-8
-/// (three bytes).
+/// Returns `true` if the last two bytes begin a surrogate in UTF-8.
 fn ends_in_half_surrogate(bytes: &[u8]) -> bool {
     matches!(bytes, [.., 0xED, 0xA0..=0xBF])
 }
 
-/// Adds the class `Decoder` to `module`.
 pub(super) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Decoder>()
 }

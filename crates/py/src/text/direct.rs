@@ -1,8 +1,7 @@
-//! Declares the functions of `onecopy.text` that support a single encoding, such as `utf_8_decode`.
+//! The functions of `onecopy.text` for one encoding, for example `utf_8_decode`.
 
-/// For each encoding in the list, declares a Python function. It does the same as the Python
-/// function `$does` with this encoding. Each line of the list has the form `Type "name" codec,
-/// "description";`.
+/// Declares a Python function for each encoding in the list. It does the same as `$does`. A line
+/// has the form `Type "name" codec, "description";`.
 macro_rules! direct_functions {
     ($does:ident, $quickly:ident, $argument:literal, $doc:literal;
      $($type:ident $name:literal $codec:expr, $what:literal;)*) => {
@@ -29,7 +28,6 @@ macro_rules! direct_functions {
             }
         )*
 
-        /// Adds the Python functions of this file to `module`.
         fn add_direct(module: &Bound<'_, PyModule>) -> PyResult<()> {
             $(function::add::<$type>(module)?;)*
             Ok(())

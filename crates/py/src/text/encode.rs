@@ -20,7 +20,7 @@ use crate::raw::buffer::{put, with_writable};
 use crate::raw::function::{self, Args, Function};
 use crate::raw::{binary, fresh_bytes, text};
 
-/// Returns the argument if it is a `str`. Raises a `TypeError` for any other object.
+/// Returns the argument if it is a `str`, otherwise a `TypeError`.
 #[inline(always)]
 fn string<'a, 'py>(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Borrowed<'a, 'py, PyString>> {
     if PyString::is_type_of(&object) {
@@ -37,9 +37,7 @@ fn no_str(object: Borrowed<'_, '_, PyAny>) -> PyErr {
     }
 }
 
-/// Returns the length in bytes of the encoded text. Returns `None` if the text contains characters
-/// that cannot be encoded, and for `Codec::Legacy`. In both cases the caller must call
-/// `legacy::encode_or`.
+/// Returns the encoded length in bytes. For `None`, the caller must call `legacy::encode_or`.
 #[inline]
 fn len_of(units: Units<'_>, codec: Codec) -> Option<usize> {
     match codec {
@@ -61,9 +59,7 @@ fn len_of(units: Units<'_>, codec: Codec) -> Option<usize> {
     }
 }
 
-/// Returns the length in bytes of the encoded text, like [`len_of`]. The length of UTF-32 depends
-/// only on the number of characters, so for UTF-32 the function does not check if the characters
-/// can be encoded.
+/// Returns the encoded length in bytes, like [`len_of`]. For UTF-32, does not check the characters.
 #[inline]
 fn likely_len_of(units: Units<'_>, codec: Codec) -> Option<usize> {
     match codec {
@@ -73,9 +69,8 @@ fn likely_len_of(units: Units<'_>, codec: Codec) -> Option<usize> {
     }
 }
 
-/// Writes the encoded text to `out`, whose length must be the result of [`likely_len_of`] or
-/// [`len_of`]. Returns `false`, with undefined contents of `out`, if the text cannot be encoded.
-/// This cannot happen after [`len_of`] has returned a length.
+/// Writes the encoded text to `out`. The length of `out` must be the result of [`likely_len_of`] or
+/// [`len_of`]. Returns `false` if the text cannot be encoded.
 #[inline]
 fn write(units: Units<'_>, codec: Codec, out: &mut [MaybeUninit<u8>]) -> bool {
     match codec {
@@ -105,16 +100,14 @@ fn write(units: Units<'_>, codec: Codec, out: &mut [MaybeUninit<u8>]) -> bool {
     true
 }
 
-/// Copies the code units of a text to `out`. Each code unit must have one byte.
+/// Copies the one-byte code units of a text to `out`.
 fn write_bytes(units: Units<'_>, out: &mut [MaybeUninit<u8>]) {
     if let Units::Latin1(u) = units {
         put(out, u);
     }
 }
 
-/// Encodes a short `str` if no `onecopy.ledger()` is active. Returns `None` for any other `str`.
-/// The function is inlined into the Python functions for a single encoding, in which `codec` is a
-/// constant.
+/// Encodes a short `str` if no ledger is active. `None` for any other `str`.
 #[inline(always)]
 fn encode_quickly<'py>(
     py: Python<'py>,
@@ -128,7 +121,7 @@ fn encode_quickly<'py>(
     if let Some(made) = with_encoding!(codec, E => with_kernels(ShortStr::<E>::new(string))) {
         return Some(made);
     }
-    // ASCII is copied. Latin-1 is also copied if the characters of the `str` have one byte each.
+    // Copies ASCII, and also Latin-1 if the characters have one byte each.
     let bytes = match codec {
         Codec::Utf8 | Codec::Ascii => text::known_ascii(string).ok()??,
         Codec::Latin1 => match text::own_units(string).ok()? {
@@ -152,8 +145,7 @@ pub(super) fn encode<'py>(
         return Ok(made);
     }
     let string = string(object)?;
-    // UTF-8 is copied from an existing UTF-8 cache; other encodings are converted from the
-    // characters.
+    // Copies UTF-8 from an existing cache. Other encodings convert the characters.
     let units = match codec {
         Codec::Utf8 | Codec::Utf8Marked => text::units(string)?,
         _ => text::own_units(string)?,
@@ -163,8 +155,7 @@ pub(super) fn encode<'py>(
         _ => None,
     };
     let made = match (ascii, units) {
-        // The characters of a `str` and its UTF-8 cache are well-formed, so they are copied without
-        // validation.
+        // The characters and the UTF-8 cache of a `str` are well-formed.
         (Some(ascii), _) => binary::make(py, ascii)?,
         (None, Units::Utf8(utf8)) if codec == Codec::Utf8 => binary::make(py, utf8)?,
         _ => {
@@ -254,8 +245,7 @@ bytearray(b'\\x00Z\\xc3\\xbcrich')
             _ => text::own_units(string)?,
         };
         let len = len_of(units, codec);
-        // If the text has no known length, CPython's codec encodes it, and its result is copied
-        // into the buffer.
+        // CPython's codec encodes a text of unknown length. The buffer receives a copy.
         let made = match len {
             Some(_) => None,
             None => Some(super::legacy::encode_or(string, codec, args.get(4))?),

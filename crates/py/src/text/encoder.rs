@@ -10,8 +10,8 @@ use super::named::Named;
 
 /// Encodes text in parts, like a `codecs.IncrementalEncoder`.
 ///
-/// The concatenated results are equal to the encoded whole text: only the first result begins with
-/// a byte order mark, and in ISO-2022-JP the character set at the end of a part also applies to the
+/// The concatenated results are equal to the encoded whole text. Only the first result begins with
+/// a byte order mark. In ISO-2022-JP, the character set at the end of a part also applies to the
 /// next part. ``errors`` is the name of an error handler of :mod:`codecs`.
 ///
 /// >>> encoder = onecopy.text.Encoder('utf-16')
@@ -24,17 +24,14 @@ pub(crate) struct Encoder {
 }
 
 struct EncoderState {
-    /// `true` if no part of the text was encoded yet. The encoder then writes the byte order mark,
-    /// if the encoding has one, before the next part.
+    /// `true` before the first part. The encoder then writes the byte order mark, if any.
     at_start: bool,
-    /// The encoder of an encoding with escape sequences, if the error handler is implemented in
-    /// Rust; otherwise `None`.
+    /// The encoder of ISO-2022-JP, if the error handler is not in Python.
     shifting: Option<ShiftingEncoder>,
 }
 
-/// The number by which `getstate` represents a UTF-8 encoder that has not written its byte order
-/// mark yet. For an encoder of UTF-16 or UTF-32, the number is `NO_MARK`. CPython's encoders use
-/// the same numbers.
+/// The state numbers of an encoder before its byte order mark. `NO_MARK` is for UTF-16 and UTF-32.
+/// CPython's encoders use the same numbers.
 const NO_MARK_OF_UTF8: u8 = 1;
 const NO_MARK: u8 = 2;
 
@@ -60,8 +57,7 @@ impl EncoderState {
         }
     }
 
-    /// Creates the state for a number that `getstate` has returned. Returns `None` if the number is
-    /// not valid for the encoding.
+    /// Restores a state of `getstate`. `None` if the number is not valid for the encoding.
     fn resumed(named: &Named, number: u8) -> Option<EncoderState> {
         let new = EncoderState::new(named);
         let (mut at_start, mut shifting) = (false, None);
@@ -90,23 +86,23 @@ impl Encoder {
         Ok(Encoder { named, state })
     }
 
-    /// The name of the encoder's encoding.
+    /// The name of the encoding.
     #[getter]
     fn encoding(&self) -> &'static str {
         self.named.encoding_name()
     }
 
-    /// The name of the encoder's error handler.
+    /// The name of the error handler.
     #[getter]
     fn errors(&self) -> &str {
         &self.named.errors_name
     }
 
-    /// Encodes the next part of a text and returns its bytes. If ``final`` is true, the bytes of
-    /// ISO-2022-JP end with the switch back to ASCII. A byte order mark is written only before the
-    /// first part after the creation of the encoder or after `reset`.
+    /// Encodes the next part of a text and returns its bytes. If ``final`` is true, ISO-2022-JP
+    /// ends with the switch back to ASCII. A byte order mark is written only before the first part
+    /// after the creation or after `reset`.
     ///
-    /// Raises `UnicodeEncodeError`; the encoder is then unchanged.
+    /// Raises `UnicodeEncodeError`. The encoder is then unchanged.
     #[pyo3(signature = (string, r#final=false))]
     fn encode<'py>(
         &mut self,
@@ -135,16 +131,16 @@ impl Encoder {
         self.state = EncoderState::new(&self.named);
     }
 
-    /// Returns the state of the encoder as a number. If the encoder has yet to write a byte order
-    /// mark, this is the number of CPython's encoder. With ISO-2022-JP, the number identifies the
-    /// current character set. In all other cases the number is 0.
+    /// Returns the state of the encoder as a number. Before a byte order mark, it is the number of
+    /// CPython's encoder. With ISO-2022-JP, it identifies the character set. In all other cases it
+    /// is 0.
     fn getstate(&self) -> u8 {
         self.state.get(&self.named)
     }
 
     /// Restores a state that `getstate` returned. The number 0 means that the byte order mark, if
-    /// any, was already written. With ISO-2022-JP, 0 means that the character set is not known, so
-    /// that the next part begins with an escape sequence.
+    /// any, was already written. With ISO-2022-JP, 0 means that the character set is unknown. The
+    /// next part then begins with an escape sequence.
     ///
     /// Raises `ValueError` if the number is not valid for the encoding.
     #[pyo3(signature = (state, /))]
@@ -184,7 +180,6 @@ impl Named {
     }
 }
 
-/// Adds the class `Encoder` to `module`.
 pub(super) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Encoder>()
 }

@@ -1,4 +1,4 @@
-//! Functions that examine text without creating a `str` or `bytes`: `is_valid` and `utf8_view`.
+//! `is_valid` and `utf8_view`: examine text without creating an object.
 
 use onecopy_text::{Units, find_malformed, is_utf8};
 use pyo3::exceptions::PyValueError;

@@ -1,6 +1,5 @@
-//! The encodings of the WHATWG Encoding Standard. Text in these encodings is converted to UTF-8 and
-//! then to a `str`, and in the other direction likewise. Errors are reported as by CPython's
-//! codecs.
+//! The encodings of the WHATWG Encoding Standard. Text is converted through UTF-8. Errors are
+//! reported like those of CPython's codecs.
 
 use onecopy_text::convert::to_utf8;
 use onecopy_text::{
@@ -18,10 +17,10 @@ use crate::ledger;
 use crate::raw::text::{self, MakeError};
 use crate::raw::{binary, codecs};
 
-/// The number of bytes that `is_valid` converts in one step. The output of each step is discarded.
+/// The number of bytes per step of `is_valid`.
 const PIECE_BYTES: usize = 64 * 1024;
 
-/// Returns the name of an error handler; `strict` if none was passed.
+/// Returns the name of an error handler; `strict` by default.
 pub(super) fn handler_name(errors: Option<Borrowed<'_, '_, PyAny>>) -> PyResult<String> {
     let Some(errors) = errors else {
         return Ok("strict".to_owned());
@@ -35,9 +34,8 @@ pub(super) fn handler_name(errors: Option<Borrowed<'_, '_, PyAny>>) -> PyResult<
     errors.extract()
 }
 
-/// Returns the transcoder policy that has the same effect as the error handler `name`. Returns
-/// `None` if there is no such policy and the handler itself must be called. The legacy encodings
-/// cannot represent surrogates, so `surrogatepass` has the effect of `strict`.
+/// Returns the transcoder policy for the error handler `name`. Returns `None` if the handler must
+/// be called. The encodings have no surrogates, so `surrogatepass` is `strict`.
 pub(super) fn policy_of_handler(name: &str) -> Option<Policy> {
     Policy::of_name(name, &Policy::ALL)
         .ok()
@@ -47,12 +45,12 @@ pub(super) fn policy_of_handler(name: &str) -> Option<Policy> {
         })
 }
 
-/// Returns the error handler that was registered as `name` with `codecs.register_error`.
+/// Returns the error handler `name` from the module `codecs`.
 pub(super) fn handler<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
     py.import("codecs")?.call_method1("lookup_error", (name,))
 }
 
-/// Creates a `str` from valid UTF-8, and counts the conversion in `tally`.
+/// Creates a `str` from valid UTF-8, counted in `tally`.
 pub(super) fn str_of<'py>(
     py: Python<'py>,
     utf8: &[u8],
@@ -64,12 +62,12 @@ pub(super) fn str_of<'py>(
     })
 }
 
-/// Creates a `MemoryError`, for a transcoder error that is not caused by the text.
+/// Creates a `MemoryError` for a transcoder error.
 pub(super) fn no_memory(_: TranscodeError) -> PyErr {
     PyMemoryError::new_err(())
 }
 
-/// Creates a `UnicodeDecodeError` for the bytes from `start` to `end` of `object`.
+/// Creates a `UnicodeDecodeError` for a range of bytes.
 pub(super) fn decode_error<'py>(
     py: Python<'py>,
     encoding: &str,
@@ -82,7 +80,7 @@ pub(super) fn decode_error<'py>(
         .call1((encoding, object, start, end, reason))
 }
 
-/// Creates a `UnicodeEncodeError` for the characters from `start` to `end` of `object`.
+/// Creates a `UnicodeEncodeError` for a range of characters.
 pub(super) fn encode_error<'py>(
     py: Python<'py>,
     encoding: &str,
@@ -95,8 +93,8 @@ pub(super) fn encode_error<'py>(
         .call1((encoding, object, start, end, reason))
 }
 
-/// Calls an error handler with `error`. Returns the replacement, and the position at which to
-/// continue. `len` is the length of the text, from whose end negative positions are counted.
+/// Calls an error handler with `error`. Returns the replacement and the next position. A negative
+/// position counts from `len`, the end of the text.
 pub(super) fn ask<'py>(
     handler: &Bound<'py, PyAny>,
     error: &Bound<'py, PyAny>,
@@ -116,8 +114,7 @@ pub(super) fn ask<'py>(
     }
 }
 
-/// Decodes bytes to a `str`. Copies: none. ASCII is converted once; any other text is converted
-/// twice, first to UTF-8 or UCS-2 and then to the code units of the `str`.
+/// Decodes bytes to a `str`. Copies: none. ASCII is converted once, any other text twice.
 pub(super) fn decode<'py>(
     py: Python<'py>,
     bytes: &[u8],
@@ -154,7 +151,7 @@ pub(super) fn decode<'py>(
     Ok(made)
 }
 
-/// Decodes malformed text to a `str`. Calls the error handler for each malformed sequence.
+/// Decodes malformed text. Calls the error handler for each malformed sequence.
 #[cold]
 fn decode_malformed<'py>(
     py: Python<'py>,
@@ -200,8 +197,7 @@ fn decode_malformed<'py>(
         utf8.clear();
         from = base + transcoder.taken_bytes().unwrap_or_default() as usize;
         if at != end {
-            // The handler has changed the position, so the bytes from there on are decoded as a
-            // separate text.
+            // The handler has changed the position, so a new decoder starts there.
             transcoder = decoder(encoding, policy);
             (from, base) = (at, at);
         }
@@ -218,7 +214,6 @@ fn decode_malformed<'py>(
     }
 }
 
-/// Creates a transcoder from this encoding to UTF-8.
 pub(super) fn decoder(encoding: Legacy, on_malformed: Policy) -> Transcoder {
     let options = TranscodeOptions {
         on_malformed,
@@ -239,9 +234,8 @@ pub(super) fn is_valid(bytes: &[u8], encoding: Legacy) -> bool {
     good && transcoder.finish(&mut scratch).is_ok()
 }
 
-/// Encodes a `str` with `codec`. This crate encodes to the encodings of the WHATWG Encoding
-/// Standard ([`Codec::Legacy`]). For all other codecs, CPython's codec is called, which also calls
-/// the error handler.
+/// Encodes a `str` with `codec`. For other codecs than [`Codec::Legacy`], CPython's codec is
+/// called.
 pub(super) fn encode_or<'py>(
     string: Borrowed<'_, 'py, PyString>,
     codec: Codec,
@@ -253,7 +247,7 @@ pub(super) fn encode_or<'py>(
     }
 }
 
-/// Returns the text as UTF-8 in which lone surrogates are encoded like other characters (WTF-8).
+/// Returns the text as UTF-8, with lone surrogates as three bytes each (WTF-8).
 pub(super) fn utf8_of(string: Borrowed<'_, '_, PyString>) -> PyResult<Vec<u8>> {
     let units = text::units(string)?;
     let mut utf8 = Vec::new();
@@ -266,7 +260,7 @@ pub(super) fn utf8_of(string: Borrowed<'_, '_, PyString>) -> PyResult<Vec<u8>> {
     Ok(binary::bytes_of(&made).to_vec())
 }
 
-/// Creates a transcoder from UTF-8, which may contain encoded lone surrogates, to this encoding.
+/// Creates a transcoder to this encoding from UTF-8 with lone surrogates.
 pub(super) fn encoder(encoding: Encoding, on_unencodable: Policy) -> Transcoder {
     let options = TranscodeOptions {
         on_malformed: Policy::SurrogatePass,
@@ -276,8 +270,7 @@ pub(super) fn encoder(encoding: Encoding, on_unencodable: Policy) -> Transcoder 
     Transcoder::new(Encoding::Utf8, encoding, options)
 }
 
-/// Encodes a `str`. Copies: none. The text is converted twice: to UTF-8, and from UTF-8 to the
-/// encoding.
+/// Encodes a `str` through UTF-8. Copies: none.
 fn encode<'py>(
     string: Borrowed<'_, 'py, PyString>,
     encoding: Legacy,
@@ -310,8 +303,7 @@ fn encode<'py>(
     let utf8 = utf8_of(string)?;
     let mut out = with_capacity(utf8.len())?;
     let mut handler = None;
-    // The number of bytes of the UTF-8 that were encoded, and the number of characters in these
-    // bytes.
+    // The numbers of encoded bytes of UTF-8 and of their characters.
     let (mut done, mut n_chars) = (0, 0);
     loop {
         let mut transcoder = encoder(Encoding::Legacy(encoding), policy);
@@ -322,8 +314,8 @@ fn encode<'py>(
             Err(TranscodeError::Unencodable { at_bytes, .. }) => at_bytes as usize,
             Err(e) => return Err(no_memory(e)),
         };
-        // The text before the character was written; an encoding with escape sequences has returned
-        // to ASCII after it.
+        // The text before the character was written. An encoding with escape sequences is in ASCII
+        // again.
         let start = n_chars + count(&rest[..at]);
         let n_bad = run(&rest[at..], encoding);
         let error = encode_error(
@@ -350,8 +342,7 @@ fn encode<'py>(
                 let utf8 = utf8_of(instead.as_borrowed())?;
                 let mut transcoder = encoder(Encoding::Legacy(encoding), Policy::Strict);
                 let pushed = transcoder.push(&utf8, &mut out);
-                // If the replacement of the handler cannot be encoded, the original error is
-                // raised.
+                // If the replacement cannot be encoded either, the original error is raised.
                 pushed
                     .and_then(|()| transcoder.finish(&mut out))
                     .map_err(|_| PyErr::from_value(error))?;
@@ -367,9 +358,8 @@ fn encode<'py>(
     binary::make(py, &out)
 }
 
-/// Encodes text in a legacy multi-byte encoding with a table of byte pairs. If the table does not
-/// suffice (for characters of four bytes and escape sequences), encoding_rs encodes the whole text.
-/// Returns `None` if a character cannot be encoded.
+/// Encodes text in a legacy multi-byte encoding. Returns `None` if a character cannot be encoded.
+/// If the table does not suffice, encoding_rs encodes the whole text.
 fn encode_pairs(units: Units<'_>, encoding: Legacy) -> PyResult<Option<Vec<u8>>> {
     if let Some(table) = encoding.pair_table() {
         let mut out = with_capacity(2 * units.len_units())?;
@@ -396,7 +386,7 @@ fn with_capacity<T>(n: usize) -> PyResult<Vec<T>> {
     Ok(items)
 }
 
-/// Returns the reason with which CPython's codecs report malformed bytes in this encoding.
+/// Returns the `reason` of CPython's exception for malformed bytes in this encoding.
 pub(super) fn reason(encoding: Legacy) -> &'static str {
     match encoding.is_single_byte() {
         true => "character maps to <undefined>",
@@ -404,16 +394,15 @@ pub(super) fn reason(encoding: Legacy) -> &'static str {
     }
 }
 
-/// Returns the number of characters at the start of `utf8` that one error reports together as not
-/// encodable. As in CPython, this number can exceed 1 only for single-byte encodings.
+/// Returns how many characters at the start of `utf8` one error reports. Only single-byte encodings
+/// report more than 1.
 pub(super) fn run(utf8: &[u8], encoding: Legacy) -> usize {
     let mut starts = char_starts(utf8).chain([utf8.len()]).peekable();
     let mut n = 0;
     while let (Some(start), Some(&end)) = (starts.next(), starts.peek()) {
         let mut single = encoder(Encoding::Legacy(encoding), Policy::Strict);
         let encodes = single.push(&utf8[start..end], &mut Vec::new()).is_ok();
-        // For a short character, the encoder may still wait for more bytes, because the character
-        // could be the start of a byte order mark.
+        // The encoder may wait for the rest of a byte order mark, so the text is finished here.
         if encodes && single.finish(&mut Vec::new()).is_ok() {
             break;
         }
@@ -430,13 +419,12 @@ fn char_starts(utf8: &[u8]) -> impl Iterator<Item = usize> + '_ {
     starts.map(|(at, _)| at)
 }
 
-/// Returns the number of characters in `utf8`. An encoded lone surrogate counts as a character.
+/// Returns the number of characters in `utf8`, with lone surrogates.
 pub(super) fn count(utf8: &[u8]) -> usize {
     char_starts(utf8).count()
 }
 
-/// Returns the offset in bytes of the character with the index `n` (from 0), or the total number of
-/// bytes if there is no such character.
+/// Returns the offset in bytes of character `n` from 0, or the total length.
 fn nth_char(utf8: &[u8], n: usize) -> usize {
     char_starts(utf8).nth(n).unwrap_or(utf8.len())
 }

@@ -1,5 +1,4 @@
-//! `LegacyDecoder` and `ShiftingEncoder`: decode and encode streams in parts, in the encodings of
-//! the WHATWG Encoding Standard.
+//! Decodes and encodes streams in the encodings of the WHATWG Encoding Standard.
 
 use onecopy_text::{Encoding, Iso2022JpState, Legacy, Stage, Tally, TranscodeError, Transcoder};
 use pyo3::exceptions::PyValueError;
@@ -11,18 +10,18 @@ use super::named::Named;
 use crate::ledger;
 use crate::raw::binary;
 
-/// The maximum number of bytes of a character in any of these encodings.
+/// The maximum number of bytes of a character.
 const CHAR_BYTES: usize = 4;
 
-/// A decoder that keeps its state between two parts of a stream.
+/// A decoder that keeps its state between two parts.
 pub(super) struct LegacyDecoder {
     encoding: Legacy,
     transcoder: Transcoder,
-    /// The number of bytes that have been passed to `transcoder`.
+    /// The number of bytes that `transcoder` has received.
     n_given: u64,
-    /// Bytes that `setstate` has restored. The next `decode` decodes them before its own bytes.
+    /// Bytes of `setstate`, which the next `decode` decodes first.
     before: Vec<u8>,
-    /// The escape sequence state of ISO-2022-JP; `None` for other encodings.
+    /// The escape sequence state of ISO-2022-JP.
     shift: Option<Iso2022JpState>,
 }
 
@@ -38,8 +37,7 @@ impl LegacyDecoder {
         }
     }
 
-    /// Returns the state of the decoder, from which [`LegacyDecoder::resumed`] creates an equal
-    /// decoder: the bytes that were not decoded yet, and the number of the escape sequence state.
+    /// Returns the undecoded bytes and the state number, for [`LegacyDecoder::resumed`].
     pub(super) fn state(&self) -> (Vec<u8>, u8) {
         let number = self.shift.map_or(0, |shift| shift.number());
         let pending = match &self.shift {
@@ -50,8 +48,7 @@ impl LegacyDecoder {
         (pending.to_vec(), number)
     }
 
-    /// Creates a decoder from a saved state: the bytes that were not decoded, and a state number.
-    /// Returns `None` if the number is not valid for the encoding.
+    /// Creates a decoder from a saved state. `None` if the number is not valid for the encoding.
     pub(super) fn resumed(
         encoding: Legacy,
         named: &Named,
@@ -62,8 +59,8 @@ impl LegacyDecoder {
         match &mut made.shift {
             Some(shift) => {
                 *shift = Iso2022JpState::of_number(number)?;
-                // The prelude is an escape sequence that selects the character set. The output for
-                // it is not part of the stream's text.
+                // The prelude is an escape sequence that selects the character set. Its output is
+                // not part of the text.
                 made.transcoder
                     .push(shift.prelude(), &mut Vec::new())
                     .ok()?;
@@ -75,8 +72,7 @@ impl LegacyDecoder {
         Some(made)
     }
 
-    /// Decodes `part`, the next part of the encoded text, and returns its text. The decoder must
-    /// not be used after an error, or after the last part.
+    /// Decodes the next part. The decoder must not be used after an error, or after the last part.
     pub(super) fn decode<'py>(
         &mut self,
         py: Python<'py>,
@@ -106,8 +102,8 @@ impl LegacyDecoder {
                 Err(TranscodeError::Malformed(error)) => error,
                 Err(e) => return Err(legacy::no_memory(e)),
             };
-            // If one escape sequence of ISO-2022-JP follows another, the error concerns the first
-            // one, which is not among the pending bytes any more.
+            // If two escape sequences of ISO-2022-JP follow each other, the error is in the first,
+            // which is no longer among the pending bytes.
             let n_before_object = n_before_part - waiting.len() as u64;
             let n_earlier = n_before_object.saturating_sub(error.at_bytes) as usize;
             let object = [&error.bytes()[..n_earlier], &waiting, part].concat();
@@ -154,8 +150,8 @@ impl LegacyDecoder {
     fn push(&mut self, part: &[u8], last: bool, out: &mut Vec<u8>) -> Result<(), TranscodeError> {
         let n_tail = match self.encoding.is_single_byte() || self.shift.is_some() {
             true => 0,
-            // The last bytes are passed one by one, so that the transcoder records the start of an
-            // incomplete character.
+            // One byte at a time, so that the transcoder records the start of an incomplete
+            // character.
             false => part.len().min(CHAR_BYTES),
         };
         let (head, tail) = part.split_at(part.len() - n_tail);
@@ -170,27 +166,26 @@ impl LegacyDecoder {
     }
 }
 
-/// An encoder of ISO-2022-JP. `number` identifies the character set that is active at the end of a
-/// part: 1 plus its index in [`SHIFTS`], or [`UNKNOWN_SET`].
+/// An encoder of ISO-2022-JP. `number` identifies the character set: 1 plus its index in
+/// [`SHIFTS`], or [`UNKNOWN_SET`].
 pub(super) struct ShiftingEncoder {
     encoding: Legacy,
     transcoder: Transcoder,
     number: u8,
 }
 
-/// The character sets of ISO-2022-JP, in the order of the encoder's states. Each entry contains the
-/// escape sequence that selects the set, and a character that this set encodes (none for ASCII).
+/// The character sets of ISO-2022-JP in the order of the state numbers. Each has its escape
+/// sequence and a sample character (none for ASCII).
 const SHIFTS: [(&[u8], &str); 3] = [(b"\x1b(B", ""), (b"\x1b(J", "¥"), (b"\x1b$B", "あ")];
 
-/// The state in which the active character set is not known: the bytes begin with an escape
-/// sequence, also for ASCII. `io.TextIOWrapper` sets the state 0 before it writes at the current
-/// position of a file, unless this is the start of the file.
+/// The character set is unknown: the next bytes begin with an escape sequence. `io.TextIOWrapper`
+/// sets this state before it writes at a position other than the start of a file.
 const UNKNOWN_SET: u8 = 0;
 const ASCII: u8 = 1;
 
 impl ShiftingEncoder {
-    /// Creates an encoder. Returns `None` for an encoding without escape sequences, and for an
-    /// error handler that is implemented in Python.
+    /// Creates an encoder. `None` for an encoding without escape sequences, and for an error
+    /// handler in Python.
     pub(super) fn new(encoding: Legacy, named: &Named) -> Option<ShiftingEncoder> {
         let policy = legacy::policy_of_handler(&named.errors_name)?;
         has_states(encoding).then(|| ShiftingEncoder {
@@ -204,8 +199,8 @@ impl ShiftingEncoder {
         self.number
     }
 
-    /// Creates an encoder like [`ShiftingEncoder::new`], in the state with the number `number`.
-    /// Also returns `None` if the encoding has no state with this number.
+    /// Same as [`ShiftingEncoder::new`], with a state number. Also `None` if the number is not
+    /// valid.
     pub(super) fn resumed(encoding: Legacy, named: &Named, number: u8) -> Option<ShiftingEncoder> {
         let mut made = ShiftingEncoder::new(encoding, named)?;
         let (_, character) = SHIFTS.get(usize::from(number.max(ASCII) - ASCII))?;
@@ -214,8 +209,7 @@ impl ShiftingEncoder {
         pushed.ok().map(|()| made)
     }
 
-    /// Encodes the next part of the text, and returns its bytes. The encoder must not be used after
-    /// an error, or after the last part.
+    /// Encodes the next part. The encoder must not be used after an error, or after the last part.
     pub(super) fn encode<'py>(
         &mut self,
         string: &Bound<'py, PyString>,
@@ -242,8 +236,8 @@ impl ShiftingEncoder {
                 self.number = shift.map_or(self.number, |i| ASCII + i as u8);
                 binary::make(py, &out)
             }
-            // The part is encoded once more to create the exception, because its position must
-            // count from the start of this part.
+            // Encoded once more for the exception, whose position counts from the start of this
+            // part.
             Err(TranscodeError::Unencodable { .. }) => {
                 let codec = super::codec::Codec::Legacy(self.encoding);
                 legacy::encode_or(string.as_borrowed(), codec, None)
@@ -253,8 +247,7 @@ impl ShiftingEncoder {
     }
 }
 
-/// Returns `true` for ISO-2022-JP, the only encoding with escape sequences that select a character
-/// set.
+/// Returns `true` for ISO-2022-JP, the only encoding with escape sequences.
 fn has_states(encoding: Legacy) -> bool {
     encoding.name() == "iso-2022-jp"
 }

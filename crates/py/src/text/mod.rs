@@ -15,9 +15,8 @@
 //! | `transcode` | converts one encoding to another, between buffers and files |
 //! | `column` | decodes columns with cells at a fixed distance |
 //!
-//! Well-formed text is never passed to CPython's codecs. Malformed text, and text that requires an
-//! error handler, is passed to these codecs with the name of the handler. Therefore exceptions,
-//! positions and replacements are the same as in CPython.
+//! CPython's codecs decode and encode only malformed text, and text that requires an error handler.
+//! Therefore exceptions, positions and replacements are the same as in CPython.
 
 mod cell;
 mod codec;

@@ -1,4 +1,4 @@
-//! `Named`: the encoding and the error handler of a `Decoder` or `Encoder`.
+//! The encoding and error handler of a `Decoder` or `Encoder`.
 
 use onecopy_text::Encoding;
 use pyo3::prelude::*;
@@ -6,7 +6,6 @@ use pyo3::prelude::*;
 use super::codec::Codec;
 use super::legacy;
 
-/// The encoding and the error handler of a stream.
 pub(super) struct Named {
     pub(super) codec: Codec,
     pub(super) errors: Option<Py<PyAny>>,
@@ -20,8 +19,7 @@ impl Named {
     ) -> PyResult<Named> {
         let codec = Codec::of(encoding.as_borrowed())?;
         let errors_name = legacy::handler_name(errors.map(|e| e.as_borrowed()))?;
-        // The handler is looked up now, so that an unknown name is an error even if no text is
-        // malformed.
+        // An unknown handler is an error even if no text is malformed.
         legacy::handler(encoding.py(), &errors_name)?;
         Ok(Named {
             codec,
@@ -30,13 +28,11 @@ impl Named {
         })
     }
 
-    /// Returns the name of the stream's encoding.
     pub(super) fn encoding_name(&self) -> &'static str {
         Encoding::from(self.codec).name()
     }
 
-    /// Returns the `repr` of a `Decoder` or `Encoder` with this encoding and error handler. `class`
-    /// is the name of the class.
+    /// Returns the `repr` of a `Decoder` or `Encoder`. `class` is the name of the class.
     pub(super) fn repr(&self, class: &str) -> String {
         format!(
             "{class}('{}', '{}')",

@@ -1,5 +1,4 @@
-//! `transcode` converts bytes from one encoding to another, between buffers and binary files.
-//! `detect` guesses the encoding of bytes.
+//! `transcode` converts bytes from one encoding to another. `detect` guesses an encoding.
 
 use onecopy_text::{
     Detector, Encoding, Policy, Stage, Tally, TranscodeError, TranscodeOptions, Transcoder,
@@ -16,7 +15,7 @@ use crate::raw::binary;
 use crate::raw::buffer::{BufferBytes, put, with_writable};
 use crate::raw::function::{self, Args, Function};
 
-/// The number of bytes that are read and converted in one step.
+/// The number of bytes per step of a conversion.
 const PIECE_BYTES: usize = 256 * 1024;
 
 struct Transcode;
@@ -69,7 +68,7 @@ bytearray(b'Z\\x00\\xfc\\x00\\x00\\x00')
     }
 }
 
-/// Converts the name of an error handler to the options for decoding and encoding.
+/// Converts an error handler's name to options for decoding and encoding.
 fn options(errors: Option<Borrowed<'_, '_, PyAny>>) -> PyResult<TranscodeOptions> {
     let name = legacy::handler_name(errors)?;
     let policy =
@@ -81,13 +80,13 @@ fn options(errors: Option<Borrowed<'_, '_, PyAny>>) -> PyResult<TranscodeOptions
     })
 }
 
-/// Returns the method `name` of an object; `None` if the object has no such method. Also returns
-/// `None` if the object has a buffer, because the bytes of the buffer are then used instead.
+/// Returns the method `name` of an object, if any. Returns `None` for an object with a buffer,
+/// whose bytes are used instead.
 fn method_of<'py>(
     object: Borrowed<'_, 'py, PyAny>,
     name: &str,
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
-    // A `mmap` has a buffer and methods of a file; its buffer is used.
+    // A `mmap` is both a buffer and a file; its buffer is used.
     if BufferBytes::is_buffer(object) {
         return Ok(None);
     }
@@ -109,8 +108,7 @@ impl<'a, 'py> InputBytes<'a, 'py> {
         }
     }
 
-    /// Passes the input to `take`, in parts of [`PIECE_BYTES`]. Then passes an empty slice, which
-    /// marks the end.
+    /// Passes the input to `take` in parts. An empty slice marks the end.
     fn pieces(&self, py: Python<'py>, mut take: impl FnMut(&[u8]) -> PyResult<()>) -> PyResult<()> {
         match self {
             InputBytes::Buffer(bytes) => {
@@ -143,7 +141,6 @@ impl<'a, 'py> InputBytes<'a, 'py> {
     }
 }
 
-/// The state of one call to `transcode`.
 struct Transcoding<'py> {
     py: Python<'py>,
     transcoder: Transcoder,
@@ -153,8 +150,7 @@ struct Transcoding<'py> {
 }
 
 impl<'py> Transcoding<'py> {
-    /// Converts one part of the input, and appends the result to `out`. An empty part marks the
-    /// end.
+    /// Converts one part of the input to `out`. An empty part marks the end.
     fn piece(
         &mut self,
         piece: &[u8],
@@ -175,14 +171,12 @@ impl<'py> Transcoding<'py> {
         dst: Borrowed<'_, 'py, PyAny>,
     ) -> PyResult<usize> {
         let py = self.py;
-        // The destination is checked here, so that one that is not writable is an error before the
-        // conversion begins.
+        // A destination that is not writable is an error before the conversion.
         let capacity = with_writable(dst, |buffer| Ok(buffer.len()))?;
         let (mut out, mut n_dropped) = (Vec::new(), 0);
         source.pieces(py, |piece| {
             self.piece(piece, source, &mut out)?;
-            // The bytes that do not fit are counted, because the error message contains the
-            // required size.
+            // The bytes that do not fit are counted for the error message.
             if n_dropped + out.len() > capacity {
                 n_dropped += out.len();
                 out.clear();
@@ -276,7 +270,7 @@ impl<'py> Transcoding<'py> {
     }
 }
 
-/// Passes all bytes to `write`, in several calls if `write` accepts only some of them.
+/// Passes all bytes to `write`, in several calls if necessary.
 fn write_all(py: Python<'_>, write: &Bound<'_, PyAny>, mut bytes: &[u8]) -> PyResult<()> {
     while !bytes.is_empty() {
         let n = write.call1((binary::make(py, bytes)?,))?;
@@ -315,7 +309,6 @@ the certainty.
     }
 }
 
-/// Adds the Python functions of this file to `module`.
 pub(super) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     function::add::<Transcode>(module)?;
     function::add::<Detect>(module)

@@ -1,5 +1,5 @@
-//! Converts the iterable that an application returns to the body of a response. The iterable can be
-//! a list or generator of `bytes`, a file, or a row stream.
+//! Converts an application's result (a `bytes` iterable, a file or a row stream) to a response
+//! body.
 
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -16,13 +16,13 @@ use crate::raw::pinned_bytes::PinnedBytes;
 use crate::stream::{Left, RowStream};
 use crate::stream_output::Output;
 
-/// A body of at most this size in bytes is copied, because keeping its Python object alive until
-/// the body is sent would take longer than the copy.
+/// A body of at most this many bytes is copied. A copy is faster than a reference to the Python
+/// object.
 const FEW_BYTES: usize = 1024;
 
 /// ``environ["wsgi.file_wrapper"]``: a file as the body of a response (PEP 3333). The kernel sends
-/// a regular file with sendfile(2), from its current position on, so the file is not read into
-/// memory. Any other object with ``read`` is read block by block.
+/// a regular file with sendfile(2), from its current position on, without reading it into memory.
+/// Any other object with ``read`` is read block by block.
 #[pyclass(frozen, module = "onecopy")]
 pub(crate) struct FileWrapper {
     file: Py<PyAny>,
@@ -70,8 +70,7 @@ fn close(object: &Bound<'_, PyAny>) -> PyResult<()> {
     }
 }
 
-/// The iterable that an application returned. Its method `close` is called when the response has
-/// ended (PEP 3333).
+/// An application's iterable. `close` is called after the response (PEP 3333).
 pub(super) struct Closing {
     object: Option<Py<PyAny>>,
     log: Log,
@@ -102,8 +101,8 @@ impl Drop for Closing {
     }
 }
 
-/// A regular file that the kernel sends. It also contains the application's file object, whose
-/// method `close` is called after the file was sent.
+/// A regular file that the kernel sends. Afterwards, `close` of the application's file object is
+/// called.
 struct OpenFile {
     file: File,
     _closing: Closing,
@@ -115,8 +114,7 @@ impl AsFd for OpenFile {
     }
 }
 
-/// The items of an iterable that an application returned: first those that have already been read,
-/// then the remaining ones.
+/// The items of an application's iterable: those already read, then the rest.
 struct Iteration {
     ready: std::vec::IntoIter<SharedBytes>,
     iterator: Py<PyIterator>,
@@ -155,8 +153,7 @@ impl Items for Iteration {
     }
 }
 
-/// Converts an item of the application's iterable, which must be a `bytes`, to shared bytes. The
-/// data is not copied.
+/// Converts a `bytes` item of the application's iterable to shared bytes, without a copy.
 fn held(item: &Bound<'_, PyAny>) -> PyResult<SharedBytes> {
     let bytes = item.cast::<PyBytes>().map_err(|_| {
         PyTypeError::new_err(format!(
@@ -167,31 +164,28 @@ fn held(item: &Bound<'_, PyAny>) -> PyResult<SharedBytes> {
     Ok(SharedBytes::new(PinnedBytes::new(bytes.clone())))
 }
 
-/// The body of an application's response. It is created only when the first non-empty item of the
-/// application's iterable was read. PEP 3333 permits the application to call `start_response` as
-/// late as that.
+/// The body of an application's response. It is created after the first non-empty item, because the
+/// application may call `start_response` until then (PEP 3333).
 pub(super) struct Answered {
     /// The items that have already been read from the iterable.
     ready: Vec<SharedBytes>,
     rest: BodyRest,
 }
 
-/// The part of the body that follows the items in [`Answered::ready`].
+/// The part of the body after [`Answered::ready`].
 enum BodyRest {
     Nothing,
-    /// A short body, which was copied. [`Answered::ready`] is empty for this variant.
+    /// A copied short body; [`Answered::ready`] is empty.
     Few(Vec<u8>),
     Items(Py<PyIterator>, Closing),
-    /// A file. [`Answered::ready`] is empty for this variant, and also for the variants `Found` and
-    /// `Rows`.
+    /// A file; [`Answered::ready`] is empty, like for `Found` and `Rows`.
     File(FileBody),
     Found(Body),
     Rows(Box<Chunks>),
 }
 
 impl Answered {
-    /// Converts the application's result to the body of a response. Also returns the length of the
-    /// body in bytes if it is known.
+    /// Returns the body of the response, and its length in bytes if it is known.
     pub(super) fn into_body(mut self) -> (Body, Option<u64>) {
         match self.rest {
             BodyRest::Few(bytes) => {
@@ -228,9 +222,8 @@ impl Answered {
     }
 }
 
-/// Converts the iterable that the application returned. `has_written` is `true` if the application
-/// has already sent the head of the response by calling `write`. In this case, a file or row stream
-/// is iterated over like any other iterable.
+/// Converts the iterable that the application returned. With `has_written`, even a file or row
+/// stream is only iterated over.
 pub(super) fn of(result: &Bound<'_, PyAny>, has_written: bool, log: &Log) -> PyResult<Answered> {
     let mut ready = Vec::new();
     if let Ok(list) = result.cast_exact::<PyList>() {
@@ -291,7 +284,7 @@ pub(super) fn of(result: &Bound<'_, PyAny>, has_written: bool, log: &Log) -> PyR
     iterated(result, closing)
 }
 
-/// Converts an iterable that is neither a file nor a row stream to a body.
+/// Converts an iterable, but no file or row stream, to a body.
 fn iterated(result: &Bound<'_, PyAny>, closing: Closing) -> PyResult<Answered> {
     let mut ready = Vec::new();
     let mut iterator = result.try_iter()?;

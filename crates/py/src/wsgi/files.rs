@@ -1,6 +1,5 @@
-//! `Files`: serves the files of a folder as a WSGI application. onecopy's own server handles such
-//! requests without running Python code. Other servers get the body of the response as a list of
-//! bytes and of parts of files.
+//! `Files`: serves the files of a folder as a WSGI application. onecopy's own server runs no Python
+//! code for these requests.
 
 use std::fs::File;
 use std::io;
@@ -23,7 +22,7 @@ use super::start::StartResponse;
 use crate::raw::environ::latin1;
 use crate::raw::gil;
 
-/// The size in bytes of each read from a file that is not sent by `sendfile`.
+/// The size in bytes of a file read without `sendfile`.
 const BLOCK_BYTES: usize = 64 * 1024;
 
 /// A WSGI application that serves the files in a folder and its subfolders. The public function
@@ -31,8 +30,7 @@ const BLOCK_BYTES: usize = 64 * 1024;
 #[pyclass(frozen, module = "onecopy")]
 pub(crate) struct Files(pub(super) onecopy_serve::Files);
 
-/// The request header fields that affect the response, each with its name in the environ and its
-/// name in HTTP.
+/// The request header fields: their names in the environ and in HTTP.
 const FIELDS: [(&str, &str); 7] = [
     ("HTTP_RANGE", "range"),
     ("HTTP_IF_RANGE", "if-range"),
@@ -43,8 +41,8 @@ const FIELDS: [(&str, &str); 7] = [
     ("HTTP_ACCEPT_ENCODING", "accept-encoding"),
 ];
 
-/// A response: the status line, the header fields, and the body as a list. An item of the body is a
-/// `bytes`, or a part of a file as a tuple of a file descriptor, an offset and a number of bytes.
+/// The status line, the header fields and the body. A body item is a `bytes`, or a file descriptor
+/// with an offset and a length.
 type InPieces<'py> = (String, Bound<'py, PyList>, Bound<'py, PyList>);
 
 #[pymethods]
@@ -86,8 +84,8 @@ impl Files {
         Ok(FileAnswer(Mutex::new(Some(body))))
     }
 
-    /// Returns the response with its body as a list, for WSGI servers other than onecopy's. The
-    /// caller must close the file descriptors in the list.
+    /// Returns the response with its body as a list, for other WSGI servers. The caller must close
+    /// the file descriptors in the list.
     fn pieces<'py>(&self, environ: &Bound<'py, PyDict>) -> PyResult<InPieces<'py>> {
         let py = environ.py();
         let (is_head, response) = self.answer(environ)?;
@@ -119,15 +117,14 @@ impl Files {
 }
 
 impl Files {
-    /// Returns the response to the request that the environ describes, and `true` if it is a HEAD
-    /// request, whose response has no body.
+    /// Returns the response to the request in the environ. The `bool` is `true` for a HEAD request.
     fn answer(&self, environ: &Bound<'_, PyDict>) -> PyResult<(bool, Response)> {
         let py = environ.py();
         let text = |name: &str| -> PyResult<Bound<'_, PyAny>> {
             let value = environ.get_item(name)?;
             Ok(value.unwrap_or_else(|| PyString::new(py, "").into_any()))
         };
-        // PEP 3333: each character of a string is Latin-1 and represents one byte.
+        // PEP 3333: each character of a string represents one byte.
         let bytes = |value: &Bound<'_, PyAny>, name: &str| -> PyResult<Vec<u8>> {
             latin1(value.as_borrowed())
                 .map(<[u8]>::to_vec)
@@ -141,7 +138,7 @@ impl Files {
         let method = String::from_utf8_lossy(&of("REQUEST_METHOD")?).into_owned();
         let mut path = of("PATH_INFO")?;
         if path.is_empty() {
-            // The folder itself is requested, without the slash at the end of its URL.
+            // The URL of the folder has no slash at its end.
             path.push(b'/');
         }
         let location = [of("SCRIPT_NAME")?, path.clone()].concat();
@@ -174,8 +171,7 @@ impl Files {
     }
 }
 
-/// Returns three values: the status line, the header fields, and the body. The header fields
-/// include the length of the body.
+/// Returns the status line, the header fields with the length, and the body.
 fn head_and_body(
     py: Python<'_>,
     response: Response,
@@ -194,8 +190,8 @@ fn head_and_body(
     Ok((format!("{status} {}", reason_phrase(status)), fields, body))
 }
 
-/// The object that a `Files` application returns on onecopy's own server. Its body is converted to
-/// Python objects only if a middleware iterates over it.
+/// The response of a `Files` application on onecopy's own server. Its body becomes Python objects
+/// only if a middleware iterates over it.
 #[pyclass(frozen, module = "onecopy")]
 pub(crate) struct FileAnswer(Mutex<Option<Body>>);
 
@@ -210,20 +206,19 @@ impl FileAnswer {
         Ok(block.map(|block| PyBytes::new(py, &block)))
     }
 
-    /// Closes the file that the body is sent from.
+    /// Closes the file of the body.
     fn close(&self) {
         self.body().take();
     }
 }
 
 impl FileAnswer {
-    /// Locks the body. The lock is held only briefly, and never while Python code runs.
+    /// Locks the body for a short time, without Python code.
     fn body(&self) -> MutexGuard<'_, Option<Body>> {
         lock(&self.0)
     }
 
-    /// Removes the body and returns it. Returns an error if it has already been removed, because a
-    /// body is sent only once.
+    /// Removes the body and returns it. A second call is an error.
     pub(super) fn take(&self) -> PyResult<Body> {
         let body = self.body().take();
         body.ok_or_else(|| PyRuntimeError::new_err("an answer is sent once"))

@@ -1,4 +1,4 @@
-//! `Wsgi`: calls the WSGI application for each request, and converts its result to a response.
+//! `Wsgi`: calls the WSGI application for each request.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, TryLockError};
@@ -23,8 +23,7 @@ use crate::raw::environ::{Other, Strings};
 use crate::raw::gil;
 use crate::raw::pinned_bytes::references;
 
-/// The properties of a server that are part of each request's environ, such as the server's name
-/// and port.
+/// Properties of a server for each request's environ, such as its name.
 pub(crate) struct ServerVariables {
     pub(crate) name: String,
     pub(crate) port: String,
@@ -33,7 +32,7 @@ pub(crate) struct ServerVariables {
     pub(crate) multiprocess: bool,
 }
 
-/// The error stream of the application, which the environ contains as `wsgi.errors`.
+/// The error stream of the application (`wsgi.errors`).
 #[derive(Clone)]
 pub(crate) struct Log(Arc<Py<PyAny>>);
 
@@ -52,7 +51,6 @@ impl Log {
         }
     }
 
-    /// Writes one line of text to the application's error stream.
     fn warn(&self, py: Python<'_>, text: &str) {
         if let Err(error) = self.write(py, &format!("{text}\n")) {
             error.write_unraisable(py, None);
@@ -67,25 +65,23 @@ impl Log {
     }
 }
 
-/// The request handler of a server that runs a WSGI application.
+/// The request handler for a WSGI application.
 pub(crate) struct Wsgi {
     app: Py<PyAny>,
-    /// The folder to serve, if the application is a `Files` object. Its files are served without
-    /// running Python code.
+    /// The folder of a `Files` application. It is served without Python code.
     files: Option<onecopy_serve::Files>,
-    /// The items of the WSGI environ (PEP 3333) that are the same for all requests.
+    /// The items of the WSGI environ that all requests share (PEP 3333).
     template: Py<PyDict>,
     strings: Mutex<Strings>,
     lines: Arc<Mutex<FieldLines>>,
-    /// `StartResponse` objects that earlier requests used. They are reused for later requests.
+    /// `StartResponse` objects for reuse by later requests.
     spare: Mutex<Vec<Py<StartResponse>>>,
     log: Log,
-    /// `true` after the first warning about an omitted hop-by-hop header field.
+    /// `true` after the first warning about an omitted header field.
     has_warned: AtomicBool,
 }
 
-/// The maximum number of `StartResponse` objects that are kept for reuse. About as many handlers
-/// run concurrently.
+/// The maximum number of `StartResponse` objects for reuse.
 const MOST_SPARE: usize = 8;
 
 impl Wsgi {
@@ -141,8 +137,8 @@ impl Wsgi {
         let Some(head) = request.head() else {
             return Err(PyRuntimeError::new_err("a request without a head")); // Never the case for a socket.
         };
-        // This thread holds the GIL, so it must not wait. If another thread holds the lock, new
-        // strings are used instead.
+        // This thread holds the GIL, so it must not wait for the lock. New strings are used
+        // instead.
         let mut own = None;
         let mut shared = match self.strings.try_lock() {
             Ok(strings) => Some(strings),
@@ -179,14 +175,14 @@ impl Wsgi {
             && head.header("host").is_none()
             && let Some(authority) = head.authority()
         {
-            // Only a request of HTTP/1.0 may lack the field `Host`. In any other request, the
-            // authority is the value of this field.
+            // HTTP/1.0 allows a request without the field `Host`. Its target then contains the
+            // authority.
             environ.set_item(intern!(py, "HTTP_HOST"), authority)?;
         }
         if head.version() == Version::Http10 {
             environ.set_item(intern!(py, "SERVER_PROTOCOL"), intern!(py, "HTTP/1.0"))?;
         }
-        // Clients of a unix socket have no address, so both variables remain empty.
+        // Clients of a unix socket have no address.
         if let Some(peer) = request.peer() {
             let (address, port) = strings.peer(py, peer)?;
             environ.set_item(intern!(py, "REMOTE_ADDR"), address)?;
@@ -244,8 +240,8 @@ impl Wsgi {
                 "the application gave a body before it called start_response",
             )),
             (Err(error), Said::Begun { failed, .. }) => {
-                // If the client has disconnected, and the application has not handled the resulting
-                // exception, this is not logged as a failure of the application.
+                // An exception after the client has disconnected is not a failure of the
+                // application.
                 if failed.is_none() || !error.is_instance_of::<PyOSError>(py) {
                     self.log.failed(py, &failed_at(request), &error);
                 }
@@ -255,7 +251,7 @@ impl Wsgi {
         }
     }
 
-    /// Logs a warning that the server omits a header field. The warning is logged only once.
+    /// Logs one warning that the server omits a header field.
     fn warn_left_out(&self, py: Python<'_>, name: &str) {
         if self.has_warned.swap(true, Ordering::Relaxed) {
             return;
@@ -269,7 +265,7 @@ impl Wsgi {
         );
     }
 
-    /// Returns a `StartResponse` object for a request, reusing an earlier one if possible.
+    /// Returns a new or reused `StartResponse` object.
     fn start<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, StartResponse>> {
         let spare = self.spare.try_lock().ok().and_then(|mut spare| spare.pop());
         match spare {
@@ -278,8 +274,7 @@ impl Wsgi {
         }
     }
 
-    /// Keeps a `StartResponse` for reuse by another request, unless the application still refers to
-    /// it.
+    /// Keeps a `StartResponse` for reuse, unless the application still refers to it.
     fn give_back(&self, start: Bound<'_, StartResponse>) {
         if references(start.as_any()) == 1
             && let Ok(mut spare) = self.spare.try_lock()
@@ -289,8 +284,7 @@ impl Wsgi {
         }
     }
 
-    /// Returns the chunks of a row stream with a callback, which logs an error of the stream as an
-    /// error of the application is logged.
+    /// Returns the chunks of a row stream. Its errors are logged like those of the application.
     fn logged(&self, chunks: Chunks) -> Chunks {
         let log = self.log.clone();
         chunks.on_error(|_| failed()).on_end(move |end| {
@@ -320,8 +314,7 @@ impl Handler for Wsgi {
         let answered = gil::try_attach(|py| match self.call(py, &request, body) {
             Ok(response) => response,
             Err(error) => {
-                // The client did not send its body, and the application has not handled the
-                // resulting exception.
+                // The client did not send its body, so the application got an exception.
                 if error.is_instance_of::<PyOSError>(py)
                     && let Some(error) = awaited.and_then(|body| body.error())
                 {
@@ -347,8 +340,8 @@ impl Handler for Wsgi {
     }
 
     fn body_policy(&self, head: Request<'_>) -> BodyPolicy {
-        // CGI does not support a body of unknown length: frameworks read nothing without
-        // CONTENT_LENGTH, which is known only after the whole body was received.
+        // CGI has no body of unknown length: without CONTENT_LENGTH, frameworks read nothing. The
+        // whole body must be received first.
         match head.head().map(|head| head.framing()) {
             Some(BodyFraming::Length(_)) => BodyPolicy::OnDemand,
             _ => BodyPolicy::Read,
@@ -356,8 +349,8 @@ impl Handler for Wsgi {
     }
 }
 
-/// Applies the range request of a client to a whole file that the application returned. If the
-/// response has a content encoding, or is already a range, returns it unchanged.
+/// Applies a client's range request to a whole file. A response that is encoded or already a range
+/// is unchanged.
 fn in_ranges(response: Response, request: &Request<'_>) -> Response {
     let is_file = matches!(response.body_ref(), Body::File(_)) && response.status() == 200;
     let is_get = request.method() == "GET";
@@ -371,8 +364,7 @@ fn in_ranges(response: Response, request: &Request<'_>) -> Response {
     response.in_ranges(&Conditions::of(request.headers()), is_get)
 }
 
-/// Returns a log line for a request whose application failed. It does not contain the query string,
-/// which may contain secrets.
+/// Returns a log line for a failed request, without the query, which may contain secrets.
 fn failed_at(request: &Request<'_>) -> String {
     let (method, path) = (request.method(), request.path());
     format!("the application failed at {method} {path}")
@@ -382,8 +374,7 @@ fn failed() -> Response {
     Response::problem(500, "Internal Server Error", "the application failed")
 }
 
-/// Decodes percent-encoding, for example `%41` to `A`. A `%` that is not followed by two
-/// hexadecimal digits remains unchanged.
+/// Decodes percent-encoding (`%41` to `A`). Any other `%` is unchanged.
 fn percent_decoded(path: &[u8]) -> Vec<u8> {
     let digit = |b: Option<&u8>| b.and_then(|b| char::from(*b).to_digit(16));
     let mut decoded = Vec::with_capacity(path.len());

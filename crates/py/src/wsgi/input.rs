@@ -1,5 +1,4 @@
-//! `wsgi.input`: the body of a request. It is received before the application is called or, for a
-//! client that waits for `100 Continue`, at the first read.
+//! `wsgi.input`: the body of a request.
 
 use std::fs::File;
 use std::io::{Read, Seek};
@@ -16,13 +15,13 @@ use crate::raw::gil;
 /// The body of a request: `read`, `readline`, `readlines`, and iteration over lines (PEP 3333).
 ///
 /// The whole body is received before the application is called. Therefore reads never wait for the
-/// client, and the application never gets a truncated or malformed body. ``read()`` of a whole body
-/// returns the object into which the body was received, without a copy.
+/// client, and the body is never truncated or malformed. ``read()`` of a whole body returns the
+/// object into which the body was received, without a copy.
 ///
-/// There is one exception: if the client waits for ``100 Continue`` (``Expect: 100-continue``), the
-/// whole body is received at the first read, which waits with the GIL released. If the body does
-/// not arrive, the read raises an `OSError`: `ConnectionAbortedError` if the client disconnected or
-/// the server was stopped, `TimeoutError` after the time limit.
+/// One case differs: a client that waits for ``100 Continue`` (``Expect: 100-continue``). The first
+/// read then receives the whole body, with the GIL released. If the body does not arrive, the read
+/// raises an `OSError`: `ConnectionAbortedError` if the client disconnected or the server was
+/// stopped, `TimeoutError` after the time limit.
 #[pyclass(frozen, module = "onecopy")]
 pub(crate) struct Input(Guarded<InputSource>);
 
@@ -31,13 +30,12 @@ enum InputSource {
         bytes: Py<PyBytes>,
         at: usize,
     },
-    /// A body that is stored in a file, with a buffer for reading lines.
+    /// A body in a file, with a buffer for lines.
     File {
         file: std::io::BufReader<File>,
         left: u64,
     },
-    /// A body that the server has not received. Either the application has not read the body yet,
-    /// or the client did not send it.
+    /// A body that has not been received.
     Awaited(AwaitedBody),
 }
 
@@ -50,14 +48,13 @@ impl Input {
     }
 }
 
-/// Returns the maximum number of bytes to read, from the argument `size` of a read. Without an
-/// argument, and for a negative one, there is no limit.
+/// Returns the maximum number of bytes to read. A missing or negative `size` means no limit.
 fn most(size: Option<isize>) -> usize {
     size.and_then(|n| usize::try_from(n).ok())
         .unwrap_or(usize::MAX)
 }
 
-/// Returns the exception for a request body that was not received completely.
+/// Returns the exception for an incomplete body.
 fn not_come(error: BodyError) -> PyErr {
     let words = error.to_string();
     match error {
@@ -89,7 +86,7 @@ impl InputSource {
         })
     }
 
-    /// Receives the whole body from the client, unless it was already received.
+    /// Receives the whole body, if necessary.
     fn receive(&mut self, py: Python<'_>) -> PyResult<()> {
         if let InputSource::Awaited(body) = self {
             let come = gil::detach(py, || body.receive()).map_err(not_come)?;
@@ -100,7 +97,7 @@ impl InputSource {
 
     fn read<'py>(&mut self, py: Python<'py>, most: usize) -> PyResult<Bound<'py, PyBytes>> {
         if most == 0 {
-            return Ok(PyBytes::new(py, b"")); // The client is not requested to send its body
+            return Ok(PyBytes::new(py, b"")); // the client does not send its body
         }
         self.receive(py)?;
         match self {
@@ -127,8 +124,8 @@ impl InputSource {
         }
     }
 
-    /// Returns the next line including its line end, but at most `most` bytes. The result is empty
-    /// at the end of the body.
+    /// Returns the next line with its line end, but at most `most` bytes. Empty at the end of the
+    /// body.
     fn line<'py>(&mut self, py: Python<'py>, most: usize) -> PyResult<Bound<'py, PyBytes>> {
         use std::io::BufRead;
         if most == 0 {
@@ -172,22 +169,22 @@ impl FromIo for PyOSError {
 
 #[pymethods]
 impl Input {
-    /// Returns up to ``size`` bytes, or all remaining bytes if ``size`` is negative or None. At the
-    /// end of the body, returns an empty ``bytes``.
+    /// Returns up to ``size`` bytes, or all remaining bytes if ``size`` is negative or None.
+    /// Returns an empty ``bytes`` at the end.
     #[pyo3(signature = (size=None, /))]
     fn read<'py>(&self, py: Python<'py>, size: Option<isize>) -> PyResult<Bound<'py, PyBytes>> {
         self.0.lock(py)?.read(py, most(size))
     }
 
-    /// Returns the next line including its line end, but at most ``size`` bytes. At the end of the
-    /// body, returns an empty ``bytes``.
+    /// Returns the next line with its line end, but at most ``size`` bytes. Returns an empty
+    /// ``bytes`` at the end.
     #[pyo3(signature = (size=None, /))]
     fn readline<'py>(&self, py: Python<'py>, size: Option<isize>) -> PyResult<Bound<'py, PyBytes>> {
         self.0.lock(py)?.line(py, most(size))
     }
 
-    /// Returns the remaining lines as a list. With ``hint``, stops reading when the total size of
-    /// these lines is at least ``hint`` bytes.
+    /// Returns the remaining lines as a list. With ``hint``, stops when the lines have at least
+    /// ``hint`` bytes.
     #[pyo3(signature = (hint=None, /))]
     fn readlines<'py>(&self, py: Python<'py>, hint: Option<isize>) -> PyResult<Bound<'py, PyList>> {
         let lines = PyList::empty(py);
@@ -217,7 +214,7 @@ impl Input {
     }
 }
 
-/// Creates the buffer into which a body is received: the memory of a new `bytes` object.
+/// Creates the buffer for a body: the memory of a new `bytes`.
 pub(crate) fn buffer(n_bytes: usize) -> onecopy_text::Chunk {
     binary::BytesMemory::chunk(n_bytes).unwrap_or_default()
 }

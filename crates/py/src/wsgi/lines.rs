@@ -1,8 +1,7 @@
-//! `FieldLines`: a cache of the encoded lines of header fields that applications send repeatedly.
+//! `FieldLines`: a cache of encoded header fields that applications send repeatedly.
 //!
-//! An application that sends a constant header field passes the same tuple object in each response.
-//! The contents of a tuple cannot change, so the encoded line is cached under the address of the
-//! tuple. The cache keeps the tuple alive.
+//! An application passes a constant header field as the same tuple in each response. The cache
+//! contains its encoded line under the address of the tuple, and keeps the tuple alive.
 
 use onecopy_serve::FieldLine;
 use pyo3::prelude::*;
@@ -10,14 +9,12 @@ use pyo3::types::PyTuple;
 
 use crate::raw::pinned_bytes::references;
 
-/// The number of slots of the cache, a power of two. Each slot contains one line.
+/// The number of slots, a power of two.
 const N_LINES: usize = 256;
-/// The maximum length in bytes of the name and value together of a header field that is cached.
+/// The maximum length in bytes of a cached name and value together.
 const MOST_BYTES: usize = 256;
-/// The reference count of a header field's tuple that the application created only for the current
-/// response: one reference is in the list of header fields, and one belongs to the code of this
-/// crate that reads the tuple. A higher count means that the application also refers to the tuple,
-/// so that it may be sent again.
+/// The reference count of a tuple that only this response uses. With a higher count, the
+/// application may send the tuple again.
 const FRESH_REFERENCES: isize = 2;
 
 struct CachedLine {
@@ -25,8 +22,7 @@ struct CachedLine {
     line: FieldLine,
 }
 
-/// A cache of header fields as encoded lines. The address of a field's tuple determines the slot of
-/// its line.
+/// A cache of encoded header fields. The address of a field's tuple determines its slot.
 pub(crate) struct FieldLines(Vec<Option<CachedLine>>);
 
 impl FieldLines {
@@ -34,16 +30,15 @@ impl FieldLines {
         FieldLines((0..N_LINES).map(|_| None).collect())
     }
 
-    /// Returns the cached line of a header field; `None` if it is not cached.
+    /// Returns the cached line of a header field.
     #[inline]
     pub(super) fn get(&self, field: &Bound<'_, PyTuple>) -> Option<&FieldLine> {
         let known = self.0[slot_of(field)].as_ref()?;
         (known.field.as_ptr() == field.as_ptr()).then_some(&known.line)
     }
 
-    /// Caches a header field if the application has another reference to its tuple than the list of
-    /// header fields of this response. The application will then probably send the same tuple
-    /// again. A field that the server itself writes, or that it cannot send, is not cached.
+    /// Caches a header field if the application keeps its tuple. A field that the server writes
+    /// itself, or cannot send, is not cached.
     #[inline]
     pub(super) fn keep(&mut self, field: &Bound<'_, PyTuple>, name: &str, value: &[u8]) {
         if references(field.as_any()) <= FRESH_REFERENCES || name.len() + value.len() > MOST_BYTES {
@@ -59,7 +54,7 @@ impl FieldLines {
     }
 }
 
-/// Returns the index of the cache slot for a tuple, computed from the address of the tuple.
+/// Returns the slot of a tuple, computed from its address.
 fn slot_of(field: &Bound<'_, PyTuple>) -> usize {
     let address = field.as_ptr().addr();
     (address >> 4 ^ address >> 12) % N_LINES

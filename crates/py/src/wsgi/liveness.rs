@@ -1,5 +1,5 @@
-//! Reports the state of a worker process to its supervisor (`onecopy._supervisor`). The thread that
-//! writes the reports, a watchdog, does not use the interpreter.
+//! Reports the state of a worker process to its supervisor (`onecopy._supervisor`), without the
+//! interpreter.
 
 use std::io::Write;
 use std::os::fd::OwnedFd;
@@ -11,14 +11,12 @@ use onecopy_serve::{Liveness, OnLiveness};
 
 use crate::raw::process;
 
-/// The time that the supervisor has to end this process after a report that the server is stuck.
-/// When this time has passed, the process ends itself.
+/// The time between a report of a stuck server and the end of this process.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Returns a function that writes reports of the watchdog to the socket `line`, one byte each. If
-/// the report is that the server is stuck, the function then raises the signal `dump`, whose
-/// handler writes the stacks of all threads to the socket. Then it writes a zero byte, and ends the
-/// process if the supervisor has not done so within `PATIENCE`.
+/// Returns a function that writes reports to the socket `line`, one byte each. If the server is
+/// stuck, the function raises the signal `dump`. Its handler writes the stacks of all threads to
+/// the socket. After `PATIENCE`, the function ends the process.
 pub(super) fn reporter(line: OwnedFd, dump: i32) -> OnLiveness {
     let line = UnixStream::from(line);
     Arc::new(move |liveness| {

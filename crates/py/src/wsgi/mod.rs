@@ -17,8 +17,8 @@
 //! The threads of the server are started with Python's `threading`. A thread handles one request at
 //! a time, and holds the GIL while the application runs. Data is sent with the GIL released, except
 //! for full batches of a generator's items. A thread that holds the GIL never waits for a lock or a
-//! client. The first read of a body that has not been received waits with the GIL released, and
-//! ends when the server is stopped. The thread that writes the access log never calls Python.
+//! client. The first read of an incomplete body waits with the GIL released, and ends when the
+//! server is stopped. The thread of the access log never calls Python.
 
 mod body;
 mod files;

@@ -25,8 +25,8 @@ impl Metrics {
         Ok(Metrics(MetricsArea::new(servers)?))
     }
 
-    /// Opens the shared memory of another process's metrics, given its file descriptor. The caller
-    /// remains the owner of the descriptor.
+    /// Opens the shared metrics of another process by a file descriptor. The caller keeps the
+    /// descriptor.
     #[staticmethod]
     fn of_descriptor(number: i32) -> PyResult<Metrics> {
         let descriptor = descriptor::duplicate(number)?;
@@ -53,7 +53,7 @@ impl Metrics {
 }
 
 impl Metrics {
-    /// Reserves a slot in the shared memory for the counters of one server.
+    /// Reserves a slot for the counters of one server.
     pub(super) fn slot(&self) -> PyResult<onecopy_serve::Metrics> {
         self.0.slot().map_err(|e| match e.kind() {
             io::ErrorKind::QuotaExceeded => PyRuntimeError::new_err(
@@ -65,7 +65,7 @@ impl Metrics {
     }
 }
 
-/// The destination of log lines: a path, or the number of a file descriptor.
+/// A path for log lines, or the number of a file descriptor.
 #[derive(FromPyObject)]
 pub(super) enum LogDestination {
     #[pyo3(transparent)]
@@ -74,8 +74,8 @@ pub(super) enum LogDestination {
     Path(PathBuf),
 }
 
-/// Opens the access log, and sets `config` so that each request is logged. `options` contains the
-/// destination, the format of a line, and a flag that is `true` if queries are logged.
+/// Opens the access log, and makes `config` log each request. `options` has the destination, the
+/// line format, and `true` to log queries.
 pub(super) fn access_log(
     options: Option<(LogDestination, String, bool)>,
     config: &mut Config,
@@ -103,8 +103,7 @@ pub(super) fn access_log(
             (to, format!("on descriptor {number}"))
         }
     };
-    // Problems are not written to Python's `sys.stderr`, because the log's thread never calls
-    // Python.
+    // The log's thread never calls Python, so `sys.stderr` is not used.
     let report: ReportProblem = Arc::new(|text| {
         let _ = writeln!(io::stderr(), "onecopy: {text}");
     });

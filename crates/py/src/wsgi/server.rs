@@ -1,5 +1,4 @@
-//! `onecopy._core.Server`: binds, starts and stops a server. Its threads are started with Python's
-//! `threading`.
+//! `onecopy._core.Server`: binds, starts and stops a server.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -40,7 +39,7 @@ pub(crate) struct Server {
 /// The `threading.Thread` objects of a server.
 type Threads = Arc<Mutex<Vec<Py<PyAny>>>>;
 
-/// The address to which the server's socket is bound.
+/// The address of the server's socket.
 #[derive(FromPyObject)]
 enum Bind {
     /// The host and the port of a TCP socket.
@@ -48,12 +47,12 @@ enum Bind {
     /// The path of a unix socket.
     #[pyo3(transparent)]
     Unix(PathBuf),
-    /// The file descriptor of a listening socket. The caller remains its owner and closes it.
+    /// The file descriptor of a listening socket. The caller closes it.
     #[pyo3(transparent)]
     Descriptor(i32),
 }
 
-/// The value of `Server.address`: a host and a port, or the path of a unix socket.
+/// The value of `Server.address`.
 #[derive(IntoPyObject)]
 enum Listens {
     Inet(String, u16),
@@ -61,7 +60,7 @@ enum Listens {
     Unix(std::ffi::OsString),
 }
 
-/// The options of `Server`. The fields have the same names as the Python arguments.
+/// The options of `Server`, with the names of the Python arguments.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 struct ServerOptions {
@@ -85,8 +84,7 @@ fn seconds(name: &str, value: f64) -> PyResult<Duration> {
         .map_err(|_| PyValueError::new_err(format!("`{name}` is in seconds from 0")))
 }
 
-/// Converts a TLS error to an exception: `OSError` for a file that is missing or cannot be read,
-/// `ValueError` for any other error.
+/// Converts a TLS error to an exception: `OSError` for an unreadable file, otherwise `ValueError`.
 fn no_tls(error: onecopy_serve::Error) -> PyErr {
     let onecopy_serve::Error::Tls { problem, .. } = &error else {
         return PyOSError::new_err(error.to_string());
@@ -127,8 +125,7 @@ impl Server {
         config.handler_threads = options.threads;
         config.workers = options.streams;
         config.on_trouble = Some(Arc::new(|error| {
-            // The message is written without Python: the thread must not wait for the GIL, because
-            // all connections wait for this thread.
+            // All connections wait for this thread, so it must not wait for the GIL.
             let _ = writeln!(
                 io::stderr(),
                 "onecopy: process {} takes no connections now: {error}\n\
@@ -168,8 +165,8 @@ impl Server {
         .map_err(failed)?;
         let server = onecopy_serve::Server::on(socket, config).map_err(failed)?;
         let address = server.address().clone();
-        // PEP 3333 requires that the server's name and port are not empty. For a unix socket they
-        // are `localhost` and the scheme's port.
+        // PEP 3333 requires a server name and port. A unix socket has `localhost` and the scheme's
+        // port.
         let (name, port) = match (&bind, &address) {
             (Bind::Inet(host, _), Address::Ip(ip)) => (host.clone(), ip.port()),
             (_, Address::Ip(ip)) => (ip.ip().to_string(), ip.port()),
@@ -213,9 +210,9 @@ impl Server {
         self.max_connections
     }
 
-    /// Starts a watchdog that checks the progress of the server while it runs. It writes its
-    /// reports to the socket ``line``, in the format that `onecopy._supervisor` defines. The
-    /// handler of the signal ``dump`` writes the stacks of all threads to the same socket.
+    /// Starts a watchdog that checks the progress of the running server. It writes reports to the
+    /// socket ``line`` in the format of `onecopy._supervisor`. The handler of the signal ``dump``
+    /// writes the stacks of all threads to this socket.
     fn watch(&self, timeout: f64, line: i32, dump: i32) -> PyResult<()> {
         let watchdog = Watchdog {
             timeout: seconds("timeout", timeout)?,
@@ -234,9 +231,9 @@ impl Server {
         self.pulse.beat();
     }
 
-    /// Serves requests until the server is stopped. With ``signals``, which is only possible in the
-    /// main thread, SIGINT and SIGTERM stop the server. Returns the number of aborted requests, and
-    /// the number of threads that are still running the application.
+    /// Serves requests until the server is stopped. With ``signals``, SIGINT and SIGTERM stop the
+    /// server. Only the main thread may set ``signals``. Returns the number of aborted requests,
+    /// and the number of threads that still run the application.
     fn run(&self, py: Python<'_>, signals: bool) -> PyResult<(usize, usize)> {
         let taken = lock(&self.state).take();
         let server = taken.ok_or_else(|| PyRuntimeError::new_err("a server runs once"))?;
@@ -267,8 +264,7 @@ impl Server {
         let Stopped { n_cut, n_left, .. } = stopped;
         let threads = std::mem::take(&mut *lock(&self.threads));
         if n_left == 0 {
-            // All threads have left the server; `join` waits only for the end of Python's thread
-            // function.
+            // All threads have left the server. `join` waits only for Python's thread function.
             for thread in threads {
                 thread.call_method0(py, "join")?;
             }
@@ -289,17 +285,16 @@ impl Server {
         gil::detach(py, || self.metrics.text())
     }
 
-    /// Makes the access log reopen its file before it writes the next line. This is used for log
-    /// rotation.
+    /// Makes the access log reopen its file before the next line, for log rotation.
     fn reopen_access_log(&self) {
         if let Some(log) = &self.access_log {
             log.reopen();
         }
     }
 
-    /// Stops the server. Idle connections are closed after ``idle_grace`` seconds, and active
-    /// requests may continue until their time limit. With ``now``, all connections are closed and
-    /// all active requests are aborted immediately.
+    /// Stops the server. Idle connections close after ``idle_grace`` seconds. Active requests
+    /// continue until their time limit. With ``now``, all connections close immediately and active
+    /// requests are aborted.
     fn stop(&self, now: bool, idle_grace: f64) -> PyResult<()> {
         let idle_grace = seconds("idle_grace", idle_grace)?;
         match now {
@@ -310,15 +305,14 @@ impl Server {
     }
 }
 
-/// Raises this process's limit of open files to the number that ``n_connections`` connections
-/// require, or to the hard limit if that is lower.
+/// Raises this process's limit of open files for ``n_connections`` connections. The hard limit is
+/// the maximum.
 #[pyfunction]
 pub(crate) fn raise_open_files(n_connections: usize) -> PyResult<()> {
     onecopy_serve::raise_open_files(n_connections).map_err(|e| PyOSError::new_err(e.to_string()))
 }
 
-/// Starts a thread by means of Python's module `threading`. The thread calls `run` with the GIL
-/// released. Returns the `Thread` object.
+/// Starts a thread with Python's module `threading`. The thread calls `run` with the GIL released.
 fn spawn(name: String, run: Box<dyn FnOnce() + Send + 'static>) -> io::Result<Py<PyAny>> {
     let run = Mutex::new(Some(run));
     gil::attach(|py| {

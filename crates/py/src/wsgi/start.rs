@@ -1,5 +1,4 @@
-//! `StartResponse`: the functions `start_response` and `write` of PEP 3333, and the state of a
-//! response.
+//! `start_response` and `write` of PEP 3333, and the state of a response.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -19,9 +18,9 @@ use crate::raw::gil;
 use crate::raw::pinned_bytes::PinnedBytes;
 
 /// The function ``start_response`` of PEP 3333. A WSGI application calls it with the status and the
-/// headers to begin its response. It returns itself as the function ``write`` of PEP 3333. When
-/// ``write(data)`` returns, all ``bytes`` have been sent, except for at most 256 KiB that are
-/// buffered for the client.
+/// headers to begin its response. It returns itself as the function ``write``. When ``write(data)``
+/// returns, all ``bytes`` have been sent, except for at most 256 KiB that are buffered for the
+/// client.
 ///
 /// Raises (by ``write``):
 ///     BrokenPipeError: the client has closed the connection.
@@ -37,39 +36,33 @@ pub(crate) struct StartResponse {
 #[derive(Default)]
 struct ResponseState {
     response: Option<Response>,
-    /// Sends the blocks that the application passes to `write`; `None` after the application has
-    /// returned.
+    /// Sends the blocks of `write`. `None` after the application has returned.
     writer: Option<ResponseWriter>,
-    /// `true` after a call to `write` has sent the head of the response.
+    /// `true` after `write` has sent the head.
     is_begun: bool,
     write_error: Option<WriteError>,
-    /// The name of a header field that the server omitted from the head of the response; `None` if
-    /// all were sent.
+    /// A header field that the server omitted, if any.
     left_out: Option<Box<str>>,
-    /// `true` after the head was sent or the request has ended. The head can then no longer be
-    /// changed.
+    /// `true` after the head was sent or the request has ended.
     is_sent: bool,
 }
 
-/// The result of the calls to `start_response` and `write` that the application made for one
-/// request.
+/// The calls of the application for one request.
 pub(super) enum Said {
     Nothing,
-    /// The application has called `start_response`, but `write` has not sent anything yet.
+    /// The application has called `start_response`, but not `write`.
     Head(Response),
-    /// The application has called `write`, which has sent the head and a part of the body.
+    /// `write` has sent the head and a part of the body.
     Begun {
-        /// The reason why a block of the body could not be sent; `None` if all blocks so far were
-        /// sent.
+        /// The error of a block that was not sent.
         failed: Option<WriteError>,
-        /// The name of a header field that the server omitted; `None` if it omitted none.
+        /// A header field that the server omitted, if any.
         left_out: Option<Box<str>>,
     },
 }
 
 impl StartResponse {
-    /// Creates an unused object. `lines` is the cache of header lines, which all requests of a
-    /// server share.
+    /// Creates an unused object. All requests of a server share `lines`, the cache of header lines.
     pub(crate) fn new(lines: &Arc<Mutex<FieldLines>>) -> StartResponse {
         StartResponse {
             state: Mutex::default(),
@@ -77,8 +70,7 @@ impl StartResponse {
         }
     }
 
-    /// Prepares the object for a response that `writer` sends. If `writer` is `None`, `write`
-    /// cannot send anything.
+    /// Prepares the object for a response. If `writer` is `None`, `write` fails.
     pub(crate) fn open(&self, writer: Option<ResponseWriter>) {
         *self.state() = ResponseState {
             writer,
@@ -86,14 +78,12 @@ impl StartResponse {
         };
     }
 
-    /// Locks the state. Only the thread of the request holds the lock, briefly, and never while
-    /// Python code runs.
+    /// Locks the state, briefly, and never while Python code runs.
     fn state(&self) -> MutexGuard<'_, ResponseState> {
         lock(&self.state)
     }
 
-    /// Returns the response that the application has begun, and ends the use of this object for the
-    /// request. Later calls to `write` fail.
+    /// Returns the response so far, and ends the request. Later calls to `write` fail.
     pub(super) fn take(&self) -> Said {
         let mut state = self.state();
         state.writer = None;
@@ -108,14 +98,13 @@ impl StartResponse {
         }
     }
 
-    /// Returns `true` if a call to `write` has sent the head of the response.
+    /// Returns `true` if `write` has sent the head.
     pub(super) fn has_written(&self) -> bool {
         self.state().is_begun
     }
 
-    /// Sends a block of the body. Before the first block, sends the head of the response. If the
-    /// client is still receiving earlier blocks, waits with the GIL released. An empty block has no
-    /// effect.
+    /// Sends a block of the body, and before the first block the head. May wait for the client,
+    /// with the GIL released. An empty block has no effect.
     fn write(&self, bytes: &Bound<'_, PyBytes>) -> PyResult<()> {
         if bytes.as_bytes().is_empty() {
             return Ok(());
@@ -163,8 +152,8 @@ impl StartResponse {
         };
         match exc_info {
             Some(exc_info) if is_sent => {
-                // PEP 3333: the head was already sent, so the exception that the application has
-                // caught is raised again.
+                // PEP 3333: the head was already sent, so the application's exception is raised
+                // again.
                 return Err(PyErr::from_value(exc_info.get_item(1)?));
             }
             None if was_called || is_sent => {
@@ -175,7 +164,7 @@ impl StartResponse {
             }
             _ => {}
         }
-        // If another thread holds the lock, the fields are parsed again, and not cached.
+        // If another thread holds the lock, the fields are parsed again.
         let mut lines = self.lines.try_lock().ok();
         let response = response_of(status, headers, lines.as_deref_mut())?;
         drop(lines);
@@ -186,8 +175,8 @@ impl StartResponse {
 
 #[pymethods]
 impl StartResponse {
-    /// Begins the response if it is called as ``start_response(status, headers, exc_info=None)``.
-    /// Sends a block of the body if it is called as ``write(data)``.
+    /// ``start_response(status, headers, exc_info=None)`` begins the response. ``write(data)``
+    /// sends a block of the body.
     #[pyo3(signature = (status, headers=None, exc_info=None, /))]
     fn __call__<'py>(
         slf: Bound<'py, Self>,
@@ -210,7 +199,7 @@ impl StartResponse {
     }
 }
 
-/// Returns the exception that `write` raises for a block that could not be sent.
+/// Returns the exception for a block that could not be sent.
 fn write_error(error: WriteError) -> PyErr {
     let message = error.to_string();
     match error {
@@ -221,9 +210,8 @@ fn write_error(error: WriteError) -> PyErr {
     }
 }
 
-/// Creates a response with this status and these header fields, reading the characters of their
-/// `str` objects. Copies: the status and each header field are copied once, into the head of the
-/// response.
+/// Creates a response from `str` objects. Copies: the status and each header field are copied once,
+/// into the head.
 fn response_of(
     status: &Bound<'_, PyAny>,
     headers: &Bound<'_, PyAny>,

@@ -1,5 +1,4 @@
-//! Some operations of the kernel table in [`dispatch`](super::dispatch). They are implemented by
-//! calls to other operations of the same table.
+//! Operations of [`dispatch`](super::dispatch) that call other operations of its table.
 
 use std::mem::MaybeUninit;
 
@@ -24,18 +23,17 @@ pub(super) fn shape_of_utf8(src: &[u8]) -> Option<Shape> {
     })
 }
 
-/// The size in bytes of a block of text that is first validated and then decoded, while it is still
-/// in the L1 cache.
+/// The size in bytes of a block that fits into the L1 cache.
 const BLOCK_BYTES: usize = 16 << 10;
 
-/// Decodes UTF-8 to code points, block by block: each block is validated and then decoded. Returns
-/// the number of code points; `None` if the text is malformed or does not fit into `out`.
+/// Decodes and validates UTF-8 block by block. Returns the number of code points. `None` if
+/// malformed or too long for `out`.
 #[inline(never)]
 pub(super) fn utf8_to_ucs4_by_blocks(src: &[u8], out: &mut [MaybeUninit<u32>]) -> Option<usize> {
     let (mut rest, mut n) = (src, 0);
     while !rest.is_empty() {
         let mut end = rest.len().min(BLOCK_BYTES);
-        // If the text is well-formed, moves the end of the block back to the start of a character.
+        // Moves the end of the block back to the start of a character.
         while end > 1 && rest.get(end).is_some_and(|b| b & 0xC0 == 0x80) {
             end -= 1;
         }
@@ -57,12 +55,11 @@ pub(super) fn utf16_to_ucs4(src: &[u16], out: &mut [MaybeUninit<u32>]) -> Option
     valid_utf16_to_ucs4(src, out)
 }
 
-/// The number of units of a block. A block is copied to the stack to swap the bytes of its units.
+/// The number of units in a block on the stack.
 const BLOCK_UNITS: usize = 1024;
 
-/// Decodes UTF-16 to code points, block by block. The units of a block are copied to the stack in
-/// native byte order, so they are in the L1 cache when they are decoded. Returns the number of code
-/// points; `None` if the text is malformed or does not fit into `out`.
+/// Decodes UTF-16 block by block. Each block is copied to the stack in native byte order. `None` if
+/// malformed or too long for `out`.
 #[inline(never)]
 pub(super) fn ordered_utf16_to_ucs4<const SWAPPED: bool>(
     src: &[[u8; 2]],
@@ -75,7 +72,7 @@ pub(super) fn ordered_utf16_to_ucs4<const SWAPPED: bool>(
         for (to, &unit) in block.iter_mut().zip(&rest[..len]) {
             *to = value::<SWAPPED>(unit);
         }
-        // A block does not end between the halves of a surrogate pair.
+        // A block must not split a surrogate pair.
         let is_cut = len < rest.len() && block[len - 1] & 0xFC00 == 0xD800;
         let len = len - usize::from(is_cut);
         n += utf16_to_ucs4(&block[..len], &mut out[n..])?;
@@ -100,9 +97,8 @@ pub(super) fn valid_ucs4_to_ordered_utf16<const SWAPPED: bool>(
     }
 }
 
-/// Copies the leading ASCII units of the text as bytes, then converts the remaining units with the
-/// AVX2 kernel for any UTF-16. Returns the number of bytes written; `None` if the text is malformed
-/// or the result does not fit into `out`.
+/// Copies leading ASCII units as bytes, then converts the others with AVX2. `None` if malformed or
+/// too long for `out`.
 ///
 /// # Safety
 /// The processor must support AVX2.
@@ -117,7 +113,7 @@ pub(super) unsafe fn utf16_to_utf8_after_ascii(
     } else {
         0
     };
-    // SAFETY: the caller is compiled for AVX2; the kernel stops at the end of the destination.
+    // SAFETY: the caller has checked for AVX2. The kernel stops at the end of the destination.
     let rest = unsafe { avx2::encode::wide(&src[n..], &mut out[n..]) };
     rest.map(|more| n + more)
 }

@@ -1,11 +1,7 @@
-//! simdutf's kernels as functions of the table in [`dispatch`](super::dispatch). The conversions
-//! are not inlined, so that their buffers do not enlarge the stack frames of their callers, which
-//! also convert short texts.
+//! simdutf's kernels as functions of the table in [`dispatch`](super::dispatch).
 //!
-//! simdutf does not check the bounds of its output. So each call receives a part of the text whose
-//! longest possible result fits into the remaining destination. If a text is validated and
-//! converted in two passes, it is first copied to private memory, so that it cannot change between
-//! the passes.
+//! simdutf does not check the bounds of its output. So each call gets a part of the text whose
+//! longest possible result fits. Text that is read in two passes is first copied to private memory.
 
 use std::mem::MaybeUninit;
 
@@ -40,11 +36,9 @@ pub(super) fn utf16_len_from_utf8(src: &[u8]) -> usize {
     simdutf::utf16_length_from_utf8(src)
 }
 
-/// Converts the text in parts. A part is so short that its longest possible result, `most` output
-/// units for each input unit, fits into the remaining destination. `whole` returns the length of a
-/// part without an incomplete character at its end, or `None` for malformed text. The function
-/// stops when the next part would have at most 16 units. It returns the units that were not
-/// converted, and the number of units written.
+/// Converts the text in parts. Returns the unconverted units and the number of written units.
+/// `most` is the largest number of output units for one input unit. `whole` returns the length of a
+/// part without an incomplete character, or `None` for malformed text.
 fn by_parts<'s, U, T>(
     src: &'s [U],
     out: &mut [MaybeUninit<T>],
@@ -67,9 +61,8 @@ fn by_parts<'s, U, T>(
     }
 }
 
-/// Returns the length of `src[..end]` without an incomplete character at its end. Returns `None` if
-/// the byte at `end` and the three bytes before it are all continuation bytes: the text is then
-/// malformed, because a character has at most three continuation bytes.
+/// Returns the length of `src[..end]` without an incomplete character at its end. Returns `None`
+/// for four continuation bytes in sequence, which are malformed.
 fn whole_utf8(src: &[u8], end: usize) -> Option<usize> {
     let starts_at = |&at: &usize| src.get(at).is_none_or(|b| b & 0xC0 != 0x80);
     (end - 3..=end).rev().find(starts_at)
@@ -87,7 +80,7 @@ fn whole_utf16(src: &[u16], end: usize) -> Option<usize> {
 #[inline(never)]
 pub(super) fn valid_utf8_to_latin1(src: &[u8], out: &mut [MaybeUninit<u8>]) -> Option<usize> {
     let (rest, n) = by_parts(src, out, 1, whole_utf8, |part, dst| {
-        // SAFETY: `dst` has a unit for each byte of the part, and a byte yields at most one.
+        // SAFETY: each byte yields at most one unit, and `dst` has a unit for each byte.
         unsafe { simdutf::convert_valid_utf8_to_latin1(part.as_ptr(), part.len(), dst) }
     })?;
     Some(n + scalar::valid_utf8_to_latin1(rest, &mut out[n..])?)
@@ -96,7 +89,7 @@ pub(super) fn valid_utf8_to_latin1(src: &[u8], out: &mut [MaybeUninit<u8>]) -> O
 #[inline(never)]
 pub(super) fn valid_utf8_to_utf16(src: &[u8], out: &mut [MaybeUninit<u16>]) -> Option<usize> {
     let (rest, n) = by_parts(src, out, 1, whole_utf8, |part, dst| {
-        // SAFETY: `dst` has a unit for each byte of the part, and a byte yields at most one.
+        // SAFETY: each byte yields at most one unit, and `dst` has a unit for each byte.
         unsafe { simdutf::convert_valid_utf8_to_utf16(part.as_ptr(), part.len(), dst) }
     })?;
     Some(n + scalar::valid_utf8_to_utf16(rest, &mut out[n..])?)
@@ -105,7 +98,7 @@ pub(super) fn valid_utf8_to_utf16(src: &[u8], out: &mut [MaybeUninit<u16>]) -> O
 #[inline(never)]
 pub(super) fn valid_utf8_to_ucs4(src: &[u8], out: &mut [MaybeUninit<u32>]) -> Option<usize> {
     let (rest, n) = by_parts(src, out, 1, whole_utf8, |part, dst| {
-        // SAFETY: `dst` has a unit for each byte of the part, and a byte yields at most one.
+        // SAFETY: each byte yields at most one unit, and `dst` has a unit for each byte.
         unsafe { simdutf::convert_valid_utf8_to_utf32(part.as_ptr(), part.len(), dst) }
     })?;
     Some(n + scalar::valid_utf8_to_ucs4(rest, &mut out[n..])?)
@@ -114,7 +107,7 @@ pub(super) fn valid_utf8_to_ucs4(src: &[u8], out: &mut [MaybeUninit<u32>]) -> Op
 #[inline(never)]
 pub(super) fn valid_utf16_to_ucs4(src: &[u16], out: &mut [MaybeUninit<u32>]) -> Option<usize> {
     let (rest, n) = by_parts(src, out, 1, whole_utf16, |part, dst| {
-        // SAFETY: `dst` has a unit for each unit of the part, which yields at most one.
+        // SAFETY: each unit yields at most one unit, and `dst` has a unit for each.
         unsafe { simdutf::convert_valid_utf16_to_utf32(part.as_ptr(), part.len(), dst) }
     })?;
     Some(n + scalar::valid_utf16_to_ucs4(rest, &mut out[n..])?)
@@ -123,7 +116,7 @@ pub(super) fn valid_utf16_to_ucs4(src: &[u16], out: &mut [MaybeUninit<u32>]) -> 
 #[inline(never)]
 pub(super) fn valid_ucs4_to_utf16(src: &[u32], out: &mut [MaybeUninit<u16>]) -> Option<usize> {
     assert!(out.len() >= 2 * src.len());
-    // SAFETY: two units for each code point suffice for any value.
+    // SAFETY: `out` has two units for each code point.
     Some(unsafe {
         simdutf::convert_valid_utf32_to_utf16(src.as_ptr(), src.len(), out.as_mut_ptr().cast())
     })
@@ -137,8 +130,8 @@ pub(super) fn utf8_to_latin1(src: &[u8], out: &mut [MaybeUninit<u8>]) -> Option<
             return None;
         }
         let dst = out.get_mut(..scan.n_chars)?.as_mut_ptr().cast();
-        // SAFETY: the part was validated, nothing writes to it, it has no character past U+00FF,
-        // and the destination has a unit for each character.
+        // SAFETY: the part is valid and private, without characters past U+00FF. The destination
+        // has a unit for each character.
         Some(unsafe { simdutf::convert_valid_utf8_to_latin1(part.as_ptr(), part.len(), dst) })
     })
 }
@@ -149,14 +142,14 @@ pub(super) fn utf8_to_utf16(src: &[u8], out: &mut [MaybeUninit<u16>]) -> Option<
         let dst = out.as_mut_ptr().cast();
         if out.len() >= part.len() {
             let result =
-                // SAFETY: no byte yields more than one unit, so `out` has space for the part.
+                // SAFETY: each byte yields at most one unit, so the result fits into `out`.
                 unsafe { simdutf::convert_utf8_to_utf16_with_errors(part.as_ptr(), part.len(), dst) };
             return (result.error == simdutf::ErrorCode::Success).then_some(result.count);
         }
         if !is_utf8(part) || utf16_len_from_utf8(part) > out.len() {
             return None;
         }
-        // SAFETY: the part was validated, nothing writes to it, and `out` has space for the result.
+        // SAFETY: the part is valid and private, and the result fits into `out`.
         Some(unsafe { simdutf::convert_valid_utf8_to_utf16(part.as_ptr(), part.len(), dst) })
     })
 }
@@ -169,8 +162,7 @@ pub(super) fn latin1_to_utf8(src: &[u8], out: &mut [MaybeUninit<u8>]) -> Option<
         2,
         |_, end| Some(end),
         |part, dst| {
-            // SAFETY: `dst` has 2 bytes for each unit of the part, and a unit yields at most as
-            // many.
+            // SAFETY: each unit yields at most 2 bytes, and `dst` has 2 bytes for each.
             unsafe { simdutf::convert_latin1_to_utf8(part.as_ptr(), part.len(), dst) }
         },
     )?;
@@ -182,7 +174,7 @@ pub(super) fn utf16_to_utf8(src: &[u16], out: &mut [MaybeUninit<u8>]) -> Option<
     if out.len() / 3 >= src.len() {
         let dst = out.as_mut_ptr().cast();
         let result =
-            // SAFETY: no unit yields more than 3 bytes, so `out` has space for the text.
+            // SAFETY: each unit yields at most 3 bytes, so the result fits into `out`.
             unsafe { simdutf::convert_utf16_to_utf8_with_errors(src.as_ptr(), src.len(), dst) };
         return (result.error == simdutf::ErrorCode::Success).then_some(result.count);
     }
@@ -191,8 +183,7 @@ pub(super) fn utf16_to_utf8(src: &[u16], out: &mut [MaybeUninit<u8>]) -> Option<
             return None;
         }
         let (rest, n) = by_parts(part, out, 3, whole_utf16, |part, dst| {
-            // SAFETY: `dst` has 3 bytes for each unit of the part, and a unit yields at most as
-            // many.
+            // SAFETY: each unit yields at most 3 bytes, and `dst` has 3 bytes for each.
             unsafe { simdutf::convert_valid_utf16_to_utf8(part.as_ptr(), part.len(), dst) }
         })?;
         scalar::to_utf8(Units::Utf16(rest), &mut out[n..]).map(|more| n + more)

@@ -1,5 +1,4 @@
-//! Conversions between bytes and the code units of UTF-16 and UTF-32. The text may arrive in parts,
-//! and its units may start at any address.
+//! Conversions between bytes and the code units of UTF-16 and UTF-32.
 
 use std::mem::MaybeUninit;
 
@@ -8,9 +7,9 @@ use super::measured::Measured;
 use crate::Kind;
 use crate::convert::StrData;
 
-/// A 16-bit or 32-bit code unit; any value is permitted.
+/// A 16-bit or 32-bit code unit of any value.
 pub(crate) trait CodeUnit: Copy + Default {
-    /// Returns the unit with its bytes reversed.
+    /// Reverses the bytes of the unit.
     fn swapped(self) -> Self;
     /// Reads a unit from bytes in native byte order.
     fn of(bytes: &[u8]) -> Self;
@@ -34,25 +33,24 @@ impl CodeUnit for u32 {
     }
 }
 
-/// Returns the bytes as units, without a copy. Returns `None` if the address is not aligned for the
-/// unit type or the bytes end with an incomplete unit.
+/// Returns the bytes as units, without a copy. Returns `None` for unaligned bytes or an incomplete
+/// last unit.
 pub(crate) fn as_units<U: CodeUnit>(bytes: &[u8]) -> Option<&[U]> {
     if !bytes.len().is_multiple_of(size_of::<U>()) || !bytes.as_ptr().cast::<U>().is_aligned() {
         return None;
     }
-    // SAFETY: the bytes are aligned and contain whole units, as checked above. Every bit pattern is
-    // a valid unit, because only 16-bit and 32-bit integers implement the trait.
+    // SAFETY: the bytes are aligned whole units, as checked above. The trait is implemented only
+    // for integers, for which every bit pattern is valid.
     Some(unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast(), bytes.len() / size_of::<U>()) })
 }
 
 pub(crate) fn as_bytes<U: CodeUnit>(units: &[U]) -> &[u8] {
-    // SAFETY: integers have no padding, a byte needs no alignment, and the length in bytes is that
-    // of the slice.
+    // SAFETY: integers have no padding, and bytes need no alignment.
     unsafe { std::slice::from_raw_parts(units.as_ptr().cast(), size_of_val(units)) }
 }
 
-/// Replaces the contents of `out` with the whole units that the bytes contain; the bytes may start
-/// at any address. If `swap` is `true`, the bytes of each unit are reversed.
+/// Replaces the contents of `out` with the whole units in `bytes`. If `swap` is `true`, the bytes
+/// of each unit are reversed.
 pub(crate) fn copy_units<U: CodeUnit>(bytes: &[u8], swap: bool, out: &mut Vec<U>) {
     out.clear();
     let units = bytes.chunks_exact(size_of::<U>()).map(U::of);
@@ -62,8 +60,8 @@ pub(crate) fn copy_units<U: CodeUnit>(bytes: &[u8], swap: bool, out: &mut Vec<U>
     }
 }
 
-/// Appends the text to `out` as Latin-1. Returns `false`, and appends nothing, if a character is
-/// above U+00FF.
+/// Appends the text to `out` as Latin-1. Returns `false` without a change for a character above
+/// U+00FF.
 pub(crate) fn append_latin1(text: &Measured<'_>, out: &mut Vec<u8>) -> bool {
     let shape = text.shape();
     if shape.kind > Kind::Latin1 {
@@ -72,18 +70,18 @@ pub(crate) fn append_latin1(text: &Measured<'_>, out: &mut Vec<u8>) -> bool {
     out.reserve(shape.n_chars);
     let spare: &mut [MaybeUninit<u8>] = &mut out.spare_capacity_mut()[..shape.n_chars];
     text.write(StrData::One(spare));
-    // SAFETY: `write` has filled all of `spare`, which has one unit for each character.
+    // SAFETY: `write` has filled `spare`.
     unsafe { out.set_len(out.len() + shape.n_chars) };
     true
 }
 
-/// Appends `text` to `out`, converted to UTF-16.
+/// Appends `text` to `out` as UTF-16.
 pub(crate) fn append_utf16(text: &str, out: &mut Vec<u16>) {
     let n_units = utf16_len_from_utf8(text.as_bytes());
     out.reserve(n_units);
     let spare = &mut out.spare_capacity_mut()[..n_units];
     let made = valid_utf8_to_utf16::<true>(text.as_bytes(), spare);
     assert_eq!(made, Some(n_units), "a `str` never changes");
-    // SAFETY: n_units units were written after the length, inside the capacity.
+    // SAFETY: `n_units` units were written, inside the capacity.
     unsafe { out.set_len(out.len() + n_units) };
 }

@@ -1,10 +1,7 @@
-//! Conversions of short texts, of the size of a table cell. A text is scanned in one or two
-//! vectors, and the results of the scan stay in registers.
+//! Conversions of short texts, such as table cells.
 //!
-//! The conversions have the same results as [`measure`](crate::measure) and
-//! [`Measured::write`](crate::Measured::write). A caller passes the loop over its cells as a task
-//! to [`with_kernels`](super::family::with_kernels). The loop is compiled for each kernel family,
-//! the family is chosen once, and each conversion is inlined into the loop.
+//! A caller passes the loop over its cells to [`with_kernels`](super::family::with_kernels), which
+//! chooses the kernel family once.
 
 use super::family::{Ascii, Kernels};
 #[cfg(target_arch = "x86_64")]
@@ -21,24 +18,21 @@ mod common;
 #[cfg(test)]
 pub(super) mod tests;
 
-/// A text encoding of table cells, with the conversions from this encoding to a `str` and from a
-/// `str` to `bytes`.
+/// A text encoding of table cells.
 pub trait CellEncoding {
-    /// Makes a `str` from a well-formed text of at least two characters and at most 128 bytes
-    /// (`MOST_CELL_BYTES`). Returns `None` for a shorter, a longer or a malformed text, and for
-    /// text that the kernels of this family do not convert.
+    /// Makes a `str` from a text of 2 characters to 128 bytes (`MOST_CELL_BYTES`). Returns `None`
+    /// for other lengths and malformed text, or if these kernels do not convert the text.
     ///
-    /// Copies: the text is copied once, by its conversion into the `str`.
+    /// Copies: the text is copied once.
     ///
     /// # Errors
     /// Returns the error that `new` returns.
     fn make<K: Kernels, N: NewStr>(kernels: K, text: &[u8], new: &mut N) -> MaybeStr<N>;
 
-    /// Converts a short `str` to `bytes` in this encoding. `units` is the data of the `str`, and
-    /// `is_ascii` is `true` if all units are known to be ASCII. Returns `None` if the `str` is too
-    /// long, if it cannot be encoded, or if the kernels of this family do not convert it.
+    /// Converts a short `str` to `bytes`. `is_ascii` is `true` if all `units` are known to be
+    /// ASCII. Returns `None` if the text cannot be encoded, or if these kernels do not convert it.
     ///
-    /// Copies: the text is copied once, by its conversion into the `bytes`.
+    /// Copies: the text is copied once.
     ///
     /// # Errors
     /// Returns the error that `new` returns.
@@ -50,23 +44,22 @@ pub trait CellEncoding {
     ) -> MaybeBytes<B>;
 }
 
-/// The encoding UTF-16, in native byte order (reversed if `SWAPPED` is `true`). The units may start
-/// at any address.
+/// UTF-16 at any address, in native byte order (reversed if `SWAPPED` is `true`).
 #[derive(Debug)]
 pub enum CellUtf16<const SWAPPED: bool> {}
 
-/// The encoding UTF-8, as a type that selects its conversions.
+/// UTF-8.
 #[derive(Debug)]
 pub enum CellUtf8 {}
 
-/// The encoding Latin-1, or ASCII if the parameter `ASCII` is `true`.
+/// Latin-1, or ASCII if `ASCII` is `true`.
 #[derive(Debug)]
 pub enum CellBytes<const ASCII: bool> {}
 
-/// Makes a `str` from a short text of at least two characters that is known to be ASCII. Returns
-/// `None` for a shorter or a longer text.
+/// Makes a `str` from a short ASCII text of at least two characters. Returns `None` for other
+/// lengths.
 ///
-/// Copies: the text is copied once, into the `str`.
+/// Copies: the text is copied once.
 ///
 /// # Errors
 /// Returns the error that `new` returns.
@@ -80,16 +73,15 @@ pub fn make_ascii<K: Kernels, N: NewStr>(kernels: K, text: Ascii<'_>, new: &mut 
         return Some(copied(kernels, text, Kind::Ascii, new));
     }
     Some(one(new, Kind::Ascii, text.len(), true, |out| {
-        // SAFETY: `one` has checked that `out` has as many bytes, here at most 64.
+        // SAFETY: `one` has checked that `out` has as many bytes, at most 64.
         unsafe { kernels.copy_half(text, out) }
     }))
 }
 
-/// Makes a `str` of at least two characters from short UTF-8 that is known to contain a non-ASCII
-/// character. Returns `None` for a shorter, a longer or a malformed text, and for text that the
-/// kernels of this family do not convert.
+/// Makes a `str` from short UTF-8 that is not all ASCII. Returns `None` if the text is malformed,
+/// or if these kernels do not convert it.
 ///
-/// Copies: the text is copied once, by its conversion into the `str`.
+/// Copies: the text is copied once.
 ///
 /// # Errors
 /// Returns the error that `new` returns.
@@ -101,8 +93,7 @@ pub fn make_other_utf8<K: Kernels, N: NewStr>(kernels: K, text: &[u8], new: &mut
     kernels.make_utf8(text, new)
 }
 
-/// An encoding without kernels for cells. Its conversions always return `None`, so that the caller
-/// uses the conversion for text of any length.
+/// An encoding without kernels for cells. Its conversions always return `None`.
 #[derive(Debug)]
 pub enum CellOther {}
 

@@ -1,11 +1,8 @@
-//! Tests of the case that another thread changes a text between two passes of a conversion. The
-//! output buffer has the right size for the text before the change. The conversion of the changed
-//! text, which has the same length, must write nothing outside of the buffer. If the conversion
-//! makes a `str`, the `str` must have the narrowest kind for its characters.
+//! Tests of a text that another thread changes between two passes of a conversion. The conversion
+//! must write nothing outside of its buffer. A new `str` must have the narrowest kind for its
+//! characters.
 //!
-//! The tests call the kernels of each family directly, and call the functions of the kernel table
-//! (`dispatch`) in a separate process for each family. Conversions that allocate between their
-//! passes get a text that changes during that allocation.
+//! The functions of `dispatch` are tested in a separate process for each kernel family.
 
 use std::mem::MaybeUninit;
 use std::process::Command;
@@ -23,15 +20,14 @@ use crate::{Kernel, kernel};
 
 mod made;
 
-/// Returns the lengths, in units, of the texts with which the tests call each conversion.
+/// Returns the lengths of the tested texts in units.
 fn lengths() -> impl Iterator<Item = usize> {
     (0..36)
         .chain([47, 48, 63, 64, 65, 95, 127, 128, 129, 191, 256, 257, 513])
         .chain([1024, 1999, 4100])
 }
 
-/// A type of code units for the tests. Its constant `CANARY` is a value that the tests write before
-/// and after each output buffer. A conversion must not change these values.
+/// A type of code units. The tests write `CANARY` before and after each output buffer.
 trait Canary: Copy + PartialEq + std::fmt::Debug {
     const CANARY: Self;
 }
@@ -45,8 +41,7 @@ impl Canary for u32 {
     const CANARY: u32 = 0xA5A5_A5A5;
 }
 
-/// A destination of `n` units with canaries before and after it, which are checked when the buffer
-/// is dropped.
+/// A destination of `n` units between canaries. Dropping the buffer checks the canaries.
 struct GuardedBuffer<U: Canary> {
     memory: Vec<U>,
     from: usize,
@@ -62,7 +57,7 @@ impl<U: Canary> GuardedBuffer<U> {
 
     fn out(&mut self) -> &mut [MaybeUninit<U>] {
         let units = &mut self.memory[self.from..][..self.n];
-        // SAFETY: the layout is the same, and the tests write only units there.
+        // SAFETY: the layout is the same, and the tests write only units.
         unsafe { std::slice::from_raw_parts_mut(units.as_mut_ptr().cast(), units.len()) }
     }
 
@@ -84,8 +79,7 @@ impl<U: Canary> Drop for GuardedBuffer<U> {
     }
 }
 
-/// Calls `convert` with an output buffer of `n` units. `convert` returns the number of units that
-/// it has written. Asserts that this number is at most `n`.
+/// Calls `convert` with an output buffer of `n` units. Asserts that `convert` returns at most `n`.
 fn into<U: Canary>(n: usize, convert: impl FnOnce(&mut [MaybeUninit<U>]) -> Option<usize>) {
     let mut buffer = GuardedBuffer::new(n);
     if let Some(made) = convert(buffer.out()) {
@@ -93,8 +87,8 @@ fn into<U: Canary>(n: usize, convert: impl FnOnce(&mut [MaybeUninit<U>]) -> Opti
     }
 }
 
-/// Returns texts of exactly `n` units for the tests: texts in several scripts, and sequences of the
-/// units in `odd`, which are mostly malformed text. If a text is too short, `pad` is appended.
+/// Returns texts of `n` units in several scripts, and mostly malformed texts of the units in `odd`.
+/// `pad` fills short texts.
 fn variants<U: Copy>(n: usize, encode: impl Fn(&str) -> Vec<U>, odd: &[U], pad: U) -> Vec<Vec<U>> {
     let mut all: Vec<Vec<U>> = Vec::new();
     for text in texts(n) {
@@ -111,7 +105,7 @@ fn variants<U: Copy>(n: usize, encode: impl Fn(&str) -> Vec<U>, odd: &[U], pad: 
     }
     for i in 0..odd.len() {
         all.push(vec![odd[i]; n]);
-        // Texts of two different units: each in one half of the text, or mixed.
+        // Texts of two units: one unit in each half of the text, or mixed.
         let next = odd[(i + 1) % odd.len()];
         all.push(
             (0..n)
@@ -141,8 +135,7 @@ fn bytes_of(units: &[u16]) -> Vec<[u8; 2]> {
     units.iter().map(|u| u.to_ne_bytes()).collect()
 }
 
-/// Returns the sizes of the output buffers to test. `of` returns the number of output units of a
-/// text. The sizes are this number for each of `texts`, and half of this number.
+/// Returns the buffer sizes to test: all and half of the output length of each text.
 fn sizes<T>(texts: &[Vec<T>], of: impl Fn(&[T]) -> usize) -> Vec<usize> {
     let mut sizes: Vec<usize> = texts.iter().map(|text| of(text)).collect();
     sizes.extend(sizes.iter().map(|n| n / 2).collect::<Vec<_>>());
@@ -313,8 +306,8 @@ fn changed_text_of_wide_units_stays_inside_of_its_destination() {
     }
 }
 
-/// Runs the tests of this module whose names contain `changed_text` once for each kernel family.
-/// Each family needs its own process, because a process selects its kernel family only once.
+/// Runs the tests with `changed_text` in their names once for each kernel family. A process selects
+/// its kernel family only once.
 #[test]
 #[cfg_attr(miri, ignore = "Miri starts no processes, and knows one kernel")]
 fn every_kernel_stays_inside_of_its_destination() {
@@ -330,7 +323,7 @@ fn every_kernel_stays_inside_of_its_destination() {
             continue; // simdutf does not check that the processor supports the forced kernels
         }
         let out = Command::new(std::env::current_exe().expect("a test has a path"))
-            // The names of the tests of the functions in `dispatch` start with `changed_text`.
+            // The names of the tests of `dispatch` start with `changed_text`.
             .arg("changed_text")
             .env("ONECOPY_KERNEL", ours)
             .env("SIMDUTF_FORCE_IMPLEMENTATION", theirs)

@@ -1,5 +1,4 @@
-//! Computes the lengths of text in UTF-8 and UTF-16, and converts 32-bit units to bodies of JSON
-//! strings.
+//! Computes lengths in UTF-8 and UTF-16, and converts UTF-32 to bodies of JSON strings.
 
 use std::mem::MaybeUninit;
 
@@ -10,7 +9,7 @@ use super::dispatch::{
 use super::scalar;
 use crate::{Kind, Units};
 
-/// Returns the length in bytes of the text converted to UTF-8; `None` for malformed text.
+/// Returns the length of the text in UTF-8; `None` for malformed text.
 #[inline]
 pub(crate) fn valid_utf8_len(units: Units<'_>) -> Option<usize> {
     match units {
@@ -28,7 +27,7 @@ pub(crate) fn valid_utf8_len(units: Units<'_>) -> Option<usize> {
     }
 }
 
-/// Returns the number of 16-bit units of UTF-8 text converted to UTF-16; `None` for malformed text.
+/// Returns the number of UTF-16 units of UTF-8 text; `None` for malformed text.
 #[inline]
 pub(crate) fn valid_utf16_len(src: &[u8]) -> Option<usize> {
     let shape = shape_of_utf8(src)?;
@@ -39,8 +38,8 @@ pub(crate) fn valid_utf16_len(src: &[u8]) -> Option<usize> {
     })
 }
 
-/// Writes a UTF-32 text to `out` as the body of a JSON string. Returns `None` if the text is
-/// malformed; the contents of `out` are then unspecified.
+/// Writes UTF-32 text as the body of a JSON string. Returns `None` if the text is malformed. The
+/// contents of `out` are then unspecified.
 ///
 /// # Panics
 /// Panics if `out` is too short, which is a bug in the caller.
@@ -57,8 +56,7 @@ pub(crate) fn utf32_to_json(src: &[u32], out: &mut [MaybeUninit<u8>]) -> Option<
             None => scalar::utf8_len_of(c),
         };
         assert!(len <= out.len() - n, "the destination is too short");
-        // SAFETY: `len` bytes remain in `out`, as checked above, and `escape` does not overlap
-        // `out`.
+        // SAFETY: `len` bytes remain in `out`, and `escape` does not overlap them.
         unsafe {
             match &escape {
                 Some(escape) => dst
@@ -72,8 +70,8 @@ pub(crate) fn utf32_to_json(src: &[u32], out: &mut [MaybeUninit<u8>]) -> Option<
     Some(n)
 }
 
-/// Returns the number of bytes that a UTF-32 text occupies as the body of a JSON string. If the
-/// text is malformed, the returned number has no meaning.
+/// Returns the length of UTF-32 text as the body of a JSON string. For malformed text, the length
+/// has no meaning.
 pub(crate) fn json_len_from_utf32(src: &[u32]) -> usize {
     src.iter()
         .map(|&c| {
@@ -86,8 +84,7 @@ pub(crate) fn json_len_from_utf32(src: &[u32]) -> usize {
         .sum()
 }
 
-/// Returns the number of bytes that a UTF-32 text occupies in UTF-8. If the text is malformed, the
-/// returned number has no meaning.
+/// Returns the length of UTF-32 text in UTF-8. For malformed text, the length has no meaning.
 pub(crate) fn utf8_len_from_utf32(src: &[u32]) -> usize {
     utf8_len_from_ucs4(src).unwrap_or_else(|| src.iter().map(|&c| scalar::utf8_len_of(c)).sum())
 }

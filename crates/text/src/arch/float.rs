@@ -1,4 +1,4 @@
-//! Writes floats from 2^-16 up to 2^52 as the shortest decimal that reads back as the same float.
+//! Writes floats as the shortest decimal that is parsed as the same float.
 
 use std::mem::MaybeUninit;
 
@@ -8,32 +8,30 @@ use super::memory::written;
 use crate::decimal::{Decimal, EIGHT_DIGITS, decimal, decimal_of_float32};
 use crate::sink::Put;
 
-/// The number of bytes that a writer of a float may overwrite: a sign, 16 digits, a decimal point,
-/// and 16 more bytes, because whole vectors are stored.
+/// The space in bytes for a float: a sign, 16 digits, a decimal point, and a vector of 16 bytes.
 pub const FLOAT_BYTES: usize = 34;
 
-/// Writes the shortest decimal that reads back as the same float, without an exponent. If the float
-/// is zero, is less than 2^-16, or is 2^52 or more, writes nothing and returns `false`.
+/// Writes the shortest decimal that is parsed as the same float. Writes nothing and returns `false`
+/// for zero, below 2^-16, and from 2^52 on.
 ///
 /// # Panics
-/// Panics if `out` has less space than [`FLOAT_BYTES`], which is a bug in the caller.
+/// Panics if `out` has less space than [`FLOAT_BYTES`].
 #[inline]
 pub fn put_float<P: Put>(value: f64, out: &mut P) -> bool {
     put_at(out, |buffer| with_kernels(PutFloat(value, buffer)))
 }
 
-/// Writes the shortest decimal that reads back as the same 32-bit float, without an exponent. If
-/// the float is zero, is less than 2^-16, or is 2^23 or more, writes nothing and returns `false`.
+/// Writes the shortest decimal that is parsed as the same 32-bit float. Writes nothing and returns
+/// `false` for zero, below 2^-16, and from 2^23 on.
 ///
 /// # Panics
-/// Panics if `out` has less space than [`FLOAT_BYTES`], which is a bug in the caller.
+/// Panics if `out` has less space than [`FLOAT_BYTES`].
 #[inline]
 pub fn put_float32<P: Put>(value: f32, out: &mut P) -> bool {
     put_at(out, |buffer| with_kernels(PutFloat(value, buffer)))
 }
 
-/// A task that writes a float to the start of a buffer. Its result is the number of bytes written,
-/// or `None` for floats that [`put_float`] does not write.
+/// Writes a float to a buffer. The result is the number of bytes, or `None` as in [`put_float`].
 struct PutFloat<'a, F>(F, &'a mut [MaybeUninit<u8>; FLOAT_BYTES]);
 
 impl Work for PutFloat<'_, f64> {
@@ -70,9 +68,7 @@ impl Work for PutFloat<'_, f32> {
     }
 }
 
-/// Calls `write` with a buffer. `write` returns the number of bytes that it has written to the
-/// buffer; these bytes are appended to `out`. If `write` returns `None`, this function returns
-/// `false`.
+/// Appends the bytes that `write` writes to a buffer. Returns `false` if `write` returns `None`.
 #[inline(always)]
 fn put_at<P: Put>(
     out: &mut P,
@@ -88,8 +84,7 @@ fn put_at<P: Put>(
     done
 }
 
-/// Writes the float and returns the address after it. Returns `None`, and writes nothing, for
-/// floats that [`put_float`] does not write.
+/// Writes the float and returns the end. `None` for floats that [`put_float`] does not write.
 ///
 /// # Safety
 /// `out` must be writable for [`FLOAT_BYTES`] bytes.
@@ -97,12 +92,12 @@ fn put_at<P: Put>(
 pub(super) unsafe fn put(value: f64, out: *mut u8) -> Option<*mut u8> {
     let bits = value.to_bits();
     let decimal = decimal(bits)?;
-    // SAFETY: guaranteed by the caller of this function.
+    // SAFETY: guaranteed by the caller.
     Some(unsafe { put_decimal(decimal, (bits >> 63) as usize, out) })
 }
 
-/// Writes a 32-bit float and returns the address after it. Returns `None`, and writes nothing, for
-/// floats that [`put_float32`] does not write.
+/// Writes a 32-bit float and returns the end. `None` for floats that [`put_float32`] does not
+/// write.
 ///
 /// # Safety
 /// `out` must be writable for [`FLOAT_BYTES`] bytes.
@@ -110,12 +105,11 @@ pub(super) unsafe fn put(value: f64, out: *mut u8) -> Option<*mut u8> {
 pub(super) unsafe fn put_of_float32(value: f32, out: *mut u8) -> Option<*mut u8> {
     let bits = value.to_bits();
     let decimal = decimal_of_float32(bits)?;
-    // SAFETY: guaranteed by the caller of this function.
+    // SAFETY: guaranteed by the caller.
     Some(unsafe { put_decimal(decimal, (bits >> 31) as usize, out) })
 }
 
-/// Writes the text of the float that `decimal` represents, after a minus sign if `n_signs` is 1;
-/// returns the address after the text.
+/// Writes `decimal` as text, with a minus sign if `n_signs` is 1. Returns the end.
 ///
 /// # Safety
 /// `out` must be writable for [`FLOAT_BYTES`] bytes.
@@ -129,8 +123,8 @@ unsafe fn put_decimal(decimal: Decimal, n_signs: usize, out: *mut u8) -> *mut u8
     let mut digits = sixteen(first);
     let n_zeros = (digits ^ u128::from_le_bytes([b'0'; 16])).leading_zeros() as usize / 8;
     let mut n = 17 - usize::from(last == 0) * (1 + n_zeros);
-    // SAFETY: the last store of 16 bytes starts at most 18 bytes after `out` (a sign, 16 digits and
-    // the point). So all stores end inside `FLOAT_BYTES`.
+    // SAFETY: the last store of 16 bytes starts at most 18 bytes after `out` (a sign, 16 digits, a
+    // point). So all stores end inside `FLOAT_BYTES`.
     unsafe {
         out.write(b'-');
         let out = out.add(n_signs);
@@ -157,7 +151,7 @@ unsafe fn put_decimal(decimal: Decimal, n_signs: usize, out: *mut u8) -> *mut u8
     }
 }
 
-/// Returns the 16 decimal digits of `value` as characters, the first digit in the lowest byte.
+/// Returns the 16 decimal digits of `value` as ASCII, the first in the lowest byte.
 #[inline(always)]
 fn sixteen(value: u64) -> u128 {
     let zeros = u128::from_le_bytes([b'0'; 16]);
@@ -165,16 +159,13 @@ fn sixteen(value: u64) -> u128 {
     u128::from(eight_digits(high)) | u128::from(eight_digits(low)) << 64 | zeros
 }
 
-/// Returns the eight decimal digits of a number below [`EIGHT_DIGITS`], one per byte (0 to 9), the
-/// first in the lowest byte. The digits stay in one register, which one store writes to the
-/// destination. (Storing them two by two and then copying them is slower: the copy waits for the
-/// stores.)
+/// Returns the eight decimal digits of a number below [`EIGHT_DIGITS`], one per byte (0 to 9). The
+/// first digit is in the lowest byte.
 #[inline(always)]
 #[must_use]
 pub fn eight_digits(value: u64) -> u64 {
     debug_assert!(value < EIGHT_DIGITS);
-    // The number is split into two numbers of four digits, then into four of two, then into eight
-    // digits. The divisions are multiplications and shifts that are exact in these ranges.
+    // Splits the number into two numbers of four digits, then four of two, then eight digits.
     let (high, low) = (value / 10_000, value % 10_000);
     let fours = high | low << 32;
     let hundreds = ((fours * 10_486) >> 20) & 0x0000_007F_0000_007F;

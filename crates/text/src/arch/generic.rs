@@ -1,15 +1,14 @@
-//! The vector algorithms, each written once for vectors of any width. A text must have at least the
-//! size of a vector. The last vector is loaded so that it ends at the end of the text. Therefore
-//! some units may be processed twice, with the same result.
+//! The vector algorithms, written once for vectors of any width. A text must have at least one
+//! vector. The last vector ends at the end of the text, so some units are processed twice.
 
 use super::kernel::{Scan8, Scan16};
 use crate::Kind;
 
-/// A vector type of one instruction set. Its methods are the operations that the algorithms use.
+/// The vector type of an instruction set, with its operations.
 ///
 /// # Safety
-/// `BYTES` is the size that `load` and `store` access. A method may need a processor feature: its
-/// caller must be compiled with this feature.
+/// `load` and `store` must access `BYTES` bytes. A caller of a method must be compiled with the
+/// processor features of the vector type.
 pub(super) unsafe trait Vector: Copy {
     /// The size of the vector in bytes, at most 32.
     const BYTES: usize;
@@ -31,26 +30,26 @@ pub(super) unsafe trait Vector: Copy {
     /// Returns the bitwise AND of the two vectors.
     /// # Safety: the processor must support the vector type.
     unsafe fn and(self, o: Self) -> Self;
-    /// Compares bytes: all ones if the two bytes are equal, otherwise zero.
+    /// Compares bytes: all ones for equal bytes, otherwise zero.
     /// # Safety: the processor must support the vector type.
     unsafe fn eq8(self, o: Self) -> Self;
-    /// Compares 16-bit units: all ones if the two units are equal, otherwise zero.
+    /// Compares 16-bit units: all ones for equal units, otherwise zero.
     /// # Safety: the processor must support the vector type.
     unsafe fn eq16(self, o: Self) -> Self;
-    /// Compares bytes as signed numbers: all ones if the byte of `self` is greater, otherwise zero.
+    /// Compares signed bytes: all ones where `self` is greater, otherwise zero.
     /// # Safety
     /// The processor must support the feature of the vector type.
     unsafe fn gt8(self, o: Self) -> Self;
-    /// Returns, for each byte, the smaller of the two unsigned values.
+    /// Returns the smaller unsigned value of each pair of bytes.
     /// # Safety: the processor must support the vector type.
     unsafe fn min8(self, o: Self) -> Self;
-    /// Returns, for each byte, the larger of the two unsigned values.
+    /// Returns the larger unsigned value of each pair of bytes.
     /// # Safety: the processor must support the vector type.
     unsafe fn max8(self, o: Self) -> Self;
     /// Subtracts the bytes, wrapping around.
     /// # Safety: the processor must support the vector type.
     unsafe fn sub8(self, o: Self) -> Self;
-    /// Subtracts the units of `o` from those of `self`. A negative result becomes 0.
+    /// Subtracts 16-bit units. A negative result becomes 0.
     /// # Safety
     /// The processor must support the feature of the vector type.
     unsafe fn subs16(self, o: Self) -> Self;
@@ -58,7 +57,7 @@ pub(super) unsafe trait Vector: Copy {
     /// # Safety
     /// The processor must support the feature of the vector type.
     unsafe fn sum8(self) -> usize;
-    /// Returns the highest bit of each byte as a mask, whose lowest bit is that of the first byte.
+    /// Returns the highest bit of each byte as a mask. The first byte has the lowest bit.
     /// # Safety
     /// The processor must support the feature of the vector type.
     unsafe fn mask(self) -> u32;
@@ -70,23 +69,23 @@ pub(super) unsafe trait Vector: Copy {
     /// # Safety
     /// The processor must support the feature of the vector type.
     unsafe fn or_u16(self) -> u16;
-    /// Returns the largest byte of the vector.
+    /// Returns the largest byte.
     /// # Safety
     /// The processor must support the feature of the vector type.
     unsafe fn max_u8(self) -> u8;
 }
 
-/// A class of units to search for. (A closure would not be compiled for its caller's CPU features.)
+/// A class of units to search for. A closure would not get the CPU features of its caller.
 pub(super) trait UnitClass {
     /// The size of a unit in bytes.
     const SIZE: usize;
-    /// Returns a vector with all ones in each unit that belongs to this class, zeros in all others.
+    /// Returns all ones for each unit of this class, and zero for other units.
     /// # Safety
     /// The processor must support the feature of the vector type.
     unsafe fn marks<V: Vector>(v: V) -> V;
 }
 
-/// The class of the bytes that must be escaped in JSON.
+/// The bytes that need a JSON escape.
 pub(super) struct EscapeU8;
 
 impl UnitClass for EscapeU8 {
@@ -103,7 +102,7 @@ impl UnitClass for EscapeU8 {
     }
 }
 
-/// The class of the 16-bit units that must be escaped in JSON.
+/// The 16-bit units that need a JSON escape.
 pub(super) struct EscapeU16;
 
 impl UnitClass for EscapeU16 {
@@ -120,7 +119,7 @@ impl UnitClass for EscapeU16 {
     }
 }
 
-/// A `UnitClass` that contains the bytes that are not ASCII.
+/// The bytes that are not ASCII.
 pub(super) struct High;
 
 impl UnitClass for High {
@@ -132,7 +131,7 @@ impl UnitClass for High {
     }
 }
 
-/// A `UnitClass` that contains the 16-bit units that are surrogates.
+/// The 16-bit units that are surrogates.
 pub(super) struct Surrogate;
 
 impl UnitClass for Surrogate {
@@ -144,7 +143,7 @@ impl UnitClass for Surrogate {
     }
 }
 
-/// Returns ones for the bytes of `v` that are ASCII, not NUL and, if `JSON`, need no JSON escape.
+/// Returns ones for ASCII bytes except NUL and, if `JSON`, except JSON escapes.
 /// # Safety
 /// The processor must support the feature of `V`.
 #[inline(always)]
@@ -152,11 +151,11 @@ pub(super) unsafe fn plain<V: Vector, const JSON: bool>(v: V) -> V {
     // SAFETY: the caller is compiled for the feature of `V`.
     unsafe {
         if JSON {
-            // Signed: bytes from 0x80 on, and the zeros of units from 0x8000 on, are below.
+            // As signed bytes, values from 0x80 on are below.
             let marked = v.eq8(V::splat8(b'"')).or(v.eq8(V::splat8(b'\\')));
             v.gt8(V::splat8(0x1F)).and(marked.eq8(V::splat8(0)))
         } else {
-            // U+0000 is not copied here: `narrow` makes zeros of units from 0x8000 on, too.
+            // NUL is excluded, because `narrow` converts units from 0x8000 on to 0.
             v.gt8(V::splat8(0))
         }
     }
@@ -167,7 +166,7 @@ pub(super) unsafe fn plain<V: Vector, const JSON: bool>(v: V) -> V {
 /// `p` must be readable for `len` bytes, at least one vector. The processor must support `V`.
 #[inline(always)]
 pub(super) unsafe fn is_ascii<V: Vector>(p: *const u8, len: usize) -> bool {
-    // SAFETY: every load starts at most len - BYTES after p; the rest is this function's contract.
+    // SAFETY: every load starts at most `len - BYTES` bytes after `p`.
     unsafe {
         let mut at = 0;
         // Four vectors per iteration. The loop ends at the first non-ASCII byte.
@@ -189,7 +188,7 @@ pub(super) unsafe fn is_ascii<V: Vector>(p: *const u8, len: usize) -> bool {
     }
 }
 
-/// A table of masks. The mask at offset `32 - n` has `n` bytes 0x00, followed by bytes 0xFF.
+/// A table of masks. At offset `32 - n`, `n` bytes 0x00 precede bytes 0xFF.
 static KEEP_LAST: [u8; 64] = {
     let mut t = [0; 64];
     let mut i = 32;
@@ -200,18 +199,18 @@ static KEEP_LAST: [u8; 64] = {
     t
 };
 
-/// Returns the largest byte of a valid UTF-8 text, and the number of its characters.
+/// Returns the largest byte and the number of characters of a valid UTF-8 text.
 /// # Safety
 /// `p` must be readable for `len` bytes, at least one vector. The processor must support `V`.
 #[inline(always)]
 pub(super) unsafe fn scan_utf8<V: Vector>(p: *const u8, len: usize) -> Scan8 {
-    // SAFETY: every load of text ends inside `len` bytes; the mask is loaded inside its table.
+    // SAFETY: every text load ends inside `len` bytes. The mask load is inside its table.
     unsafe {
         let continuation = V::splat8(0xBF);
         let mut max = V::splat8(0);
         let (mut at, mut n_chars) = (0, 0);
         while at + V::BYTES <= len {
-            // At most 255 vectors, so that no 8-bit counter overflows.
+            // After 255 vectors, an 8-bit counter could overflow.
             let stop = len.min(at + 255 * V::BYTES);
             let mut counts = V::splat8(0);
             while at + V::BYTES <= stop {
@@ -236,12 +235,12 @@ pub(super) unsafe fn scan_utf8<V: Vector>(p: *const u8, len: usize) -> Scan8 {
     }
 }
 
-/// Returns the narrowest kind that can store the units, and `true` if any unit is a surrogate.
+/// Returns the narrowest kind for the units, and `true` if any unit is a surrogate.
 /// # Safety
 /// `p` must be readable for `len` units, at least one vector. The processor must support `V`.
 #[inline(always)]
 pub(super) unsafe fn scan_u16<V: Vector>(p: *const u16, len: usize) -> Scan16 {
-    // SAFETY: every load starts at most len * 2 - BYTES bytes after p.
+    // SAFETY: every load starts at most `len * 2 - BYTES` bytes after `p`.
     unsafe {
         let units = V::BYTES / 2;
         let last = V::load(p.add(len - units).cast());
@@ -260,12 +259,12 @@ pub(super) unsafe fn scan_u16<V: Vector>(p: *const u16, len: usize) -> Scan16 {
     }
 }
 
-/// Returns the index of the first unit that belongs to the class `W`; `len` if no unit does.
+/// Returns the index of the first unit in the class `W`, or `len`.
 /// # Safety
 /// `p` must be readable for `len` units, at least one vector. The processor must support `V`.
 #[inline(always)]
 pub(super) unsafe fn find<V: Vector, W: UnitClass>(p: *const u8, len: usize) -> usize {
-    // SAFETY: every load starts at most len * W::SIZE - BYTES bytes after p.
+    // SAFETY: every load starts at most `len * W::SIZE - BYTES` bytes after `p`.
     unsafe {
         let units = V::BYTES / W::SIZE;
         let mut at = 0;
@@ -287,12 +286,12 @@ pub(super) unsafe fn find<V: Vector, W: UnitClass>(p: *const u8, len: usize) -> 
     }
 }
 
-/// Reads two vectors of 16-bit units at `src`, and writes their low bytes as one vector at `dst`.
+/// Reads two vectors of 16-bit units and writes their low bytes as one vector.
 /// # Safety
 /// Two vectors are readable at `src`, and one is writable at `dst`. The processor supports `V`.
 #[inline(always)]
 pub(super) unsafe fn narrow_step<V: Vector>(src: *const u16, dst: *mut u8) {
-    // SAFETY: two vectors are read and one is written, by this function's contract.
+    // SAFETY: this function's contract.
     unsafe {
         let low = V::splat16(0xFF);
         let lo = V::load(src.cast());
@@ -326,7 +325,7 @@ pub(super) unsafe fn narrow_u16<V: Vector>(src: *const u16, len: usize, dst: *mu
 /// The requirements of [`narrow_step`] must be met.
 #[inline(always)]
 pub(super) unsafe fn plain_step<V: Vector, const JSON: bool>(src: *const u16, dst: *mut u8) -> u32 {
-    // SAFETY: two vectors are read and one is written, by this function's contract.
+    // SAFETY: this function's contract.
     unsafe {
         let lo = V::load(src.cast());
         let hi = V::load(src.add(V::BYTES / 2).cast());
@@ -336,7 +335,7 @@ pub(super) unsafe fn plain_step<V: Vector, const JSON: bool>(src: *const u16, ds
     }
 }
 
-/// Copies units as bytes up to the first that is not ASCII or, if `JSON`, needs an escape.
+/// Copies units as bytes up to the first non-ASCII unit or, if `JSON`, the first JSON escape.
 /// # Safety
 /// The requirements of [`narrow_u16`] must be met.
 #[inline(always)]
@@ -366,7 +365,7 @@ pub(super) unsafe fn narrow_plain<V: Vector, const JSON: bool>(
     }
 }
 
-/// Copies bytes up to the first JSON escape. Returns their number; `true` if any is not ASCII.
+/// Copies bytes up to the first JSON escape. Returns their number, and `true` for non-ASCII bytes.
 /// # Safety
 /// `src` must be readable and `dst` writable for `len` bytes, at least one vector. The two must
 /// not overlap. The processor must support `V`.
@@ -376,7 +375,7 @@ pub(super) unsafe fn copy_to_escape<V: Vector>(
     len: usize,
     dst: *mut u8,
 ) -> (usize, bool) {
-    // SAFETY: each round reads and writes one vector that ends within len bytes.
+    // SAFETY: each round reads and writes one vector inside `len` bytes.
     unsafe {
         let mut high = V::splat8(0);
         let mut at = 0;
@@ -408,12 +407,12 @@ pub(super) unsafe fn copy_to_escape<V: Vector>(
     }
 }
 
-/// Copies ASCII bytes up to the first vector with another byte. Returns the number of bytes.
+/// Copies ASCII bytes up to the first vector with another byte. Returns their number.
 /// # Safety
 /// The requirements of [`copy_to_escape`] must be met.
 #[inline(always)]
 pub(super) unsafe fn copy_ascii<V: Vector>(src: *const u8, len: usize, dst: *mut u8) -> usize {
-    // SAFETY: each round reads and writes vectors that end within len bytes.
+    // SAFETY: each round reads and writes vectors inside `len` bytes.
     unsafe {
         let mut at = 0;
         while at + 2 * V::BYTES <= len {
@@ -466,13 +465,13 @@ pub(super) unsafe fn narrow_up_to<V: Vector, const MAX: u16>(
     }
 }
 
-/// Copies 16-bit units up to the first vector with a surrogate. Returns the number of units.
+/// Copies 16-bit units up to the first vector with a surrogate. Returns their number.
 /// # Safety
 /// `src` must be readable and `dst` writable for `len` units, at least two vectors. The two must
 /// not overlap. The processor must support `V`.
 #[inline(always)]
 pub(super) unsafe fn copy_bmp<V: Vector>(src: *const u16, len: usize, dst: *mut u16) -> usize {
-    // SAFETY: each round reads and writes vectors that end within len units.
+    // SAFETY: each round reads and writes vectors inside `len` units.
     unsafe {
         let units = V::BYTES / 2;
         let mut at = 0;

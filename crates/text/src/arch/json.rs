@@ -1,8 +1,7 @@
-//! Writes text as the body of a JSON string into a [`Pen`], with the `JsonKernels` of each kernel
-//! family. The callers are encoders of objects, which write thousands of short texts.
+//! Writes short texts as bodies of JSON strings into a [`Pen`], with the `JsonKernels`.
 //!
-//! [`convert::to_json_body`](crate::convert::to_json_body) writes the same bytes for a single text
-//! of any [`Units`](crate::Units) variant into any sink.
+//! [`convert::to_json_body`](crate::convert::to_json_body) writes the same bytes for any
+//! [`Units`](crate::Units) into any sink.
 
 use std::mem::MaybeUninit;
 use std::slice;
@@ -34,47 +33,47 @@ macro_rules! vectors {
         impl JsonKernels for $family {
             #[inline(always)]
             unsafe fn json_plain(self, u: &[u8], out: *mut u8) -> Option<*mut u8> {
-                // SAFETY: a value of this type proves that the instructions are available. `out`
-                // has the required space.
+                // SAFETY: this type proves that the instructions are available. `out` has the
+                // required space.
                 let end = unsafe { $kernels::json::plain::<true>(u, out) };
                 (!end.is_null()).then_some(end)
             }
 
             #[inline(always)]
             unsafe fn json_short_latin1(self, u: &[u8], out: *mut u8) -> Option<*mut u8> {
-                // SAFETY: a value of this type proves that the instructions are available. `out`
-                // has the required space.
+                // SAFETY: this type proves that the instructions are available. `out` has the
+                // required space.
                 let end = unsafe { $kernels::json::short_latin1::<true>(u, out) };
                 (!end.is_null()).then_some(end)
             }
 
             #[inline(always)]
             unsafe fn json_short_ucs2(self, u: &[u16], out: *mut u8) -> Option<*mut u8> {
-                // SAFETY: a value of this type proves that the instructions are available. `out`
-                // has the required space.
+                // SAFETY: this type proves that the instructions are available. `out` has the
+                // required space.
                 let end = unsafe { $kernels::json::short_wide::<true>(u, out) };
                 (!end.is_null()).then_some(end)
             }
 
             #[inline(always)]
             unsafe fn json_copy_ucs2(self, u: &[u16], out: *mut u16) -> bool {
-                // SAFETY: a value of this type proves that the instructions are available. `out`
-                // has the required space.
+                // SAFETY: this type proves that the instructions are available. `out` has the
+                // required space.
                 unsafe { $kernels::json::copy_ucs2(u, out) }
             }
 
             #[inline(always)]
             unsafe fn json_float(self, value: f64, out: *mut u8) -> Option<*mut u8> {
-                // SAFETY: a value of this type proves that the instructions are available. `out`
-                // has the required space.
+                // SAFETY: this type proves that the instructions are available. `out` has the
+                // required space.
                 let end = unsafe { $float(value, out) };
                 (!end.is_null()).then_some(end)
             }
 
             #[inline(always)]
             unsafe fn json_float32(self, value: f32, out: *mut u8) -> Option<*mut u8> {
-                // SAFETY: a value of this type proves that the instructions are available. `out`
-                // has the required space.
+                // SAFETY: this type proves that the instructions are available. `out` has the
+                // required space.
                 let end = unsafe { $float32(value, out) };
                 (!end.is_null()).then_some(end)
             }
@@ -82,9 +81,8 @@ macro_rules! vectors {
             #[inline(always)]
             fn put_json_latin1(self, u: &[u8], is_ascii: bool, pen: &mut Pen<'_>) {
                 check(pen, u.len());
-                // SAFETY: a value of this type proves that the instructions are available. The
-                // space of the pen was checked above, and all bytes before the returned address
-                // were written.
+                // SAFETY: this type proves that the instructions are available. The space was
+                // checked above. All bytes before the returned address were written.
                 unsafe {
                     let at = $kernels::json::latin1::<true>(u, is_ascii, pen.at());
                     pen.set_at(at);
@@ -93,15 +91,15 @@ macro_rules! vectors {
 
             #[inline(always)]
             fn put_json_utf8(self, u: &[u8], pen: &mut Pen<'_>) {
-                // Non-ASCII bytes need no escape, so they are not examined.
+                // Non-ASCII bytes need no escape.
                 self.put_json_latin1(u, true, pen);
             }
 
             #[inline(always)]
             fn put_json_ucs2(self, u: &[u16], pen: &mut Pen<'_>) -> bool {
                 check(pen, u.len());
-                // SAFETY: a value of this type proves that the instructions are available. The
-                // space was checked above, and all bytes before the returned address were written.
+                // SAFETY: this type proves that the instructions are available. The space was
+                // checked above. All bytes before the returned address were written.
                 unsafe {
                     let at = $kernels::json::ucs2::<true>(u, pen.at());
                     if !at.is_null() {
@@ -114,8 +112,8 @@ macro_rules! vectors {
             #[inline(always)]
             fn put_json_ucs4(self, u: &[u32], pen: &mut Pen<'_>) -> bool {
                 check(pen, u.len());
-                // SAFETY: a value of this type proves that the instructions are available. The
-                // space was checked above, and all bytes before the returned address were written.
+                // SAFETY: this type proves that the instructions are available. The space was
+                // checked above. All bytes before the returned address were written.
                 unsafe {
                     let at = $kernels::json::ucs4::<true>(u, pen.at());
                     if !at.is_null() {
@@ -138,32 +136,31 @@ vectors!(
 #[cfg(target_arch = "x86_64")]
 vectors!(Avx2, avx2, avx2::float::put, avx2::float::put_float32);
 
-/// Returns the unused space of a pen as a slice.
+/// Returns the unused space of a pen.
 ///
 /// # Safety
 /// The pen must not be used while the slice exists.
 pub(super) unsafe fn rest<'a>(pen: &Pen<'_>) -> &'a mut [MaybeUninit<u8>] {
-    // SAFETY: from `at` on there is that much space; MaybeUninit needs no initialised contents.
+    // SAFETY: the pen has this space, and `MaybeUninit` needs no initialised contents.
     unsafe { slice::from_raw_parts_mut(pen.at().cast(), pen.remaining()) }
 }
 
-/// Advances the pen by `n` bytes, which a kernel has written.
+/// Advances the pen by `n` bytes.
 ///
 /// # Safety
-/// The first `n` bytes of the space that remains in the pen must have been written.
+/// The first `n` bytes of the unused space must have been written.
 #[inline(always)]
 pub(super) unsafe fn advance(pen: &mut Pen<'_>, n: usize) {
-    // SAFETY: guaranteed by the caller of this function.
+    // SAFETY: guaranteed by the caller.
     unsafe { pen.set_at(pen.at().add(n)) }
 }
 
-/// Writes ASCII or UTF-8 bytes as the body of a JSON string, and escapes the bytes that JSON
-/// requires to be escaped.
+/// Writes ASCII or UTF-8 as the body of a JSON string.
 #[inline(always)]
 fn put_bytes(u: &[u8], pen: &mut Pen<'_>) {
     let mut left = u;
     loop {
-        // SAFETY: the callers checked the space for the escapes of all of u.
+        // SAFETY: the callers checked the space for escaping all of `u`.
         unsafe {
             let (n, _) = copy_to_escape(left, rest(pen));
             advance(pen, n);
@@ -179,10 +176,9 @@ fn put_bytes(u: &[u8], pen: &mut Pen<'_>) {
 impl JsonKernels for Common {
     #[inline(always)]
     unsafe fn json_plain(self, u: &[u8], out: *mut u8) -> Option<*mut u8> {
-        // SAFETY: by this function's contract, `out` has space for as many bytes, to which nothing
-        // else refers.
+        // SAFETY: `out` has space for as many bytes, and nothing else refers to it.
         let (n, _) = copy_to_escape(u, unsafe { destination(out, u.len()) });
-        // SAFETY: the address is inside the destination, or directly after it.
+        // SAFETY: the address is at most the end of the destination.
         (n == u.len()).then(|| unsafe { out.add(n) })
     }
 
@@ -198,7 +194,7 @@ impl JsonKernels for Common {
 
     #[inline(always)]
     unsafe fn json_copy_ucs2(self, u: &[u16], out: *mut u16) -> bool {
-        // SAFETY: guaranteed by the caller of this function.
+        // SAFETY: guaranteed by the caller.
         unsafe { scalar::copy_ucs2(u, out) }
     }
 
@@ -236,8 +232,7 @@ impl JsonKernels for Common {
     #[inline(always)]
     fn put_json_ucs4(self, u: &[u32], pen: &mut Pen<'_>) -> bool {
         check(pen, u.len());
-        // SAFETY: the slice is dropped before the pen is used again; the kernel has written as many
-        // bytes as it returned.
+        // SAFETY: the slice is dropped before the pen is used. The kernel has written the bytes.
         unsafe {
             match encode::utf32_to_json(u, rest(pen)) {
                 Some(n) => advance(pen, n),
@@ -252,8 +247,7 @@ fn latin1(u: &[u8], pen: &mut Pen<'_>) {
     let mut left = u;
     loop {
         let n = find_escape_u8(left);
-        // SAFETY: the slice is dropped before the pen is used again; the kernel has written as many
-        // bytes as it returned.
+        // SAFETY: the slice is dropped before the pen is used. The kernel has written the bytes.
         unsafe {
             let n = latin1_to_utf8(&left[..n], rest(pen));
             advance(
@@ -275,7 +269,7 @@ fn ucs2(u: &[u16], pen: &mut Pen<'_>) -> bool {
     }
     let mut left = u;
     loop {
-        // SAFETY: the callers checked the space for the escapes of all of u.
+        // SAFETY: the callers checked the space for escaping all of `u`.
         unsafe {
             let n = narrow_plain::<true>(left, rest(pen));
             advance(pen, n);
@@ -283,8 +277,8 @@ fn ucs2(u: &[u16], pen: &mut Pen<'_>) -> bool {
         }
         let n = find_escape_u16(left);
         if n > 0 {
-            // SAFETY: the slice is dropped before the pen is used again; the kernel has written as
-            // many bytes as it returned.
+            // SAFETY: the slice is dropped before the pen is used. The kernel has written the
+            // bytes.
             unsafe {
                 let n = utf16_to_utf8(&left[..n], rest(pen));
                 advance(pen, n.expect("no surrogates, checked above"));

@@ -1,4 +1,4 @@
-//! The kernels of the JSON reader, which are inlined into the reader's loop.
+//! The kernels of the JSON reader.
 
 use super::dispatch::{find_escape_u8, find_escape_u16, is_ascii};
 use super::family::{Ascii, Common, JsonSteps, Look, Plain, ShortNumber, UnescapedLength};
@@ -16,7 +16,7 @@ mod tests;
 pub use scan::Scan;
 
 impl<'a> Ascii<'a> {
-    /// Returns the text as `Ascii` if it is ASCII; `None` otherwise.
+    /// Returns the text if it is ASCII, otherwise `None`.
     #[must_use]
     pub fn new(text: &'a [u8]) -> Option<Ascii<'a>> {
         is_ascii(text).then_some(Ascii(text))

@@ -1,15 +1,15 @@
-//! [`Kernel`]: the kernel families, and the choice of one of them when this process first needs it.
+//! [`Kernel`]: the kernel families, and the choice of one for this process.
 
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
 use crate::Kind;
 
-/// A kernel family: the kernels for one level of instruction sets.
+/// The kernels for one level of instruction sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 #[repr(u8)]
 pub enum Kernel {
-    /// Plain Rust without vector kernels and without simdutf.
+    /// Plain Rust without simdutf.
     Scalar = 1,
     /// The kernels for SSE2, with 16-byte vectors.
     Sse2 = 2,
@@ -20,8 +20,7 @@ pub enum Kernel {
 }
 
 impl Kernel {
-    /// Returns the name of the family. The environment variable `ONECOPY_KERNEL` selects a family
-    /// by this name.
+    /// Returns the name of the family, as in the environment variable `ONECOPY_KERNEL`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -33,11 +32,10 @@ impl Kernel {
     }
 }
 
-/// The discriminant of the [`Kernel`] that this process uses; 0 before one is chosen.
+/// The [`Kernel`] of this process as a number; 0 before the choice.
 static CHOSEN: AtomicU8 = AtomicU8::new(0);
 
-/// Returns the kernel family of this process: the best that the processor supports, limited by
-/// `ONECOPY_KERNEL`.
+/// Returns the kernel family of this process: the best for the processor, up to `ONECOPY_KERNEL`.
 #[inline]
 #[must_use]
 pub fn kernel() -> Kernel {
@@ -49,8 +47,7 @@ pub fn kernel() -> Kernel {
     }
 }
 
-/// Returns the discriminant of the [`Kernel`] that [`kernel`] returns. To compare discriminants
-/// takes one comparison less than to compare enum values.
+/// Returns [`kernel`] as a number, which is quicker to compare.
 #[inline(always)]
 pub(super) fn number() -> u8 {
     match CHOSEN.load(Relaxed) {
@@ -67,7 +64,7 @@ fn choose() -> u8 {
         .into_iter()
         .find(|k| k.name() == requested);
     let best = best();
-    // Two threads may choose at the same time; both choose the same family.
+    // If two threads choose at the same time, both choose the same family.
     let chosen = requested.map_or(best, |requested| requested.min(best));
     CHOSEN.store(chosen as u8, Relaxed);
     chosen as u8
@@ -100,34 +97,31 @@ fn best() -> Kernel {
     Kernel::Scalar
 }
 
-/// Returns `true` if the kernels validate UTF-8 while they decode it; otherwise validation is a
-/// separate pass.
+/// Returns `true` if the kernels validate UTF-8 while they decode it.
 pub(super) fn checks_while_decoding() -> bool {
     kernel() >= Kernel::Avx2
 }
 
-/// Returns `true` if the decoded text has only valid code points even if another thread changes the
-/// UTF-8 during the conversion. Concerns only kernels that validate UTF-8 while they decode it.
+/// Returns `true` if validating kernels write only valid characters even if the text changes
+/// meanwhile.
 pub(super) fn writes_code_points() -> bool {
     kernel() == Kernel::Avx512
 }
 
-/// The result of one scan of 16-bit units.
+/// The result of a scan of 16-bit units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Scan16 {
-    /// The narrowest kind that can store each of the scanned units unchanged. A 16-bit unit never
-    /// requires a wider kind than [`Kind::Ucs2`].
+    /// The narrowest kind for the units, at most [`Kind::Ucs2`].
     pub(crate) kind: Kind,
-    /// `true` if any of the scanned units is a surrogate.
+    /// `true` if a unit is a surrogate.
     pub(crate) surrogate: bool,
 }
 
-/// The result of one scan of valid UTF-8.
+/// The result of a scan of valid UTF-8.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Scan8 {
-    /// The largest byte of the text. It shows the width of the widest character: lead bytes are
-    /// larger than all other bytes, and a higher character never has a lower lead byte.
+    /// The largest byte. It shows the width of the widest character.
     pub(crate) max: u8,
-    /// The number of characters, which is the number of bytes that are not continuation bytes.
+    /// The number of characters: all bytes except continuation bytes.
     pub(crate) n_chars: usize,
 }

@@ -1,11 +1,7 @@
-//! Converts long text to a `str`. The text is scanned and written in one pass.
+//! Converts long text to a `str`, usually in one pass.
 //!
-//! If the text were measured and then converted, it would be read twice. For a text larger than the
-//! L2 cache, the first pass would take as long as the conversion. Therefore, the kind of the `str`
-//! is guessed from a few samples. The guess is never too wide, because each sampled unit is in the
-//! text. If a unit does not fit into the guessed kind, the conversion starts again with a wider
-//! `str`. For non-ASCII UTF-8, the kind is not guessed: a scan, which is cheap, counts the
-//! characters and determines the kind. The text is then validated while it is decoded.
+//! The kind of the `str` is guessed from a few samples. If a unit does not fit, the conversion
+//! starts again with a wider `str`. For non-ASCII UTF-8, a scan determines the kind.
 
 use std::mem::MaybeUninit;
 
@@ -21,26 +17,22 @@ use crate::{Kind, Shape, Units};
 
 pub(crate) mod volatile;
 
-/// For a text of at least this length in bytes, guessing the kind of the `str` and converting in
-/// one pass is faster than measuring and converting in two passes.
+/// The length in bytes from which one pass with a guessed kind is faster than two passes.
 const LARGE_BYTES: usize = 512;
 
-/// The length in bytes from which a text is scanned and copied in one pass by a kernel. Below this
-/// length, a scan followed by the C library's copy is equally fast; from it on, that is slower.
+/// The length in bytes from which one pass is faster than a scan and the C library's copy.
 const LARGE_COPY_BYTES: usize = 64 * 1024;
 
-/// Returns `true` if a scan while copying is faster than a scan followed by a copy. If `VOLATILE`
-/// is `true`, the text may change. The result is then always `true`, because a text that may change
-/// must not be read twice.
+/// Returns `true` if scan and copy should be one pass. If `VOLATILE` is `true`, the text may
+/// change, so it is never read twice.
 fn is_worth_a_copy<const VOLATILE: bool>(len_bytes: usize) -> bool {
     VOLATILE || len_bytes >= LARGE_COPY_BYTES
 }
 
-/// Makes a `str` from a long well-formed text. The kind of the `str` is the narrowest that can
-/// store all characters.
+/// Makes a `str` of the narrowest kind from a long well-formed text.
 ///
-/// Returns `None` if the text is short or malformed, or if measuring it before the conversion is
-/// faster; the caller then uses [`measure`](crate::measure).
+/// Returns `None` if the text is short or malformed, or if two passes are faster. The caller then
+/// uses [`measure`](crate::measure).
 ///
 /// Copies: the text is copied once, by its conversion into the `str`.
 ///
@@ -56,12 +48,9 @@ pub fn make_large<N: NewStr>(
     make::<N, false>(units, new)
 }
 
-/// Makes a `str` from `units`, as [`make_large`] does. If `VOLATILE` is `true`, another thread may
-/// change the text during the conversion, and the text must be at least a few vectors long.
-///
-/// If a unit changes between two reads of a kernel, the `str` may have a wider kind than its
-/// characters need. A `str` of kind ASCII contains only ASCII even then, because its kernels store
-/// the same vectors that they test.
+/// Makes a `str` from `units` like [`make_large`]. If `VOLATILE` is `true`, another thread may
+/// change the text. The text must then have at least a few vectors, and the kind may be wider than
+/// necessary.
 fn make<N: NewStr, const VOLATILE: bool>(
     units: Units<'_>,
     new: &mut N,
@@ -74,8 +63,7 @@ fn make<N: NewStr, const VOLATILE: bool>(
     }
 }
 
-/// The result of writing a text into a `str` of one kind: the `str`, or the number of units written
-/// before the first unit that did not fit.
+/// The result of writing a `str` of one kind: the `str`, or the number of units that fit.
 enum Tried<S> {
     Made(S),
     UpTo(usize),
@@ -83,8 +71,7 @@ enum Tried<S> {
 
 /// A unit type of the data area of a `str`.
 trait DataUnit: Sized {
-    /// Returns the data area of a new `str` as units of type `Self`; `None` if the units of the
-    /// `str` have another width.
+    /// Returns the data area as units of type `Self`; `None` for another width.
     fn of(data: StrData<'_>) -> Option<&mut [MaybeUninit<Self>]>;
 }
 
@@ -115,8 +102,8 @@ impl DataUnit for u32 {
     }
 }
 
-/// Makes a `str` of the given kind. `write` writes the text into it, and returns the number of
-/// units written before the first one that does not fit.
+/// Makes a `str` of the given kind. `write` fills the `str` and returns the number of units that
+/// fit.
 fn try_kind<U: DataUnit, N: NewStr>(
     new: &mut N,
     kind: Kind,
@@ -134,9 +121,8 @@ fn try_kind<U: DataUnit, N: NewStr>(
     })
 }
 
-/// Copies a text that is probably ASCII into a `str`. If the text contains a byte that is not
-/// ASCII, returns the number of bytes that were copied before this byte. Returns 0 without copying
-/// if the length or the samples of the text are unsuitable.
+/// Copies a text that is probably ASCII into a `str`. At a non-ASCII byte, returns the number of
+/// bytes copied before it. Returns 0 if the length or the samples are unsuitable.
 fn try_ascii<N: NewStr, const VOLATILE: bool>(
     u: &[u8],
     new: &mut N,
@@ -152,13 +138,12 @@ fn try_ascii<N: NewStr, const VOLATILE: bool>(
     )
 }
 
-/// The number of samples of a long text that are examined to guess the `str` kind that it needs.
+/// The number of samples for the guess of the `str` kind.
 const N_SAMPLES: usize = 8;
-/// The number of code units in each sample that [`samples`] returns.
+/// The number of code units in each sample.
 const SAMPLE_UNITS: usize = 32;
 
-/// Returns samples of a text: short slices at equal distances. The caller guesses from them the
-/// kind of the text, which is the width of its widest character.
+/// Returns short slices of a text at equal distances.
 fn samples<U>(text: &[U]) -> impl Iterator<Item = &[U]> {
     let step = (text.len() - SAMPLE_UNITS) / (N_SAMPLES - 1);
     (0..N_SAMPLES).map(move |i| &text[i * step..i * step + SAMPLE_UNITS])
@@ -176,7 +161,7 @@ fn make_latin1<N: NewStr, const VOLATILE: bool>(
         Ok(Tried::UpTo(n)) => n,
         Err(e) => return Some(Err(e)),
     };
-    // The text has a non-ASCII byte, so all bytes are copied as Latin-1 without another search.
+    // The text is not ASCII, so all bytes are copied as Latin-1 without a search.
     let tried = try_kind(new, Kind::Latin1, u.len(), |data| {
         data.copy_from_slice(uninit(u));
         u.len()
@@ -203,15 +188,14 @@ fn make_utf8<N: NewStr, const VOLATILE: bool>(
     let scan = scan_utf8(u);
     let n = scan.n_chars;
     let kind = match Kind::of_utf8(scan.max) {
-        // The call of `try_ascii` found a non-ASCII byte, so the text has changed since.
+        // The text has changed since `try_ascii` found a non-ASCII byte.
         Kind::Ascii if VOLATILE => Kind::Latin1,
         kind => kind,
     };
     if n < 2 {
         return None;
     }
-    // The kernel either converts the whole text or returns `None` for malformed text. The caller
-    // then determines the position of the error.
+    // The kernel converts the whole text, or returns `None` for malformed text.
     let all = |made| if made == Some(n) { n } else { usize::MAX };
     let tried = match kind {
         Kind::Ascii | Kind::Latin1 => try_kind(new, kind, n, |data| all(utf8_to_latin1(u, data))),
@@ -265,8 +249,7 @@ fn make_utf16<N: NewStr, const VOLATILE: bool>(
             }
             Ok(Tried::UpTo(n)) => {
                 in_vain_bytes += 2 * n;
-                // The kernel stopped at the unit that did not fit, or at most a few vectors before
-                // it.
+                // The kernel stopped at most a few vectors before the unit that did not fit.
                 kind = kind.max(
                     u[n..]
                         .chunks(SAMPLE_UNITS)
@@ -279,13 +262,13 @@ fn make_utf16<N: NewStr, const VOLATILE: bool>(
     }
 }
 
-/// Returns `true` if all units in `data` are valid code points. A kernel that validates a text in
-/// one pass and decodes it in another can write invalid units if the text changes in between.
+/// Returns `true` if all units are valid code points. A kernel with two passes can write invalid
+/// units if the text changes between the passes.
 fn are_code_points<const VOLATILE: bool>(data: &[MaybeUninit<u32>]) -> bool {
     !VOLATILE || writes_code_points() || with_kernels(LargestUnit(written(data))) <= 0x10_FFFF
 }
 
-/// Returns the narrowest kind of `str` that can store the text that these UTF-16 units encode.
+/// Returns the narrowest kind for UTF-16 text.
 fn kind_of(units: &[u16]) -> Kind {
     let scan = scan_u16(units);
     if scan.surrogate {

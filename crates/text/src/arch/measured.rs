@@ -1,4 +1,4 @@
-//! [`Measured`]: text that was validated and measured, and can be written into a `str`.
+//! [`Measured`]: validated and measured text, ready to be written into a `str`.
 
 use std::mem::MaybeUninit;
 
@@ -14,37 +14,34 @@ use crate::new_object::StrData;
 use crate::validate::find_malformed;
 use crate::{Kind, Malformed, MalformedKind, Policy, Shape, Units};
 
-/// Text that was validated and measured, so that it is written without a second validation.
+/// Validated and measured text. [`measure`] creates it.
 ///
-/// A value of this type is created by [`measure`]. The value borrows the text, so the text cannot
-/// change before it is written. For memory to which other threads write, use
-/// [`Measured::write_volatile`].
+/// The value borrows the text, so the text cannot change. For memory that other threads write to,
+/// use [`Measured::write_volatile`].
 #[derive(Clone, Copy, Debug)]
 pub struct Measured<'a> {
     text: MeasuredForm<'a>,
     shape: Shape,
 }
 
-/// A text whose length and `str` kind were determined. The variant determines how the text is
-/// written.
+/// A measured text. The variant determines how the text is written.
 #[derive(Clone, Copy, Debug)]
 enum MeasuredForm<'a> {
     /// ASCII or Latin-1: each byte is a character.
     Bytes(&'a [u8]),
     /// Valid UTF-8.
     Utf8(&'a [u8]),
-    /// 16-bit units without surrogates, each of which is a character.
+    /// 16-bit units without surrogates.
     Wide(&'a [u16]),
     /// Valid UTF-16 with surrogate pairs.
     Pairs(&'a [u16]),
-    /// 32-bit units: each unit is a character.
+    /// 32-bit units.
     Ucs4(&'a [u32]),
-    /// Malformed text, whose malformed sequences are written as U+FFFD.
+    /// Malformed text. Its malformed sequences are written as U+FFFD.
     Lossy(Units<'a>),
 }
 
-/// Validates `units`, and determines the kind and the length of the narrowest `str` that can store
-/// the text.
+/// Validates `units` and determines the narrowest `str` for the text.
 ///
 /// Copies: none.
 ///
@@ -94,8 +91,7 @@ fn measure_slowly(units: Units<'_>, policy: Policy) -> Result<Measured<'_>, Malf
         }
         Units::Utf16(u) => {
             if is_utf16(u) {
-                // The text contains a surrogate. If all surrogates form pairs, the second half of a
-                // pair is not counted as a character.
+                // The text has surrogates. Only one half of each pair is counted.
                 let n_chars = count_utf16(u);
                 return measured(MeasuredForm::Pairs(u), Kind::Ucs4, n_chars);
             }
@@ -120,15 +116,14 @@ fn measure_slowly(units: Units<'_>, policy: Policy) -> Result<Measured<'_>, Malf
 }
 
 impl Measured<'_> {
-    /// Returns the kind and the length of the `str` that this text needs. They determine the
-    /// arguments of CPython's `PyUnicode_New`, which creates the `str`.
+    /// Returns the kind and length of the `str`, for CPython's `PyUnicode_New`.
     #[inline]
     #[must_use]
     pub fn shape(&self) -> Shape {
         self.shape
     }
 
-    /// Returns the size in bytes of the text that was measured, before any conversion.
+    /// Returns the size in bytes of the original text.
     #[inline]
     #[must_use]
     pub fn len_bytes(&self) -> usize {
@@ -141,8 +136,8 @@ impl Measured<'_> {
         }
     }
 
-    /// Returns `true` if the `str` has the same units as the text. [`Measured::write`] then copies
-    /// the units without converting them.
+    /// Returns `true` if the `str` has the same units as the text. [`Measured::write`] then only
+    /// copies.
     #[inline]
     #[must_use]
     pub fn is_copied(&self) -> bool {
@@ -154,14 +149,14 @@ impl Measured<'_> {
         }
     }
 
-    /// Writes the text into the whole data area of a `str` made for [`Measured::shape`]. The
-    /// terminating NUL is not part of this area.
+    /// Writes the text into the data area of a `str` made for [`Measured::shape`]. `data` excludes
+    /// the terminating NUL.
     ///
-    /// Copies: the text is copied once, by its conversion into `data`.
+    /// Copies: the text is copied once.
     ///
     /// # Panics
     /// Panics if `data` is not `n_chars` long, if its units are narrower than the kind, or if the
-    /// text was changed after it was measured; each is a bug in the caller.
+    /// text has changed.
     #[inline]
     pub fn write(&self, data: StrData<'_>) {
         match (self.text, data) {
@@ -180,17 +175,15 @@ impl Measured<'_> {
         }
     }
 
-    /// Writes the text as [`Measured::write`] does. Unlike that method, this method also permits
-    /// that the text has changed since it was measured.
+    /// Writes the text as [`Measured::write`] does, but the text may have changed since it was
+    /// measured.
     ///
     /// # Errors
-    /// Returns [`MalformedKind::Changed`] if the contents of `data` then do not match the shape of
-    /// the measured text. Even if they match, the text may be a mix of the contents of the memory
-    /// at different times.
+    /// Returns [`MalformedKind::Changed`] if the result does not match the measured shape. A
+    /// matching result may still mix old and new contents of the memory.
     ///
     /// # Panics
-    /// Panics if `data` is not `n_chars` long, or if its units are narrower than the kind. Both are
-    /// bugs in the caller.
+    /// Panics if `data` is not `n_chars` long, or if its units are narrower than the kind.
     #[inline]
     pub fn write_volatile(&self, mut data: StrData<'_>) -> Result<(), Malformed> {
         let Shape { kind, .. } = self.shape;
@@ -209,8 +202,7 @@ impl Measured<'_> {
         }
     }
 
-    /// Writes the text in those cases that [`Measured::write`] does not handle inline. Returns
-    /// `true` if the text has filled `data` exactly.
+    /// Writes the text in the rarer cases. Returns `true` if the text fills `data` exactly.
     #[inline(never)]
     fn write_slowly(&self, data: StrData<'_>) -> bool {
         let Shape { kind, n_chars } = self.shape;
@@ -249,7 +241,7 @@ impl Measured<'_> {
                 copy(u, out);
                 true
             }
-            // This text is a part of a larger text, which needs wider units.
+            // A part of a larger text that needs wider units.
             (MeasuredForm::Bytes(u), StrData::Two(out)) => {
                 widen::<2, false>(u, as_bytes(out));
                 true
@@ -258,8 +250,7 @@ impl Measured<'_> {
                 widen::<4, false>(u, as_bytes(out));
                 true
             }
-            // Malformed text, and parts whose width differs from that of `data`, are rare, and this
-            // simple loop handles all of them.
+            // Malformed text, and parts of another width than `data`, are rare.
             (text, StrData::One(out)) => is_filled(text, out),
             (text, StrData::Two(out)) => is_filled(text, out),
             (text, StrData::Four(out)) => is_filled(text, out),
@@ -267,10 +258,8 @@ impl Measured<'_> {
     }
 }
 
-/// Returns `true` if `kind` is the narrowest kind for the characters in `data`: at least one
-/// character needs this kind, and none needs a wider one. All of `data` must have been written. If
-/// `CODE_POINTS` is `true`, 32-bit units are known to be valid code points, and this is not checked
-/// again.
+/// Returns `true` if `kind` is the narrowest kind for `data`. `CODE_POINTS` skips the validation of
+/// 32-bit units.
 #[inline]
 pub(crate) fn is_canonical<const CODE_POINTS: bool>(kind: Kind, data: StrData<'_>) -> bool {
     match data {
@@ -287,11 +276,10 @@ pub(crate) fn is_canonical<const CODE_POINTS: bool>(kind: Kind, data: StrData<'_
     }
 }
 
-/// The number of units that one iteration of a scan examines. The scan of the 32-bit units of a
-/// `str` ends after the first iteration that finds a character past U+FFFF.
+/// The number of units per iteration of a scan.
 const PART_UNITS: usize = 256;
 
-/// Appends text that was validated and measured to `out` as UTF-16.
+/// Appends measured text to `out` as UTF-16.
 pub(crate) fn append_utf16(measured: &Measured<'_>, out: &mut Vec<u16>) {
     let Shape { kind, n_chars } = measured.shape;
     match measured.text {
@@ -325,26 +313,25 @@ impl<'a> MeasuredForm<'a> {
     }
 }
 
-/// Writes the text into `out`, one character at a time. Returns `true` if the text has filled `out`
-/// exactly.
+/// Writes the text one character at a time. Returns `true` if it fills `out` exactly.
 fn is_filled<U: TryFrom<u32>>(text: MeasuredForm<'_>, out: &mut [MaybeUninit<U>]) -> bool {
     scalar::fill(text.code_points(), out) == Some(out.len())
 }
 
-/// Returns the destination as arrays of bytes, one array of `W` bytes for each unit.
+/// Returns the units of `out` as arrays of `W` bytes.
 fn as_bytes<U, const W: usize>(out: &mut [MaybeUninit<U>]) -> &mut [[MaybeUninit<u8>; W]] {
     const { assert!(size_of::<U>() == W) };
-    // SAFETY: the arrays have the same total size and need no alignment, and `MaybeUninit` needs no
+    // SAFETY: the arrays have the same total size and need no alignment. `MaybeUninit` needs no
     // initialised contents.
     unsafe { std::slice::from_raw_parts_mut(out.as_mut_ptr().cast(), out.len()) }
 }
 
-/// Copies all units of `src` to `out`, which must have the same length.
+/// Copies `src` to `out`, which must have the same length.
 #[inline]
 fn copy<U: Copy>(src: &[U], out: &mut [MaybeUninit<U>]) {
     assert_eq!(src.len(), out.len(), "the data area has another shape");
     // SAFETY: both slices have the same length, checked above. `out` is borrowed mutably, so they
-    // do not overlap. Every bit pattern is a valid `MaybeUninit`.
+    // do not overlap.
     unsafe {
         std::ptr::copy_nonoverlapping(src.as_ptr(), out.as_mut_ptr().cast::<U>(), src.len());
     }

@@ -1,41 +1,39 @@
-//! The conversion kernels, and `dispatch`: the table that chooses one by the processor's features.
+//! The conversion kernels, and the table that chooses one of them.
 //!
-//! The modules are listed from the lowest layer up; a module uses only modules that are listed
-//! above it.
+//! A module uses only the modules above it in the table.
 //!
 //! | module | contents |
 //! |---|---|
-//! | `kernel` | the kernel family of this process: [`kernel()`]; the results of scans |
-//! | `memory` | conversions between units and memory that may be uninitialised |
-//! | `new_cell` | makes the `str` or `bytes` of a cell, whose contents a kernel writes |
-//! | `family` | one type for each kernel family, and the operations (steps) that each implements |
-//! | `scalar` | the scalar implementation of every kernel: always compiled; Miri runs only this |
+//! | `kernel` | the kernel family of this process ([`kernel()`]), and results of scans |
+//! | `memory` | conversions between units and possibly uninitialised memory |
+//! | `new_cell` | makes the `str` or `bytes` of a cell |
+//! | `family` | one type for each kernel family, and the operations of each |
+//! | `scalar` | the scalar implementation of every kernel, and the only one for Miri |
 //! | `generic` | vector algorithms for any type that implements [`generic::Vector`] |
-//! | `sse2` | kernels with 16-byte vectors for every x86-64 processor, inlined into their callers |
-//! | `avx2` | kernels with 32-byte vectors; those for JSON are inlined into their callers |
-//! | `avx512` | kernels with 64-byte vectors, for texts of any length |
-//! | `private` | conversion of text that other threads may write to, by private copies of its parts |
+//! | `sse2` | kernels with 16-byte vectors for every x86-64 processor |
+//! | `avx2` | kernels with 32-byte vectors |
+//! | `avx512` | kernels with 64-byte vectors |
+//! | `private` | converts text that other threads may write to |
 //! | `by_simdutf` | simdutf's kernels |
 //! | `bulk` | operations that are composed of other operations of the table |
-//! | `dispatch` | the table of kernels: for each operation, families, lengths and functions |
+//! | `dispatch` | the table of kernels |
 //! | `rust_str` | converts validated bytes to a Rust `&str` |
-//! | `decode` | converts UTF-8 to UTF-16 and Latin-1, into a destination of any size |
+//! | `decode` | converts UTF-8 to UTF-16 and Latin-1 |
 //! | `encode` | computes the lengths of text in UTF-8 and UTF-16 |
 //! | `float` | writes floats as their shortest decimals |
-//! | `json` | writes short texts as bodies of JSON strings, inlined into the caller |
-//! | `utf8` | writes short texts as UTF-8, with the kernels of `json` but without escapes |
+//! | `json` | writes short texts as bodies of JSON strings |
+//! | `utf8` | writes short texts as UTF-8 |
 //! | `json_read` | the operations of the JSON reader |
-//! | `cell` | converts short texts to a `str` or `bytes`, inlined into the caller |
-//! | `measured` | text that was validated and measured, and can be written into a `str` |
+//! | `cell` | converts short texts to a `str` or `bytes` |
+//! | `measured` | validated and measured text |
 //! | `large` | converts long text to a `str`, in one pass |
 //! | `bytes` | conversions between bytes and the units of UTF-16 and UTF-32 |
 //! | `put` | conversions into a [`Window`](crate::Window) |
 //!
-//! The environment variable `ONECOPY_KERNEL` = `scalar`, `sse2`, `avx2` or `avx512` is an upper
-//! limit for the choice of the kernel family. A family that the processor does not support is never
-//! used. `scalar` excludes simdutf too. `best`, the default, sets no limit. simdutf's own kernels
-//! are selected by its variable `SIMDUTF_FORCE_IMPLEMENTATION` (`icelake`, `haswell`, `westmere`,
-//! `fallback`).
+//! `ONECOPY_KERNEL` = `scalar`, `sse2`, `avx2` or `avx512` limits the choice of the kernel family.
+//! `scalar` excludes simdutf too. `best`, the default, sets no limit.
+//! `SIMDUTF_FORCE_IMPLEMENTATION` (`icelake`, `haswell`, `westmere`, `fallback`) selects simdutf's
+//! own kernels.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;

@@ -1,23 +1,18 @@
-//! Makes a `str` or `bytes` for a cell. The caller provides a function that allocates the object.
-//! This module checks the size of the object, and a kernel writes its contents.
+//! Makes a `str` or `bytes` for a cell. A caller allocates the object, and a kernel writes it.
 
 use crate::new_object::{MadeStr, NewBytes, NewStr, StrData};
 use crate::{Kind, Shape};
 
-/// The largest size in bytes of a text that the conversions of cells handle. Longer text is
-/// converted by the functions for text of any length.
+/// The largest size in bytes of a text that is converted as a cell.
 pub const MOST_CELL_BYTES: usize = 128;
 
-/// The result of making a `bytes` object from the short text of a cell; `None` if the kernels for
-/// short texts do not convert this text.
+/// A new `bytes` object or an error; `None` if the text is not converted as a cell.
 pub(super) type MaybeBytes<B> = Option<Result<<B as NewBytes>::Bytes, <B as NewBytes>::Error>>;
 
-/// The result of making a `str` from the short text of a cell; `None` if the kernels for short
-/// texts do not convert this text.
+/// A new `str` or an error; `None` if the text is not converted as a cell.
 pub(super) type MaybeStr<N> = Option<Result<MadeStr<<N as NewStr>::Str>, <N as NewStr>::Error>>;
 
-/// Makes a `bytes` object of length `len` with `new`. `write` receives the address of the object's
-/// data and must write all of it.
+/// Makes a `bytes` object of length `len`. `write` must fill its data.
 #[inline(always)]
 pub(super) fn encoded<B: NewBytes>(
     new: &mut B,
@@ -33,8 +28,7 @@ pub(super) fn encoded<B: NewBytes>(
 
 macro_rules! writers {
     ($($name:ident: $unit:ty, $variant:ident;)*) => {$(
-        /// Makes a `str` of the kind `kind` with `n_chars` characters by calling `new`. `write`
-        /// receives the address of the units of the `str` and must write all of them.
+        /// Makes a `str` of `n_chars` characters. `write` must fill its units.
         #[inline(always)]
         pub(super) fn $name<N: NewStr>(
             new: &mut N,

@@ -1,17 +1,14 @@
-//! Converts text that may be written to during the conversion. Each part of the text is first
-//! copied to private memory, and the copy is converted. The conversions read a text more than once,
-//! and do not check the bounds of their output. If they read the original text, a change between
-//! two reads could make them write out of bounds.
+//! Converts text that may change during the conversion. Each part is copied to private memory
+//! first: kernels read a text more than once.
 
 use std::mem::MaybeUninit;
 
 use super::memory::uninit;
 
-/// The number of units of one part. A part and its result fit into the L1 cache together.
+/// The number of units of a part. A part and its result fit into the L1 cache.
 const PART_UNITS: usize = 1024;
 
-/// A text and its encoding. The text may be divided into parts only between two characters, so the
-/// encoding determines where it may be divided.
+/// A text and its encoding. The encoding determines where the text can be divided.
 #[derive(Clone, Copy)]
 pub(super) enum Encoded<'a, U> {
     Utf8(&'a [U]),
@@ -25,15 +22,14 @@ impl<U: Copy + Into<u32>> Encoded<'_, U> {
         }
     }
 
-    /// Returns the number of units at the start of `part` that can be converted now without
-    /// dividing a character. For UTF-8, this number never includes the last character of `part`,
-    /// even if that character is complete. The text must be well-formed.
+    /// Returns how many units of `part` can be converted without dividing a character. UTF-8 always
+    /// excludes the last character.
     fn whole(&self, part: &[U]) -> usize {
         let n = part.len();
         let last = |n_back: usize| part.get(n.wrapping_sub(n_back)).map_or(0, |&u| u.into());
         match self {
             Encoded::Utf16(_) => n - usize::from(last(1) & 0xFC00 == 0xD800),
-            // Searches for the last byte that is the start of a character.
+            // Finds the first byte of the last character.
             Encoded::Utf8(_) => (1..=4)
                 .find(|&n_back| last(n_back) & 0xC0 != 0x80)
                 .map_or(n, |n_back| n - n_back),
@@ -41,9 +37,8 @@ impl<U: Copy + Into<u32>> Encoded<'_, U> {
     }
 }
 
-/// Converts the text one part after another. `convert` receives a private copy of a part and the
-/// remaining destination, and returns the number of units written. If `convert` returns `None`, the
-/// result is `None`.
+/// Converts the text part by part. `convert` receives a private copy, and returns the number of
+/// units.
 #[inline]
 pub(super) fn by_private_parts<U: Copy + Into<u32>, T>(
     text: Encoded<'_, U>,
@@ -55,7 +50,7 @@ pub(super) fn by_private_parts<U: Copy + Into<u32>, T>(
     while !rest.is_empty() {
         let len = rest.len().min(PART_UNITS);
         copy[..len].copy_from_slice(uninit(&rest[..len]));
-        // SAFETY: len units were written on the line above.
+        // SAFETY: the line above has written `len` units.
         let part = unsafe { std::slice::from_raw_parts(copy.as_ptr().cast::<U>(), len) };
         let len = if len < rest.len() {
             text.whole(part)

@@ -1,8 +1,5 @@
-//! Functions with the same results as the vector kernels and simdutf's conversions, written in
-//! plain Rust. They are used under Miri, on processors without vector kernels, and if the
-//! environment variable `ONECOPY_KERNEL` is `scalar`.
-//!
-//! The code is written for readability; the compiler vectorizes its reduction loops.
+//! The functions of the vector kernels and of simdutf, in plain Rust. They are used under Miri,
+//! without vector kernels, and if `ONECOPY_KERNEL` is `scalar`.
 
 use std::mem::MaybeUninit;
 
@@ -14,17 +11,14 @@ use crate::Kind;
 mod convert;
 pub(crate) use convert::*;
 
-/// Returns `true` if the code point must be escaped in JSON (RFC 8259, section 7).
+/// Returns `true` if the code point needs a JSON escape (RFC 8259, section 7).
 #[inline(always)]
 pub(crate) fn is_escape(c: u32) -> bool {
     c < 0x20 || c == 0x22 || c == 0x5C
 }
 
-/// The bytes of a character in the body of a JSON string (at most six), followed by padding. The
-/// last of the eight bytes is the number of bytes of the character.
-///
-/// A writer stores all eight bytes and advances its position by the number of bytes, without a
-/// branch.
+/// A character in the body of a JSON string, in eight bytes. The first bytes, at most six, are the
+/// character, and the last byte is their number. A writer stores all eight bytes without a branch.
 #[derive(Clone, Copy)]
 pub(crate) struct JsonForm([u8; 8]);
 
@@ -50,14 +44,13 @@ impl JsonForm {
         &self.0[..self.len()]
     }
 
-    /// Writes the bytes of the character and their padding, and returns the address after the
-    /// character.
+    /// Writes the bytes and their padding. Returns the address after the character.
     ///
     /// # Safety
     /// `out` must be writable for 8 bytes.
     #[inline(always)]
     pub(super) unsafe fn write(self, out: *mut u8) -> *mut u8 {
-        // SAFETY: 8 bytes are writable, of which the form has at most 6.
+        // SAFETY: 8 bytes are writable.
         unsafe {
             out.cast::<[u8; 8]>().write_unaligned(self.0);
             out.add(self.len())
@@ -65,9 +58,8 @@ impl JsonForm {
     }
 }
 
-/// Returns a table of the [`JsonForm`] of each byte of a text. If `as_is` is `true`, the text is
-/// UTF-8, so a non-ASCII byte is written unchanged. If `as_is` is `false`, the text is Latin-1, so
-/// a non-ASCII byte is a character, which is converted to UTF-8.
+/// Returns the [`JsonForm`] of each byte. If `as_is` is `true`, the text is UTF-8, and non-ASCII
+/// bytes stay unchanged. Otherwise the text is Latin-1, and non-ASCII bytes are converted to UTF-8.
 const fn json_forms(as_is: bool) -> [JsonForm; 256] {
     let mut all = [JsonForm([0; 8]); 256];
     let mut c = 0;
@@ -92,20 +84,19 @@ const fn json_forms(as_is: bool) -> [JsonForm; 256] {
     all
 }
 
-/// For each byte of ASCII or UTF-8, the bytes that represent it in a JSON string.
+/// The JSON form of each byte of ASCII or UTF-8.
 pub(super) static JSON_FORMS: [JsonForm; 256] = json_forms(true);
-/// For each Latin-1 character, the bytes that represent it in a JSON string.
+/// The JSON form of each Latin-1 character.
 static JSON_FORMS_LATIN1: [JsonForm; 256] = json_forms(false);
 
-/// Returns the JSON escape of `"`, `\` or a control character: a backslash and a letter if JSON has
-/// a letter for it, otherwise `\u` and four digits.
+/// Returns the JSON escape of `"`, `\` or a control character. The escape is a backslash and a
+/// letter, or `\u` and four digits.
 #[inline(always)]
 pub(crate) fn escape(c: u8) -> JsonForm {
     JSON_FORMS[usize::from(c)]
 }
 
-/// Writes characters one by one as the body of a JSON string. A vector kernel calls this function
-/// for a vector with a control character whose escape consists of `\u` and four digits.
+/// Writes characters one by one as the body of a JSON string.
 ///
 /// # Safety
 /// `out` must be writable for 6 bytes for each character, and 2 more. The characters must be
@@ -116,7 +107,6 @@ pub(super) unsafe fn json_one_by_one(
     mut out: *mut u8,
 ) -> *mut u8 {
     // SAFETY: a `JsonForm` has at most 6 bytes and is stored as 8, and UTF-8 has at most 4 bytes.
-    // `out` has this space by this function's contract.
     unsafe {
         for c in units {
             out = match JSON_FORMS_LATIN1.get(c as usize) {
@@ -129,7 +119,7 @@ pub(super) unsafe fn json_one_by_one(
 }
 
 /// Writes text as the body of a JSON string, byte by byte. If `as_is` is `true`, the text is UTF-8,
-/// so non-ASCII bytes are copied. Otherwise the text is Latin-1, and is converted to UTF-8.
+/// and non-ASCII bytes are copied. Otherwise the text is Latin-1.
 ///
 /// # Safety
 /// `out` must be writable for `6 * u.len() + 2` bytes.
@@ -140,8 +130,7 @@ pub(super) unsafe fn json_bytes_one_by_one(u: &[u8], as_is: bool, mut out: *mut 
     } else {
         &JSON_FORMS_LATIN1
     };
-    // SAFETY: an entry of the table has at most 6 bytes and is stored as 8 bytes. `out` has this
-    // space by this function's contract.
+    // SAFETY: an entry of the table has at most 6 bytes and is stored as 8.
     unsafe {
         for &byte in u {
             out = forms[usize::from(byte)].write(out);
@@ -150,15 +139,15 @@ pub(super) unsafe fn json_bytes_one_by_one(u: &[u8], as_is: bool, mut out: *mut 
     out
 }
 
-/// Returns the number of 32-bit units before the first `"`, `\` or unit below U+0020, and `true` if
-/// all units before it are ASCII.
+/// Returns the number of 32-bit units before the first JSON escape. Also returns `true` if all
+/// these units are ASCII.
 pub(crate) fn plain_u32(rest: &[u32]) -> (usize, bool) {
     let end = rest.iter().position(|&c| is_escape(c));
     let n = end.unwrap_or(rest.len());
     (n, rest[..n].iter().all(|&c| c < 0x80))
 }
 
-/// Returns the number of JSON white-space bytes at the start of `rest`.
+/// Returns the number of white-space bytes at the start of `rest`.
 #[inline(always)]
 pub(crate) fn blank_u8(rest: &[u8]) -> usize {
     let is_blank = |b: &&u8| matches!(b, b' ' | b'\n' | b'\r' | b'\t');
@@ -211,9 +200,8 @@ pub(crate) fn short_number(rest: &[u8]) -> Option<ShortNumber> {
     })
 }
 
-/// Reads the number at the start of `rest`, and returns the integer of its digits without the
-/// decimal point. The number has `n_before` digits before the decimal point and `n_after` digits
-/// after it. If `n_after` is 0, the number has no decimal point.
+/// Returns the integer of the digits at the start of `rest`. `n_before` digits precede the decimal
+/// point, and `n_after` digits follow it. Without a point, `n_after` is 0.
 pub(crate) fn digits(rest: &[u8], n_before: u32, n_after: u32) -> u64 {
     let n = (n_before + n_after + u32::from(n_after > 0)) as usize;
     let digits = rest[..n].iter().filter(|&&b| b != b'.');
@@ -239,8 +227,7 @@ pub(crate) fn unescape_u8(body: &[u8], out: &mut [u8]) -> UnescapedLength {
     UnescapedLength { n_read, n_written }
 }
 
-/// Returns the character that a JSON escape letter denotes (a line feed for `n`); `None` if `byte`
-/// is not an escape letter.
+/// Returns the character of a JSON escape letter (a line feed for `n`).
 #[inline(always)]
 pub(crate) fn letter(byte: u8) -> Option<u8> {
     Some(match byte {
@@ -272,8 +259,8 @@ pub(super) fn scan_u16(src: &[u16]) -> Scan16 {
     }
 }
 
-/// Returns the bitwise OR of the units, and `true` if any unit is not a Unicode scalar value (that
-/// is, if it is a surrogate or greater than U+10FFFF).
+/// Returns the bitwise OR of the units. Also returns `true` if any unit is a surrogate or past
+/// U+10FFFF.
 #[inline]
 pub(crate) fn scan_u32(src: &[u32]) -> (u32, bool) {
     src.iter().fold((0, false), |(or, bad), &c| {
@@ -326,9 +313,8 @@ pub(super) fn narrow_plain<const JSON: bool>(src: &[u16], out: &mut [MaybeUninit
     src.len()
 }
 
-/// Copies units up to the first unit for which `fit` returns `false`. `convert` converts each unit
-/// before it is written. Returns the number of units copied. Each unit is read only once, so that
-/// another thread cannot change a unit after `fit` has tested it.
+/// Copies units up to the first one for which `fit` returns `false`. Returns their number. Each
+/// unit is read only once, because another thread may change it.
 #[inline(always)]
 fn copy_while<T: Copy, U>(
     src: &[T],
@@ -341,7 +327,7 @@ fn copy_while<T: Copy, U>(
     for (part, out) in src.chunks(UNITS).zip(out.chunks_mut(UNITS)) {
         let mut units = [part[0]; UNITS];
         units[..part.len()].copy_from_slice(part);
-        // This loop tests all units without a branch for each unit.
+        // This loop has no branch for each unit.
         let all_fit = units.iter().fold(true, |all, &u| all & fit(u));
         let first_other = || units.iter().position(|&u| !fit(u));
         let n_fit = if all_fit { None } else { first_other() }.unwrap_or(part.len());
@@ -368,8 +354,7 @@ pub(super) fn copy_bmp(src: &[u16], out: &mut [MaybeUninit<u16>]) -> usize {
     copy_while(src, out, |u| !is_surrogate(u), |u| u)
 }
 
-/// Copies all 16-bit units of `u` to `out`. Returns `false` if the copy cannot be used, because one
-/// of the units is a surrogate or must be escaped in JSON.
+/// Copies 16-bit units. Returns `false` if a unit is a surrogate or needs a JSON escape.
 ///
 /// # Safety
 /// `out` must be writable for as many units as `u` has, and must not overlap `u`.
@@ -377,7 +362,6 @@ pub(super) fn copy_bmp(src: &[u16], out: &mut [MaybeUninit<u16>]) -> usize {
 pub(crate) unsafe fn copy_ucs2(u: &[u16], out: *mut u16) -> bool {
     let mut is_plain = true;
     for (i, &unit) in u.iter().enumerate() {
-        // This test has no branch for each unit.
         is_plain &= (unit >= 0x20) & (unit != 0x22) & (unit != 0x5C) & (unit & 0xF800 != 0xD800);
         // SAFETY: guaranteed by the caller of this function.
         unsafe { out.add(i).write(unit) };

@@ -1,6 +1,5 @@
-//! The kernels for SSE2 (16-byte vectors), which every x86-64 processor supports. They are inlined
-//! into their callers, and have a separate path for texts shorter than a vector, because most cells
-//! are that short.
+//! The kernels for SSE2 (16-byte vectors), which every x86-64 processor supports. Texts shorter
+//! than a vector have a separate path.
 #![allow(unused_unsafe)] // Newer compilers treat SSE2 intrinsics as safe on x86-64.
 
 use std::arch::x86_64::*;
@@ -22,7 +21,7 @@ macro_rules! op {
             unsafe { $body }
         }
     };
-    // An operation that combines two vectors into one.
+    // Combines two vectors into one.
     ($name:ident = $intrinsic:ident) => {
         #[inline(always)]
         unsafe fn $name(self, o: Self) -> Self {
@@ -32,7 +31,7 @@ macro_rules! op {
     };
 }
 
-// SAFETY: loadu and storeu touch 16 bytes; all intrinsics below belong to SSE2.
+// SAFETY: `load` and `store` access 16 bytes, and all intrinsics below belong to SSE2.
 unsafe impl Vector for V128 {
     const BYTES: usize = 16;
     op!(load(p: *const u8) -> Self = V128(_mm_loadu_si128(p.cast())));
@@ -89,14 +88,14 @@ unsafe impl Vector for V128 {
     }
 }
 
-/// Loads a text of 1 to 15 bytes into one vector of 16 bytes. Some bytes of the text occur more
-/// than once in the vector, so it can only be used to test whether any byte has a property.
+/// Loads a text of 1 to 15 bytes into a vector, some bytes more than once. Use the vector only to
+/// test if any byte has a property.
 ///
 /// # Safety
 /// `p` must be readable for `len` bytes, 1 to 15.
 #[inline(always)]
 unsafe fn load_repeated(p: *const u8, len: usize) -> V128 {
-    // SAFETY: each arm reads a block at the start and one at the end, both inside `len` bytes.
+    // SAFETY: each arm reads a block at the start and one at the end, inside `len` bytes.
     unsafe {
         V128(if len >= 8 {
             let a = _mm_loadl_epi64(p.cast());
@@ -113,14 +112,14 @@ unsafe fn load_repeated(p: *const u8, len: usize) -> V128 {
     }
 }
 
-/// Loads 1 to 7 16-bit units into one vector. Some units occur more than once in the vector, so the
-/// vector can only be used to test whether any of the units has a property.
+/// Loads 1 to 7 16-bit units into a vector, some more than once. Use the vector only to test if any
+/// unit has a property.
 ///
 /// # Safety
 /// `p` must be readable for `len` units, 1 to 7.
 #[inline(always)]
 unsafe fn load_repeated_u16(p: *const u16, len: usize) -> V128 {
-    // SAFETY: each arm reads a block at the start and one at the end, both inside `len` units.
+    // SAFETY: each arm reads a block at the start and one at the end, inside `len` units.
     unsafe {
         V128(if len >= 4 {
             let a = _mm_loadl_epi64(p.cast());
@@ -136,18 +135,18 @@ unsafe fn load_repeated_u16(p: *const u16, len: usize) -> V128 {
     }
 }
 
-/// Loads a text of 1 to 15 bytes into one vector, followed by zeros.
+/// Loads a text of 1 to 15 bytes into a vector, followed by zeros.
 ///
 /// # Safety
 /// `p` must be readable for `len` bytes, 1 to 15.
 #[inline(always)]
 pub(super) unsafe fn load_padded(p: *const u8, len: usize) -> V128 {
-    // SAFETY: each arm reads a block at the start and one at the end, both inside `len` bytes.
+    // SAFETY: each arm reads a block at the start and one at the end, inside `len` bytes.
     unsafe {
         let (lo, hi) = if len >= 8 {
             let b = p.add(len - 8).cast::<u64>().read_unaligned();
-            // The shift by 64 bits, for a text of 8 bytes, is divided into two shifts, because one
-            // shift must be below 64 bits.
+            // There are two shifts, because the total may be 64 bits, which one shift does not
+            // permit.
             let hi = b >> (8 * (15 - len)) >> 8;
             (p.cast::<u64>().read_unaligned(), hi)
         } else if len >= 4 {
@@ -170,7 +169,7 @@ pub(super) unsafe fn load_padded(p: *const u8, len: usize) -> V128 {
 /// `src` must be readable and `dst` writable for `len` bytes, at most 15. They must not overlap.
 #[inline(always)]
 unsafe fn copy_short(src: *const u8, dst: *mut u8, len: usize) {
-    // SAFETY: each arm copies blocks of fixed sizes, all of which are inside `len` bytes.
+    // SAFETY: each arm copies blocks of fixed sizes inside `len` bytes.
     unsafe {
         if len >= 8 {
             let a = src.cast::<u64>().read_unaligned();
@@ -214,7 +213,7 @@ pub(super) fn scan_utf8(src: &[u8]) -> Scan8 {
                 let n = V128::splat8(0).sub8(v.gt8(V128::splat8(0xBF))).sum8();
                 Scan8 {
                     max: v.max_u8(),
-                    // The zeros after the text were counted as characters, and are subtracted.
+                    // The zeros after the text were counted too, and are subtracted.
                     n_chars: n - (16 - len),
                 }
             }
@@ -260,7 +259,7 @@ pub(super) fn find_high(src: &[u8]) -> usize {
         match src.len() {
             0 => 0,
             len @ 1..16 => {
-                // The zeros after the text are ASCII, so the bit after the text ends the search.
+                // The bit after the text ends the search.
                 let mask = load_padded(src.as_ptr(), len).mask() | 1 << len;
                 mask.trailing_zeros() as usize
             }
@@ -276,8 +275,7 @@ pub(super) fn find_escape_u8(src: &[u8]) -> usize {
         match src.len() {
             0 => 0,
             len @ 1..16 => {
-                // The zeros after the text are control characters, which end the search at the end
-                // of the text.
+                // The zeros after the text are control characters, which end the search.
                 let mask = EscapeU8::marks(load_padded(src.as_ptr(), len)).mask();
                 mask.trailing_zeros() as usize
             }
@@ -295,14 +293,14 @@ pub(super) fn find_escape_u16(src: &[u16]) -> usize {
     unsafe { generic::find::<V128, EscapeU16>(src.as_ptr().cast(), src.len()) }
 }
 
-/// Narrows up to 15 16-bit units to bytes.
+/// Narrows at most 15 16-bit units to bytes.
 ///
 /// # Safety
-/// `src` must be readable for `len` units, at most 15, and `dst` writable for `len` bytes. They
+/// `src` must be readable for `len` units, at most 15. `dst` must be writable for `len` bytes. They
 /// must not overlap.
 #[inline(always)]
 unsafe fn narrow_short(src: *const u16, len: usize, dst: *mut u8) {
-    // SAFETY: each arm copies units at the start and at the end, all inside `len` units.
+    // SAFETY: each arm copies units at the start and at the end, inside `len` units.
     unsafe {
         let low = V128::splat16(0xFF);
         if len >= 8 {
@@ -335,8 +333,7 @@ unsafe fn narrow_short(src: *const u16, len: usize, dst: *mut u8) {
 #[inline(always)]
 pub(super) unsafe fn narrow_u16(src: &[u16], out: &mut [MaybeUninit<u8>]) {
     let dst = out.as_mut_ptr().cast::<u8>();
-    // SAFETY: `src` is a slice, `out` is at least as long, and each arm has a length that its
-    // function permits.
+    // SAFETY: `out` is at least as long as `src`, and each arm has a permitted length.
     unsafe {
         if src.len() < 16 {
             narrow_short(src.as_ptr(), src.len(), dst);
@@ -346,16 +343,15 @@ pub(super) unsafe fn narrow_u16(src: &[u16], out: &mut [MaybeUninit<u8>]) {
     }
 }
 
-/// Copies the bytes before the first byte that must be escaped in JSON. Returns the number of bytes
-/// copied, and `true` if one of these bytes is not ASCII.
+/// Copies bytes up to the first JSON escape. Returns their number, and `true` if a copied byte is
+/// not ASCII.
 ///
 /// # Safety
 /// `out` must have at least as many bytes as `src`.
 #[inline(always)]
 pub(super) unsafe fn copy_to_escape(src: &[u8], out: &mut [MaybeUninit<u8>]) -> (usize, bool) {
     let dst = out.as_mut_ptr().cast::<u8>();
-    // SAFETY: `src` is a slice, `out` is at least as long, and each arm has a length that its
-    // function permits.
+    // SAFETY: `out` is at least as long as `src`, and each arm has a permitted length.
     unsafe {
         match src.len() {
             0 => (0, false),
@@ -371,9 +367,8 @@ pub(super) unsafe fn copy_to_escape(src: &[u8], out: &mut [MaybeUninit<u8>]) -> 
     }
 }
 
-/// Copies 16-bit units as bytes. Stops at the first unit that is not ASCII, or earlier. If `JSON`
-/// is `true`, a unit that must be escaped in JSON also ends the copy. Returns the number of units
-/// copied.
+/// Copies 16-bit units as bytes. Stops at the first non-ASCII unit, or earlier. If `JSON` is
+/// `true`, also stops at a JSON escape. Returns the number of copied units.
 ///
 /// # Safety
 /// `out` must have at least as many units as `src`.
@@ -383,8 +378,7 @@ pub(super) unsafe fn narrow_plain<const JSON: bool>(
     out: &mut [MaybeUninit<u8>],
 ) -> usize {
     let dst = out.as_mut_ptr().cast::<u8>();
-    // SAFETY: `src` is a slice, `out` is at least as long, and each arm has a length that its
-    // function permits.
+    // SAFETY: `out` is at least as long as `src`, and each arm has a permitted length.
     unsafe {
         let (p, len) = (src.as_ptr(), src.len());
         if len >= 16 {
@@ -393,8 +387,7 @@ pub(super) unsafe fn narrow_plain<const JSON: bool>(
         if len < 4 {
             return scalar::narrow_plain::<JSON>(src, out);
         }
-        // This kernel copies either all units, or none of them: a text with another unit is
-        // converted by the scalar implementation from its first unit on.
+        // This kernel copies all units or none.
         let v = if len >= 8 {
             V128::narrow(V128::load(p.cast()), V128::load(p.add(len - 8).cast()))
         } else {
@@ -409,15 +402,14 @@ pub(super) unsafe fn narrow_plain<const JSON: bool>(
     }
 }
 
-/// Copies ASCII bytes. Stops at the first non-ASCII byte, or earlier. Returns the number of bytes
-/// copied.
+/// Copies ASCII bytes. Stops at the first non-ASCII byte, or earlier. Returns the number of copied
+/// bytes.
 ///
 /// # Safety
 /// `out` must have at least as many bytes as `src`.
 pub(super) unsafe fn copy_ascii(src: &[u8], out: &mut [MaybeUninit<u8>]) -> usize {
     let dst = out.as_mut_ptr().cast::<u8>();
-    // SAFETY: `src` is a slice, `out` is at least as long, and the first arm has a length that its
-    // function permits.
+    // SAFETY: `out` is at least as long as `src`, and the first arm has a permitted length.
     unsafe {
         match src.len() {
             16.. => generic::copy_ascii::<V128>(src.as_ptr(), src.len(), dst),
@@ -427,7 +419,7 @@ pub(super) unsafe fn copy_ascii(src: &[u8], out: &mut [MaybeUninit<u8>]) -> usiz
 }
 
 /// Copies 16-bit units as bytes. Stops at the first unit above `MAX`, or earlier. Returns the
-/// number of units copied.
+/// number of copied units.
 ///
 /// # Safety
 /// `out` must have at least as many units as `src`.
@@ -436,8 +428,7 @@ pub(super) unsafe fn narrow_up_to<const MAX: u16>(
     out: &mut [MaybeUninit<u8>],
 ) -> usize {
     let dst = out.as_mut_ptr().cast::<u8>();
-    // SAFETY: `src` is a slice, `out` is at least as long, and the first arm has a length that its
-    // function permits.
+    // SAFETY: `out` is at least as long as `src`, and the first arm has a permitted length.
     unsafe {
         match src.len() {
             16.. => generic::narrow_up_to::<V128, MAX>(src.as_ptr(), src.len(), dst),
@@ -446,15 +437,14 @@ pub(super) unsafe fn narrow_up_to<const MAX: u16>(
     }
 }
 
-/// Copies 16-bit units. Stops at the first surrogate, or earlier. Returns the number of units
-/// copied.
+/// Copies 16-bit units. Stops at the first surrogate, or earlier. Returns the number of copied
+/// units.
 ///
 /// # Safety
 /// `out` must have at least as many units as `src`.
 pub(super) unsafe fn copy_bmp(src: &[u16], out: &mut [MaybeUninit<u16>]) -> usize {
     let dst = out.as_mut_ptr().cast::<u16>();
-    // SAFETY: `src` is a slice, `out` is at least as long, and the first arm has a length that its
-    // function permits.
+    // SAFETY: `out` is at least as long as `src`, and the first arm has a permitted length.
     unsafe {
         match src.len() {
             16.. => generic::copy_bmp::<V128>(src.as_ptr(), src.len(), dst),

@@ -1,13 +1,10 @@
-//! Helpers of the kernel tests. They make texts whose characters all have the same length in UTF-8,
-//! and texts with characters of different lengths. The lengths of the texts are close to the size
-//! of one to four vectors. Other helpers make a buffer between two canaries, and check that a
-//! kernel has not changed the canaries.
+//! Helpers of the kernel tests. They make texts with lengths near one to four vectors, and buffers
+//! between canaries.
 
 const CANARY: u8 = 0xA5;
 
-/// Calls `f` with a buffer of `len` bytes, and returns the result of `f` and the contents of the
-/// buffer. The buffer is aligned for units of 2 or 4 bytes only if its length is a multiple of 2 or
-/// 4.
+/// Calls `f` with a buffer of `len` bytes. Returns the result of `f` and the contents of the
+/// buffer.
 pub(super) fn into_buffer<R>(len: usize, f: impl FnOnce(*mut u8) -> R) -> (R, Vec<u8>) {
     let align = if len == 0 {
         4
@@ -16,15 +13,14 @@ pub(super) fn into_buffer<R>(len: usize, f: impl FnOnce(*mut u8) -> R) -> (R, Ve
     };
     let mut buffer = vec![CANARY; len + 256];
     let shift = buffer.as_ptr().align_offset(4) + align * (1 + len * 7 % 15);
-    // SAFETY: the buffer has len bytes and more after shift.
+    // SAFETY: the buffer has at least `len` bytes after `shift`.
     let result = f(unsafe { buffer.as_mut_ptr().add(shift) });
     assert!(buffer[..shift].iter().all(|&b| b == CANARY), "before");
     assert!(buffer[shift + len..].iter().all(|&b| b == CANARY), "after");
     (result, buffer[shift..shift + len].to_vec())
 }
 
-/// Returns several texts of `n` characters. Each text has its own set of characters, such as only
-/// ASCII, only Cyrillic, or a mixture of characters of different widths.
+/// Returns several texts of `n` characters, each with its own set of characters.
 pub(super) fn texts(n: usize) -> impl Iterator<Item = String> {
     let mixes: [&[char]; 13] = [
         &['a', 'z', '\0'],
@@ -63,9 +59,8 @@ pub(super) fn texts(n: usize) -> impl Iterator<Item = String> {
     })
 }
 
-/// Calls `check` with UTF-16 texts of many lengths and of characters of different widths. Also
-/// calls `check` with changed texts: without the first or last units; with a unit replaced by
-/// another unit or by a lone surrogate; with the halves of a surrogate pair far from each other.
+/// Calls `check` with UTF-16 texts of many lengths and scripts. Also calls `check` with shortened
+/// texts, with replaced units, and with separated surrogate halves.
 pub(super) fn each_utf16(mut check: impl FnMut(&[u16])) {
     let harm = [
         0x41, 0xE9, 0x416, 0x6771, 0xD800, 0xDBFF, 0xDC00, 0xDFFF, 0xE000,
@@ -87,7 +82,7 @@ pub(super) fn each_utf16(mut check: impl FnMut(&[u16])) {
                 wide[at] = kept;
                 check(&wide[..at]);
             }
-            // These halves would be a pair if nothing were between them.
+            // These halves would form a pair without the text between them.
             for gap in [2, 16, 17, 33, 65] {
                 for at in (0..wide.len().saturating_sub(gap)).filter(|at| n < 110 && at % 16 > 13) {
                     let kept = (wide[at], wide[at + gap]);

@@ -1,7 +1,5 @@
-//! Compares each vector kernel with the scalar implementation. The test texts have all lengths near
-//! the sizes of vectors, and all alignments. Each text is tested with a unit at which a kernel must
-//! stop; this unit is placed at one position after the other. The bytes after the output must stay
-//! unchanged.
+//! Tests each vector kernel against the scalar implementation, with all lengths near vector sizes
+//! and all alignments.
 
 use std::sync::OnceLock;
 
@@ -10,29 +8,24 @@ use super::skips::can_test;
 use super::test_texts::into_buffer;
 use super::{Kernel, avx2, kernel, scalar, sse2};
 
-/// The AVX2 kernels convert only texts that are longer than this number of bytes.
+/// AVX2 kernels convert only texts of more bytes.
 const SHORT_BYTES: usize = 128;
 
-/// Returns `true` if the AVX2 kernels can be tested on this processor; otherwise reports that the
-/// test is partly skipped.
+/// Returns `true` if the processor supports AVX2; otherwise reports the skipped tests.
 fn has_avx2() -> bool {
     static HAS_AVX2: OnceLock<bool> = OnceLock::new();
     *HAS_AVX2.get_or_init(|| can_test("avx2", kernel() >= Kernel::Avx2))
 }
 
-/// Returns lengths below, at and above one, two and four vectors of each size, and some longer
-/// lengths.
+/// Returns lengths around one, two and four vectors of each size, and some longer ones.
 fn lengths() -> impl Iterator<Item = usize> {
-    // Miri runs the SSE2 kernels too, but a thousand times slower.
+    // Miri runs the SSE2 kernels a thousand times slower.
     (0..=160)
         .chain([255, 256, 257, 1000, 8161, 9000])
         .filter(|len| !cfg!(miri) || [0, 1, 3, 4, 7, 8, 15, 16, 17, 33].contains(len))
 }
 
-/// Calls `f` with a text of each length. The function `plain` returns the unit at each index of the
-/// text. The alignment of the text depends on its length. Then calls `f` with variants of each
-/// text, in which one unit is replaced by a unit of `odd`. In a short text, this is done for every
-/// position; in a long text, only for some.
+/// Calls `f` with a text of each length. Then replaces single units by the units of `odd`.
 fn texts<U: Copy>(plain: impl Fn(usize) -> U, odd: &[U], mut f: impl FnMut(&[U])) {
     for len in lengths() {
         let shift = len % 64;
@@ -49,8 +42,8 @@ fn texts<U: Copy>(plain: impl Fn(usize) -> U, odd: &[U], mut f: impl FnMut(&[U])
     }
 }
 
-/// Asserts that the SSE2 kernel returns the same result as the scalar implementation. If the text
-/// is long enough for the AVX2 kernel, also asserts this for the AVX2 kernel.
+/// Asserts that the SSE2 and AVX2 kernels return the scalar result. The AVX2 kernel needs a long
+/// text.
 macro_rules! same {
     ($len_bytes:expr, $name:ident($($arg:expr),*)) => {{
         let expected = scalar::$name($($arg),*);
@@ -158,7 +151,7 @@ fn copying_stops_at_the_escape_and_reports_other_bytes_before_it() {
         }
     };
     texts(|i| b'a' + (i % 25) as u8, &odd, check);
-    // Non-ASCII bytes directly before and directly after the escape.
+    // Non-ASCII bytes next to the escape.
     texts(|_| 0xC3, &odd, check);
 }
 
@@ -197,9 +190,8 @@ fn plain_units_are_narrowed_up_to_the_first_other_one() {
 
 #[test]
 fn copies_stop_before_the_first_unit_out_of_range_and_nowhere_else() {
-    /// Compares the result of a vector kernel with the result of the scalar implementation. `got`
-    /// and `n` are the numbers of units that the two have copied. The kernel may copy up to 255
-    /// units fewer. If the scalar implementation copied all units, the kernel must have copied all.
+    /// Compares a vector kernel with the scalar implementation. The kernel may copy up to 255 fewer
+    /// units.
     fn check<const N: usize>(
         len: usize,
         (n, expected): (usize, Vec<u8>),

@@ -1,7 +1,6 @@
-//! Writes text as UTF-8 into a [`Pen`], with the `Utf8Kernels` of each kernel family. The callers
-//! are encoders of binary formats such as BSON, in which no character is escaped.
+//! Writes text as UTF-8 into a [`Pen`], for binary formats such as BSON.
 //!
-//! The kernels are those of [`super::json`], compiled without the search for escapes.
+//! The kernels are those of [`super::json`] without escapes.
 
 use std::ptr::copy_nonoverlapping;
 
@@ -28,23 +27,23 @@ macro_rules! vectors {
         impl Utf8Kernels for $family {
             #[inline(always)]
             unsafe fn utf8_bytes(self, u: &[u8], out: *mut u8) -> *mut u8 {
-                // SAFETY: a value of this type proves that the instructions are available. `out`
-                // has the required space.
+                // SAFETY: this type proves that the instructions are available. `out` has the
+                // required space.
                 unsafe { $kernels::json::plain::<false>(u, out) }
             }
 
             #[inline(always)]
             unsafe fn utf8_short_latin1(self, u: &[u8], out: *mut u8) -> Option<*mut u8> {
-                // SAFETY: a value of this type proves that the instructions are available. `out`
-                // has the required space.
+                // SAFETY: this type proves that the instructions are available. `out` has the
+                // required space.
                 let end = unsafe { $kernels::json::short_latin1::<false>(u, out) };
                 (!end.is_null()).then_some(end)
             }
 
             #[inline(always)]
             unsafe fn utf8_short_ucs2(self, u: &[u16], out: *mut u8) -> Option<*mut u8> {
-                // SAFETY: a value of this type proves that the instructions are available. `out`
-                // has the required space.
+                // SAFETY: this type proves that the instructions are available. `out` has the
+                // required space.
                 let end = unsafe { $kernels::json::short_wide::<false>(u, out) };
                 (!end.is_null()).then_some(end)
             }
@@ -52,9 +51,9 @@ macro_rules! vectors {
             #[inline(always)]
             fn put_utf8_latin1(self, u: &[u8], pen: &mut Pen<'_>) {
                 check(pen, u.len());
-                // SAFETY: a value of this type proves that the instructions are available. The
-                // space of the pen was checked above (a unit has at most two bytes without
-                // escapes), and all bytes before the returned address were written.
+                // SAFETY: this type proves that the instructions are available. The space was
+                // checked above: a unit has at most two bytes. All bytes before the returned
+                // address were written.
                 unsafe {
                     let at = $kernels::json::latin1::<false>(u, false, pen.at());
                     pen.set_at(at);
@@ -64,7 +63,7 @@ macro_rules! vectors {
             #[inline(always)]
             fn put_utf8_ucs2(self, u: &[u16], pen: &mut Pen<'_>) -> bool {
                 check(pen, u.len());
-                // SAFETY: the facts of `put_utf8_latin1`, but a unit has at most three bytes.
+                // SAFETY: as in `put_utf8_latin1`, but a unit has at most three bytes.
                 unsafe {
                     let at = $kernels::json::ucs2::<false>(u, pen.at());
                     if !at.is_null() {
@@ -77,7 +76,7 @@ macro_rules! vectors {
             #[inline(always)]
             fn put_utf8_ucs4(self, u: &[u32], pen: &mut Pen<'_>) -> bool {
                 check(pen, u.len());
-                // SAFETY: the facts of `put_utf8_latin1`, but a unit has at most four bytes.
+                // SAFETY: as in `put_utf8_latin1`, but a unit has at most four bytes.
                 unsafe {
                     let at = $kernels::json::ucs4::<false>(u, pen.at());
                     if !at.is_null() {
@@ -98,7 +97,7 @@ vectors!(Avx2, avx2);
 impl Utf8Kernels for Common {
     #[inline(always)]
     unsafe fn utf8_bytes(self, u: &[u8], out: *mut u8) -> *mut u8 {
-        // SAFETY: `out` has space for the bytes, by this function's contract.
+        // SAFETY: `out` has space for the bytes.
         unsafe {
             copy_nonoverlapping(u.as_ptr(), out, u.len());
             out.add(u.len())
@@ -118,8 +117,7 @@ impl Utf8Kernels for Common {
     #[inline(always)]
     fn put_utf8_latin1(self, u: &[u8], pen: &mut Pen<'_>) {
         check(pen, u.len());
-        // SAFETY: the slice is dropped before the pen is used again; the kernel has written as many
-        // bytes as it returned.
+        // SAFETY: the slice is dropped before the pen is used. The kernel has written the bytes.
         unsafe {
             let n = latin1_to_utf8(u, rest(pen));
             advance(pen, n.expect("two bytes for each, checked above"));
@@ -132,8 +130,7 @@ impl Utf8Kernels for Common {
         if find_surrogate(u) < u.len() {
             return false;
         }
-        // SAFETY: the slice is dropped before the pen is used again; the kernel has written as many
-        // bytes as it returned.
+        // SAFETY: the slice is dropped before the pen is used. The kernel has written the bytes.
         unsafe {
             let n = utf16_to_utf8(u, rest(pen));
             advance(pen, n.expect("no surrogates, checked above"));
@@ -144,8 +141,7 @@ impl Utf8Kernels for Common {
     #[inline(always)]
     fn put_utf8_ucs4(self, u: &[u32], pen: &mut Pen<'_>) -> bool {
         check(pen, u.len());
-        // SAFETY: the slice is dropped before the pen is used again; the kernel has written as many
-        // bytes as it returned.
+        // SAFETY: the slice is dropped before the pen is used. The kernel has written the bytes.
         unsafe {
             match ucs4_to_utf8(u, rest(pen)) {
                 Some(n) => advance(pen, n),

@@ -1,5 +1,4 @@
-//! Converts text into a destination of exactly the needed size, for example into an object whose
-//! size cannot change after its allocation.
+//! Converts text into a destination of exactly the needed size.
 
 use std::mem::MaybeUninit;
 
@@ -9,7 +8,7 @@ use crate::arch::dispatch::{is_utf16, latin1_to_utf8, scan_u16, ucs4_to_utf8, ut
 use crate::arch::encode;
 use crate::arch::memory::uninit;
 
-/// Returns the length in bytes of the text converted to UTF-8; `None` for malformed text.
+/// Returns the UTF-8 length of the text in bytes. `None` for malformed text.
 ///
 /// Copies: none.
 #[inline]
@@ -18,13 +17,12 @@ pub fn utf8_len_exact(units: Units<'_>) -> Option<usize> {
     encode::valid_utf8_len(units)
 }
 
-/// Writes the text as UTF-8 into `out`, which must have exactly the length that [`utf8_len_exact`]
-/// returned.
+/// Writes the text as UTF-8. `out` must have the length [`utf8_len_exact`].
 ///
-/// Copies: none besides the conversion itself, which for UTF-8 is a plain copy.
+/// Copies: none besides the conversion. For UTF-8, the conversion is a plain copy.
 ///
 /// # Panics
-/// Panics if `out` has another length, which is a bug in the caller.
+/// Panics if `out` has another length.
 #[inline]
 pub fn utf8_exact(units: Units<'_>, out: &mut [MaybeUninit<u8>]) {
     let n = match units {
@@ -40,7 +38,7 @@ pub fn utf8_exact(units: Units<'_>, out: &mut [MaybeUninit<u8>]) {
     assert_eq!(n, Some(out.len()), "the buffer was made for another text");
 }
 
-/// Returns the number of 16-bit units of the text converted to UTF-16; `None` for malformed text.
+/// Returns the UTF-16 length of the text in units. `None` for malformed text.
 ///
 /// Copies: none.
 #[inline]

@@ -1,4 +1,4 @@
-//! Converts text to the body of a JSON string: escapes it and converts it to UTF-8 in one pass.
+//! Converts text to the body of a JSON string.
 
 use super::utf8::{put_latin1, put_utf16};
 use super::{ConvertError, OutputForm, SHORT_UNITS, WriteStop, json_capacity, window_for, write};
@@ -8,14 +8,13 @@ use crate::sink::Mark;
 use crate::validate::is_utf8;
 use crate::{ByteSink, Policy, SinkFull, Units};
 
-/// Appends the text to the sink as the body of a JSON string (RFC 8259, section 7), without its
-/// quotes: UTF-8 in which `"`, `\` and control characters are escaped. Returns the number of bytes
-/// written.
+/// Appends the text to the sink as the body of a JSON string, without quotes. `"`, `\` and control
+/// characters are escaped (RFC 8259, section 7). Returns the number of bytes.
 ///
 /// Copies: none besides the conversion itself.
 ///
 /// # Errors
-/// Returns a [`ConvertError`] if the text is malformed or the sink is full; the sink is then
+/// Returns a [`ConvertError`] if the text is malformed or the sink is full. The sink is then
 /// unchanged.
 #[inline]
 pub fn to_json_body<S: ByteSink>(
@@ -25,8 +24,8 @@ pub fn to_json_body<S: ByteSink>(
 ) -> Result<usize, ConvertError> {
     let start = sink.mark();
     let before = sink.committed().len();
-    // The leading ASCII bytes without escapes of a short text are written first. If the text turns
-    // out to be malformed, it is converted again below, which handles the error.
+    // Writes the leading ASCII without escapes of a short text. Malformed text is converted again
+    // below.
     let done = match units {
         Units::Utf8(u) if u.len() <= SHORT_UNITS => {
             let (n, high) = sink.window(u.len())?.put_to_escape(u);
@@ -77,9 +76,8 @@ impl OutputForm for JsonBody {
     }
 }
 
-/// Converts `result`, the result of writing a short text. Returns `true` if the whole text was
-/// written, and `false` if the text is malformed. If the sink was full, removes the output from
-/// `start` on, and returns the error.
+/// Returns `true` for a written text, `false` for a malformed one. If the sink was full, removes
+/// the output from `start` on.
 fn undone<S: ByteSink>(
     result: Result<bool, WriteStop>,
     sink: &mut S,
@@ -95,16 +93,14 @@ fn undone<S: ByteSink>(
     }
 }
 
-/// Writes UTF-8 as the body of a JSON string: escapes are inserted, and the bytes between them are
-/// copied. The text is validated at the end, while it is still in the L1 cache. Returns `false` if
-/// the text is malformed.
+/// Writes UTF-8 as the body of a JSON string. Returns `false` if the text is malformed.
 fn put_escaped_utf8<S: ByteSink>(u: &[u8], sink: &mut S) -> Result<bool, WriteStop> {
     let (n, high) = sink.window(u.len())?.put_to_escape(u);
     put_escapes_utf8(u, n, high, sink)
 }
 
-/// Continues [`put_escaped_utf8`] after the first `n` bytes of the text were written. `high` is
-/// `true` if one of these bytes is not ASCII.
+/// Continues [`put_escaped_utf8`] after the first `n` bytes. `high` is `true` if one of them is not
+/// ASCII.
 fn put_escapes_utf8<S: ByteSink>(
     u: &[u8],
     n: usize,
@@ -149,9 +145,7 @@ fn put_escaped_utf16<S: ByteSink>(u: &[u16], sink: &mut S) -> Result<bool, Write
     put_runs_utf16(&u[n..], sink)
 }
 
-/// Writes UTF-16 that the caller could not write as plain ASCII. All units up to the next unit that
-/// must be escaped are converted by one call. They contain only whole characters, because no unit
-/// of a surrogate pair is escaped or ASCII.
+/// Writes UTF-16 as the body of a JSON string. One call converts all units up to the next escape.
 fn put_runs_utf16<S: ByteSink>(u: &[u16], sink: &mut S) -> Result<bool, WriteStop> {
     let mut rest = u;
     while !rest.is_empty() {
@@ -175,7 +169,7 @@ fn put_escaped_utf32<S: ByteSink>(u: &[u32], sink: &mut S) -> Result<bool, Write
     Ok(window_for(sink, 6 * u.len(), exact)?.put_json_utf32(u))
 }
 
-/// Appends the JSON escape of `c`, which is `"`, `\` or a control character.
+/// Appends the JSON escape of `c`.
 #[inline]
 fn put_escape<S: ByteSink>(c: u8, sink: &mut S) -> Result<(), SinkFull> {
     sink.put(scalar::escape(c).as_slice())

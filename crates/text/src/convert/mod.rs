@@ -1,12 +1,9 @@
-//! Conversions of [`Units`] to UTF-8, to bodies of JSON strings, to the data area of
-//! a `str`, and to UTF-16.
+//! Conversions of [`Units`] to UTF-8, bodies of JSON strings, the data of a `str`, and UTF-16.
 //!
 //! Each conversion writes directly to its destination and returns the length written. If a
 //! conversion into a sink fails, the sink is unchanged.
 //!
-//! The public conversions start with a fast path that is inlined into their callers: a cell of
-//! ASCII without escapes needs one test and one store per vector. Longer and non-ASCII text is
-//! converted in blocks that stay in the L1 cache.
+//! Short ASCII cells take an inlined fast path. Other text is converted in blocks.
 
 mod exact;
 mod json;
@@ -49,11 +46,11 @@ pub use crate::new_object::{MadeStr as Made, NewBytes, NewStr, StrData};
 use crate::validate::find_malformed;
 use crate::{ByteSink, Malformed, Policy, SinkFull, Units, Window};
 
-/// The reason why a conversion into a sink stopped.
+/// The reason why a conversion failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ConvertError {
-    /// The text is malformed, and the policy does not replace malformed sequences.
+    /// The text is malformed, and the policy does not replace errors.
     Malformed(Malformed),
     /// The sink has no space for the result.
     SinkFull(SinkFull),
@@ -82,21 +79,18 @@ impl From<SinkFull> for ConvertError {
     }
 }
 
-/// In a text of at most this number of units, all leading ASCII units are written in one step. In a
-/// longer text, they are written block by block.
+/// The longest text in units whose leading ASCII is written in one step.
 const SHORT_UNITS: usize = 128;
 
-/// The number of code units in a block, the part of a long text that is converted at a time. The
-/// input and the output of a block are read more than once, so the block is short enough to stay in
-/// the L1 cache. Only the space for one block is reserved in advance.
+/// The number of units in a block of a long text. A block must fit into the L1 cache.
 const BLOCK_UNITS: usize = 4096;
 
 /// The replacement character U+FFFD in UTF-8.
 const REPLACEMENT_UTF8: &[u8] = "\u{FFFD}".as_bytes();
 
-/// The reason why [`OutputForm::block`] could not write a block of text.
+/// The reason why a block was not written.
 enum WriteStop {
-    /// The text is malformed; the caller must determine the position of the error.
+    /// The text is malformed. The caller finds the position.
     Malformed,
     SinkFull(SinkFull),
 }
@@ -107,16 +101,13 @@ impl From<SinkFull> for WriteStop {
     }
 }
 
-/// An output format (UTF-8 or the body of a JSON string), to which text is converted block by
-/// block.
+/// An output format: UTF-8 or the body of a JSON string.
 trait OutputForm {
-    /// Appends a block of text. Returns an error if the text is malformed or the sink is full; the
-    /// appended bytes are then unspecified.
+    /// Appends a block of text. After an error, the appended bytes are unspecified.
     fn block<S: ByteSink>(units: Units<'_>, sink: &mut S) -> Result<(), WriteStop>;
 }
 
-/// Appends text of any length in the format `F`. Malformed text is handled as `policy` specifies.
-/// If the function fails, the sink is unchanged.
+/// Appends text of any length in the format `F`. The sink is unchanged after an error.
 fn write<F: OutputForm, S: ByteSink>(
     units: Units<'_>,
     policy: Policy,
@@ -142,9 +133,7 @@ fn write_strict<F: OutputForm, S: ByteSink>(
     sink: &mut S,
 ) -> Result<(), ConvertError> {
     if units.len_units() > 4 * BLOCK_UNITS {
-        // The space is reserved once, so that a growing sink does not move its contents repeatedly.
-        // An error is ignored here: if the sink is too small, a later write returns the error,
-        // unless the text turns out to be malformed first.
+        // Reserves the space once. A later write returns the error for a full sink.
         let _ = sink.spare(likely_len(units));
     }
     let mut at = 0;
@@ -154,8 +143,7 @@ fn write_strict<F: OutputForm, S: ByteSink>(
         F::block(block, sink).map_err(|stop| match stop {
             WriteStop::SinkFull(e) => ConvertError::SinkFull(e),
             WriteStop::Malformed => {
-                // The search continues past the block, because the end of the block must not be
-                // treated as the end of the text.
+                // Searches past the block: the end of a block is not the end of the text.
                 let found = find_malformed(rest).unwrap_or(Malformed::CHANGED);
                 ConvertError::Malformed(found.later_by(at))
             }
@@ -177,8 +165,7 @@ fn write_replacing<F: OutputForm, S: ByteSink>(
     write_strict::<F, S>(units, sink)
 }
 
-/// Returns the number of bytes of the text converted to UTF-8. The number is exact only for
-/// well-formed text; the text is not validated.
+/// Returns the UTF-8 length of well-formed text. The text is not validated.
 fn likely_len(units: Units<'_>) -> usize {
     match units {
         Units::Utf8(u) => u.len(),
@@ -188,8 +175,8 @@ fn likely_len(units: Units<'_>) -> usize {
     }
 }
 
-/// Returns the number of units of the next block, which ends at a character boundary if the text is
-/// well-formed.
+/// Returns the number of units of the next block. Well-formed text is not divided inside a
+/// character.
 fn block_end(units: Units<'_>) -> usize {
     let len = units.len_units();
     if len <= BLOCK_UNITS {
@@ -209,9 +196,7 @@ fn block_end(units: Units<'_>) -> usize {
     }
 }
 
-/// Returns a window into the sink. The window has space for `worst` bytes if the sink has that much
-/// spare capacity, otherwise for the number of bytes that `exact` computes. `exact` is called only
-/// near the end of a chunk, where measuring the text is cheaper than growing the chunk.
+/// Returns a window of `worst` bytes if the sink has the space, otherwise of `exact()` bytes.
 fn window_for<S: ByteSink>(
     sink: &mut S,
     worst: usize,

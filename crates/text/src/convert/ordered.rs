@@ -1,9 +1,7 @@
-//! Conversions between a `str` and bytes that contain 16-bit or 32-bit units, in native or swapped
-//! byte order, at any address.
+//! Conversions between a `str` and bytes with 16-bit or 32-bit units. The units may be in native or
+//! swapped byte order, at any address.
 //!
-//! Text is scanned and written one block at a time, so that the block is in the L1 cache when it is
-//! written. The loops are simple and are compiled once per kernel family, so that the compiler
-//! vectorizes them.
+//! Text is scanned and written block by block, so each block is read from memory only once.
 
 use std::mem::MaybeUninit;
 
@@ -15,15 +13,14 @@ use crate::arch::memory::uninit_bytes;
 use crate::new_object::{MadeStr, NewStr, StrData};
 use crate::{Kind, Shape, Units};
 
-/// The number of code units in a block. The text is processed block by block; each block is first
-/// scanned and then written.
+/// The number of code units in a block.
 const BLOCK_UNITS: usize = 2048;
 
-/// Makes a `str` of the narrowest kind from UTF-16. The bytes of each unit are in native order
-/// (reversed if `SWAPPED` is `true`). Returns `None` for malformed text. Also returns `None` for
-/// text for which CPython has a shared `str` (empty text, or one character up to U+00FF).
+/// Makes a `str` of the narrowest kind from UTF-16. If `SWAPPED` is `true`, the bytes of each unit
+/// are reversed. Returns `None` for malformed text. Also returns `None` if CPython has a shared
+/// `str` for the text (empty, or one character up to U+00FF).
 ///
-/// Copies: the text is copied once, by its conversion into the `str`.
+/// Copies: the text is copied once, by its conversion.
 ///
 /// # Errors
 /// Returns the error that `new` returns.
@@ -34,11 +31,10 @@ pub fn make_ordered_utf16<const SWAPPED: bool, N: NewStr>(
     with_kernels(Make::<_, _, SWAPPED, true>(text, new))
 }
 
-/// Makes a `str` of the narrowest kind from UTF-32. The bytes of each unit are in native order
-/// (reversed if `SWAPPED` is `true`). Returns `None` for malformed text, and for text for which
-/// CPython has a shared `str`.
+/// Makes a `str` of the narrowest kind from UTF-32. If `SWAPPED` is `true`, the bytes of each unit
+/// are reversed. Returns `None` for malformed text, or if CPython has a shared `str` for the text.
 ///
-/// Copies: the text is copied once, by its conversion into the `str`.
+/// Copies: the text is copied once, by its conversion.
 ///
 /// # Errors
 /// Returns the error that `new` returns.
@@ -49,10 +45,9 @@ pub fn make_ordered_utf32<const SWAPPED: bool, N: NewStr>(
     with_kernels(Make::<_, _, SWAPPED, true>(text, new))
 }
 
-/// Makes a `str` from text in which each unit is a character. Returns `None` if a unit is a
-/// surrogate or is not a code point, and for text for which CPython has a shared `str`. `BYTES` is
-/// the size of a unit. Exactly one unit is written for each unit read, even if the text changes
-/// during the conversion.
+/// Makes a `str` from text in which each unit of `BYTES` bytes is a character. Returns `None` for
+/// an invalid unit, or if CPython has a shared `str` for the text. If the text changes, the number
+/// of written units stays the same.
 ///
 /// # Errors
 /// Returns the error that `new` returns.
@@ -68,31 +63,29 @@ where
 
 /// A 16-bit or 32-bit code unit in a buffer of bytes.
 pub(crate) trait OrderedUnit: Copy {
-    /// Returns the bitwise OR of the units, and `true` if one of them is not a character by itself
-    /// (a surrogate, or a value past U+10FFFF).
+    /// Returns the bitwise OR of the units. Also returns `true` if a unit is a surrogate or past
+    /// U+10FFFF.
     fn look<const SWAPPED: bool>(units: &[Self]) -> (u32, bool);
 
-    /// Writes each unit as one unit of `out`. The unit type of `out` must be wide enough for all
-    /// units.
+    /// Writes each unit as one unit of `out`, which must be wide enough.
     fn write<const SWAPPED: bool>(units: &[Self], out: StrData<'_>);
 
-    /// Writes each unit as a 32-bit unit. Returns the same result as `look` for these units. Each
-    /// unit is read only once.
+    /// Writes each unit as a 32-bit unit and returns the result of `look`. Each unit is read only
+    /// once.
     fn write_looked<const SWAPPED: bool>(
         units: &[Self],
         out: &mut [MaybeUninit<u32>],
     ) -> (u32, bool);
 
-    /// Returns the number of characters of well-formed UTF-16, in which a surrogate pair is one
-    /// character. Returns `None` for 32-bit units, which have no pairs.
+    /// Returns the number of characters of well-formed UTF-16. Returns `None` for 32-bit units.
     fn count<const SWAPPED: bool>(units: &[Self]) -> Option<usize>;
 
-    /// Decodes UTF-16 to code points, and writes each code point as a 32-bit unit. Returns `false`
-    /// for malformed text, and for text with 32-bit units, which is not UTF-16.
+    /// Decodes UTF-16 to 32-bit code points. Returns `false` for malformed text and for 32-bit
+    /// units.
     fn write_pairs<const SWAPPED: bool>(units: &[Self], out: &mut [MaybeUninit<u32>]) -> bool;
 
-    /// Returns `true` if a `str` of this kind consists of the same units as the text, in the same
-    /// byte order. The units of the text then only have to be copied.
+    /// Returns `true` if a `str` of this kind has the same bytes as the text. The text is then only
+    /// copied.
     fn is_copied<const SWAPPED: bool>(kind: Kind) -> bool;
 }
 
@@ -181,14 +174,13 @@ impl OrderedUnit for [u8; 4] {
     }
 }
 
-/// A [`Work`] that makes a `str` from code units. `N` creates the `str`. If `PAIRS` is `true`, the
-/// text may contain surrogate pairs.
+/// Makes a `str` from code units; `N` creates the `str`. If `PAIRS` is `true`, the text may contain
+/// surrogate pairs.
 struct Make<'a, U, N, const SWAPPED: bool, const PAIRS: bool>(&'a [U], &'a mut N);
 
-/// The number of samples that are taken from a text to guess its largest character, and from it the
-/// kind (the character width) of the `str`.
+/// The number of samples for the guess of the `str` kind.
 const N_SAMPLES: usize = 8;
-/// The number of consecutive code units in each of the samples of a text.
+/// The number of code units in each sample.
 const SAMPLE_UNITS: usize = 32;
 
 impl<U: OrderedUnit, N: NewStr, const SWAPPED: bool, const PAIRS: bool> Work
@@ -199,7 +191,7 @@ impl<U: OrderedUnit, N: NewStr, const SWAPPED: bool, const PAIRS: bool> Work
     #[inline(always)]
     fn run<K: Kernels>(self, _: K) -> Self::Output {
         let Make(text, new) = self;
-        // Each sampled unit is in the text, so the guessed kind is never too wide.
+        // The sampled units are in the text, so the guessed kind is never too wide.
         let (mut or, mut special) = (0, false);
         for sample in 0..N_SAMPLES {
             let at = text.len() / N_SAMPLES * sample;
@@ -252,9 +244,8 @@ fn of<U: OrderedUnit, N: NewStr, const SWAPPED: bool>(
     }
 }
 
-/// The result of the attempt to write a text into a `str` of one kind: the `str` (`Made`), or, if a
-/// unit does not fit into this kind (`UpTo`), the number of units written before the block that
-/// contains this unit, and the result of `look` for this block.
+/// The result of writing a `str` of one kind. `Made` has the `str`. `UpTo` has the number of units
+/// before the block that does not fit, and the result of `look` for this block.
 enum Tried<S> {
     Made(S),
     UpTo(usize, (u32, bool)),
@@ -275,8 +266,8 @@ fn try_kind<U: OrderedUnit, N: NewStr, const SWAPPED: bool>(
         Err(e) => return Some(Err(e)),
     };
     let mut data = new.data(&mut made);
-    // A 32-bit unit is scanned when it is stored, with a single read. Otherwise a unit that changes
-    // between two reads could be stored as an invalid code point.
+    // A 32-bit unit is read once, to be scanned and stored. A second read could return an invalid
+    // code point.
     let (mut or, mut special) = (0, false);
     for (i, block) in text.chunks(BLOCK_UNITS).enumerate() {
         let at = i * BLOCK_UNITS;
@@ -305,15 +296,14 @@ fn try_kind<U: OrderedUnit, N: NewStr, const SWAPPED: bool>(
         );
     }
     if size_of::<U>() == 4 && kind == Kind::Ucs4 && Kind::of(or) != kind {
-        // The text has changed since its kind was determined: no character needs four bytes any
-        // more.
+        // The text has changed: no character needs four bytes any more.
         return None;
     }
     Some(Ok(Tried::Made(made)))
 }
 
-/// Returns the number of characters of a `str`, which is its number of units in UTF-32. Returns
-/// `None` if the `str` contains a surrogate, which UTF-32 cannot encode.
+/// Returns the number of characters of a `str`. Returns `None` if the `str` contains a surrogate,
+/// which UTF-32 cannot encode.
 ///
 /// Copies: none.
 #[must_use]
@@ -321,8 +311,7 @@ pub fn utf32_len_exact(units: Units<'_>) -> Option<usize> {
     Some(with_kernels(Count(units))?.0)
 }
 
-/// Returns the number of 16-bit units of a `str` in UTF-16. Returns `None` if the `str` contains a
-/// surrogate, which UTF-16 cannot encode.
+/// Returns the number of UTF-16 units of a `str`. Returns `None` if the `str` contains a surrogate.
 pub(super) fn utf16_len_of_str(units: Units<'_>) -> Option<usize> {
     let (n_chars, n_pairs) = with_kernels(Count(units))?;
     Some(n_chars + n_pairs)
@@ -331,8 +320,8 @@ pub(super) fn utf16_len_of_str(units: Units<'_>) -> Option<usize> {
 struct Count<'a>(Units<'a>);
 
 impl Work for Count<'_> {
-    /// The result of the task: the number of characters, and how many of them are surrogate pairs
-    /// in UTF-16; `None` if the text cannot be encoded.
+    /// The number of characters, and the number of surrogate pairs in UTF-16. `None` if the text
+    /// cannot be encoded.
     type Output = Option<(usize, usize)>;
 
     #[inline(always)]
@@ -362,15 +351,14 @@ impl Work for Count<'_> {
     }
 }
 
-/// Writes the text of a `str` as UTF-32 into all of `out`, which must have four bytes for each
-/// unit. The bytes of each unit are in native order (reversed if `SWAPPED` is `true`). Returns
-/// `false` if a character is a surrogate, which cannot be encoded; the contents of `out` are then
-/// unspecified.
+/// Writes a `str` as UTF-32 into `out`, which must have four bytes for each unit. If `SWAPPED` is
+/// `true`, the bytes of each unit are reversed. Returns `false` if a character is a surrogate;
+/// `out` is then unspecified.
 ///
-/// Copies: none besides the conversion itself, which for 32-bit units is a plain copy.
+/// Copies: none besides the conversion. 32-bit units are copied.
 ///
 /// # Panics
-/// Panics if `out` has another length, or if the text is UTF-8. Each is a bug in the caller.
+/// Panics if `out` has another length or the text is UTF-8 (bugs in the caller).
 #[must_use]
 pub fn ordered_utf32<const SWAPPED: bool>(units: Units<'_>, out: &mut [MaybeUninit<u8>]) -> bool {
     let (out, []) = out.as_chunks_mut() else {
@@ -393,7 +381,7 @@ impl<const SWAPPED: bool> Work for Write32<'_, SWAPPED> {
             let c = if SWAPPED { c.swap_bytes() } else { c };
             uninit_bytes(c.to_ne_bytes())
         };
-        // A block is scanned for surrogates and then written, while it is still in the L1 cache.
+        // The block is scanned for surrogates and then written.
         match units {
             Units::Latin1(u) => widen::<_, SWAPPED>(u, out),
             Units::Utf16(u) | Units::Ucs2(u) => {
@@ -428,12 +416,12 @@ fn is_surrogate(u: u32) -> bool {
     u & 0xFFFF_F800 == 0xD800
 }
 
-/// Writes the text of a `str` as UTF-16 into all of `out`, which must have two bytes for each unit
-/// that [`utf16_len_exact`](super::utf16_len_exact) counts. The bytes of each unit are in native
-/// order (reversed if `SWAPPED` is `true`).
+/// Writes a `str` as UTF-16 into `out`. `out` must have two bytes for each unit of
+/// [`utf16_len_exact`](super::utf16_len_exact). If `SWAPPED` is `true`, the bytes of each unit are
+/// reversed.
 ///
 /// # Panics
-/// Panics if `out` has another length, or if the text is UTF-8. Each is a bug in the caller.
+/// Panics if `out` has another length or the text is UTF-8 (bugs in the caller).
 pub fn ordered_utf16<const SWAPPED: bool>(units: Units<'_>, out: &mut [MaybeUninit<u8>]) {
     let (out, []) = out.as_chunks_mut() else {
         panic!("the buffer was made for another text");

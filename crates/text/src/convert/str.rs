@@ -1,14 +1,12 @@
-//! Conversion of text to the data area of a Python `str` (PEP 393).
+//! Converts text to the data area of a Python `str` (PEP 393).
 
 use super::measure;
 use crate::new_object::StrData;
 use crate::{Malformed, Policy, Shape, Units};
 
-/// Returns the kind and length of the narrowest `str` that holds the text. They determine the
-/// arguments of `PyUnicode_New`.
+/// Returns the kind and length of the narrowest `str` for the text, for `PyUnicode_New`.
 ///
-/// A caller that writes the text next should use [`measure`], whose result needs no second
-/// validation.
+/// To write the text next, use [`measure`]: it avoids a second validation.
 ///
 /// # Errors
 /// Returns [`Malformed`] for malformed text under [`Policy::Strict`].
@@ -17,14 +15,13 @@ pub fn shape(units: Units<'_>, policy: Policy) -> Result<Shape, Malformed> {
     measure(units, policy).map(|m| m.shape())
 }
 
-/// Writes the text `units` into `data`, the characters of a new `str`, and fills `data` completely.
-/// `data` does not include the terminating NUL. `shape` is the shape with which the `str` was
-/// created. It must be the result of a [`shape`] call with the same `units` and `policy`.
+/// Fills `data`, the characters of a new `str`, with the text. `data` excludes the terminating NUL.
+/// `shape` must be the result of [`shape`] for the same `units` and `policy`.
 ///
-/// The text is measured again; [`Measured::write`](super::Measured::write) avoids this second pass.
+/// The text is measured again. [`Measured::write`](super::Measured::write) avoids this second pass.
 ///
-/// # Panics Panics if `data` has another kind or number of characters than `shape`, which is a bug
-/// in the caller.
+/// # Panics
+/// Panics if `data` has another kind or number of characters than `shape`.
 #[inline]
 pub fn write_str(units: Units<'_>, policy: Policy, shape: Shape, data: StrData<'_>) {
     let measured = measure(units, policy).expect("`shape` has accepted the text");

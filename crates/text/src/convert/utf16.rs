@@ -1,5 +1,4 @@
-//! Converts text to UTF-16, for the wide-character parameters and statements of ODBC, and converts
-//! UTF-16 to text, for the messages of ODBC drivers.
+//! Converts text to UTF-16 and back, for ODBC.
 
 use super::measure;
 use crate::arch::measured::append_utf16;
@@ -8,11 +7,10 @@ use crate::{ConvertError, Policy, SinkFull, Units};
 
 /// Appends the text as UTF-16 and returns the number of units written.
 ///
-/// Copies: none in addition to the conversion. (If the text is UTF-16, the conversion validates and
-/// copies it.)
+/// Copies: none besides the conversion, which also copies UTF-16.
 ///
 /// # Errors
-/// Returns a [`ConvertError`] if the text is malformed or memory is exhausted; `out` is then
+/// Returns a [`ConvertError`] if the text is malformed or memory is exhausted. `out` is then
 /// unchanged.
 pub fn to_utf16(
     units: Units<'_>,
@@ -20,8 +18,7 @@ pub fn to_utf16(
     out: &mut Vec<u16>,
 ) -> Result<usize, ConvertError> {
     let before = out.len();
-    // Text never has more UTF-16 units than units of its own encoding. UTF-32 is the exception: a
-    // character past U+FFFF has one unit there, but two units in UTF-16.
+    // Only UTF-32 can become longer: a character past U+FFFF has two units in UTF-16.
     let worst = match units {
         Units::Utf32(u) => 2 * u.len(),
         _ => units.len_units(),
@@ -47,14 +44,14 @@ pub fn to_utf16(
     Ok(out.len() - before)
 }
 
-/// Converts UTF-16 to a `String`, with U+FFFD for each lone surrogate. It is used for the messages
-/// of ODBC drivers: an error message should be shown even if its text is malformed.
+/// Converts UTF-16 to a `String`, with U+FFFD for each lone surrogate. Error messages of ODBC
+/// drivers may be malformed.
 #[must_use]
 pub fn string_from_utf16(units: &[u16]) -> String {
     let mut out = Vec::new();
     match super::to_utf8(Units::Utf16(units), Policy::Replace, &mut out) {
         Ok(_) => String::from_utf8(out).unwrap_or_default(),
-        // Memory is exhausted, or the text changed meanwhile.
+        // Memory is exhausted, or the text has changed.
         Err(_) => String::new(),
     }
 }

@@ -1,4 +1,4 @@
-//! Converts text of any [`Units`] variant to UTF-8 in a sink.
+//! Converts text to UTF-8 in a sink.
 
 use super::{ConvertError, OutputForm, SHORT_UNITS, WriteStop, window_for, write};
 use crate::arch::dispatch::{
@@ -8,12 +8,12 @@ use crate::arch::encode;
 use crate::validate::is_utf8;
 use crate::{ByteSink, Policy, Units};
 
-/// Appends the text as UTF-8 and returns the number of bytes written.
+/// Appends the text as UTF-8. Returns the number of written bytes.
 ///
-/// Copies: none besides the conversion itself, which for UTF-8 is a copy with validation.
+/// Copies: none besides the conversion. UTF-8 is validated and copied.
 ///
 /// # Errors
-/// Returns a [`ConvertError`] if the text is malformed or the sink is full; the sink is then
+/// Returns a [`ConvertError`] if the text is malformed or the sink is full. The sink is then
 /// unchanged.
 #[inline]
 pub fn to_utf8<S: ByteSink>(
@@ -61,7 +61,7 @@ impl OutputForm for Utf8 {
                 }
             }
             Units::Utf16(u) => put_utf16(u, sink)?,
-            // UCS-2 text without a surrogate is also UTF-16.
+            // UCS-2 without a surrogate is also UTF-16.
             Units::Ucs2(u) => !scan_u16(u).surrogate && put_utf16(u, sink)?,
             Units::Utf32(u) => {
                 let exact = || encode::utf8_len_from_utf32(u);
@@ -76,17 +76,15 @@ impl OutputForm for Utf8 {
     }
 }
 
-/// Appends Latin-1 as UTF-8; returns `false` if another thread changed the text during the
-/// conversion.
+/// Appends Latin-1 as UTF-8. Returns `false` if another thread changed the text.
 pub(super) fn put_latin1<S: ByteSink>(u: &[u8], sink: &mut S) -> Result<bool, WriteStop> {
     let exact = || utf8_len_from_latin1(u);
     Ok(window_for(sink, 2 * u.len(), exact)?.put_latin1(u))
 }
 
-/// Appends UTF-16 as UTF-8; returns `false` if the text is malformed.
+/// Appends UTF-16 as UTF-8. Returns `false` if the text is malformed.
 pub(super) fn put_utf16<S: ByteSink>(u: &[u16], sink: &mut S) -> Result<bool, WriteStop> {
-    // The text is measured only if the worst case does not fit; malformed text has no length and
-    // needs no space.
+    // The text is measured only if the longest result does not fit. Malformed text needs no space.
     let exact = || match utf16_error_near(u) {
         None => utf8_len_from_units(u).0,
         Some(_) => 0,

@@ -1,9 +1,7 @@
-//! Conversions into a destination of any size that the caller provides. Nothing is written past the
-//! end of the destination. Well-formed text that fits is converted in one pass.
+//! Conversions into a destination of any size. Nothing is written past its end.
 //!
-//! If a conversion fails, the contents of the destination are unspecified. Other threads may write
-//! to the text during the conversion. The result is then a mix of the text's contents at different
-//! times, or an error.
+//! After an error, the contents of the destination are unspecified. Other threads may write to the
+//! text during the conversion. The result is then a mix of old and new text, or an error.
 
 use std::fmt;
 use std::mem::MaybeUninit;
@@ -12,14 +10,14 @@ use crate::arch::{decode, dispatch, encode};
 use crate::validate::find_malformed;
 use crate::{Malformed, Units, naive};
 
-/// The reason why a conversion into a destination failed.
+/// The error of a conversion into a destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WithinError {
-    /// The text is malformed, and the caller gave no replacement character. A text that is
-    /// malformed and also too long is reported as malformed.
+    /// The text is malformed, and there is no replacement character. This error precedes
+    /// [`WithinError::TooSmall`].
     Malformed(Malformed),
-    /// The converted text is longer than the destination.
+    /// The result is longer than the destination.
     TooSmall,
 }
 
@@ -40,14 +38,13 @@ impl From<Malformed> for WithinError {
     }
 }
 
-/// Writes UTF-16 as UTF-8 and returns the number of bytes written. Each lone surrogate becomes
-/// `replacement`. If `replacement` is `None`, a lone surrogate is an error.
+/// Writes UTF-16 as UTF-8 and returns the number of bytes. Each lone surrogate becomes
+/// `replacement`, or is an error for `None`.
 ///
-/// Copies: none besides the conversion itself.
+/// Copies: none besides the conversion.
 ///
 /// # Errors
-/// Returns a [`WithinError`] if the text is malformed and `replacement` is `None`, or if the result
-/// does not fit into `out`.
+/// Returns a [`WithinError`] for malformed text without `replacement`, or if `out` is too short.
 #[inline]
 pub fn utf16_to_utf8(
     src: &[u16],
@@ -60,15 +57,13 @@ pub fn utf16_to_utf8(
     }
 }
 
-/// Writes UTF-8 as UTF-16 and returns the number of units written. Each maximal subpart of an
-/// ill-formed sequence (Unicode 16, section 3.9) becomes `replacement`. If `replacement` is `None`,
-/// malformed text is an error.
+/// Writes UTF-8 as UTF-16 and returns the number of units. Each maximal subpart of an ill-formed
+/// sequence (Unicode 16, section 3.9) becomes `replacement`, or is an error for `None`.
 ///
-/// Copies: none besides the conversion itself.
+/// Copies: none besides the conversion.
 ///
 /// # Errors
-/// Returns a [`WithinError`] if the text is malformed and `replacement` is `None`, or if the result
-/// does not fit into `out`.
+/// Returns a [`WithinError`] for malformed text without `replacement`, or if `out` is too short.
 #[inline]
 pub fn utf8_to_utf16(
     src: &[u8],
@@ -81,14 +76,13 @@ pub fn utf8_to_utf16(
     }
 }
 
-/// Writes UTF-8 as Latin-1 and returns the number of bytes written. A character past U+00FF counts
-/// as malformed.
+/// Writes UTF-8 as Latin-1 and returns the number of bytes. A character past U+00FF is malformed.
 ///
-/// Copies: none besides the conversion itself.
+/// Copies: none besides the conversion.
 ///
 /// # Errors
-/// Returns [`WithinError::Malformed`] with the position of the first character that is malformed or
-/// past U+00FF, or [`WithinError::TooSmall`] if the result does not fit into `out`.
+/// Returns [`WithinError::Malformed`] for the first malformed character, and
+/// [`WithinError::TooSmall`] if `out` is too short.
 #[inline]
 pub fn utf8_to_latin1(src: &[u8], out: &mut [MaybeUninit<u8>]) -> Result<usize, WithinError> {
     decode::utf8_to_latin1_within(src, out).ok_or_else(|| {
@@ -96,9 +90,9 @@ pub fn utf8_to_latin1(src: &[u8], out: &mut [MaybeUninit<u8>]) -> Result<usize, 
     })
 }
 
-/// Writes Latin-1 as UTF-8 and returns the number of bytes written.
+/// Writes Latin-1 as UTF-8 and returns the number of bytes.
 ///
-/// Copies: none besides the conversion itself.
+/// Copies: none besides the conversion.
 ///
 /// # Errors
 /// Returns [`WithinError::TooSmall`] if the result does not fit into `out`.
@@ -107,7 +101,7 @@ pub fn latin1_to_utf8(src: &[u8], out: &mut [MaybeUninit<u8>]) -> Result<usize, 
     dispatch::latin1_to_utf8(src, out).ok_or(WithinError::TooSmall)
 }
 
-/// Returns the number of bytes that [`utf16_to_utf8`] writes for this text and replacement.
+/// Returns the number of bytes that [`utf16_to_utf8`] writes.
 ///
 /// # Errors
 /// Returns [`Malformed`] for malformed text if `replacement` is `None`.
@@ -119,7 +113,7 @@ pub fn utf8_len_from_utf16(src: &[u16], replacement: Option<char>) -> Result<usi
     }
 }
 
-/// Returns the number of units that [`utf8_to_utf16`] writes for this text and replacement.
+/// Returns the number of units that [`utf8_to_utf16`] writes.
 ///
 /// # Errors
 /// Returns [`Malformed`] for malformed text if `replacement` is `None`.
@@ -138,24 +132,22 @@ pub fn ascii_prefix(src: &[u8]) -> usize {
     dispatch::find_high(src)
 }
 
-/// The number of well-formed characters that are converted one by one after a malformed sequence,
-/// before a kernel converts the following text.
+/// The number of valid characters after a malformed sequence before a kernel is used again.
 const ONE_BY_ONE: usize = 32;
 
 /// A conversion between two encodings, whose input may be malformed.
 trait Conversion {
     type From: Copy;
     type To: Copy + Default;
-    /// The largest number of output units that one input unit can yield.
+    /// The largest number of output units for one input unit.
     const MOST: usize;
     fn units(src: &[Self::From]) -> Units<'_>;
-    /// Converts text and returns the number of output units written. Returns `None` if the text is
-    /// malformed or the destination is too short.
+    /// Converts text and returns the number of output units. Returns `None` if the text is
+    /// malformed or does not fit.
     fn convert(src: &[Self::From], out: &mut [MaybeUninit<Self::To>]) -> Option<usize>;
-    /// Returns the number of input units that encode the character `c`.
+    /// Returns the number of input units of the character `c`.
     fn len_units(c: char) -> usize;
-    /// Writes a character in the output encoding to the start of `out`, and returns its number of
-    /// units.
+    /// Writes a character to the start of `out`. Returns its number of units.
     fn encode(c: char, out: &mut [Self::To; 4]) -> usize;
 }
 
@@ -199,9 +191,8 @@ impl Conversion for Utf8ToUtf16 {
     }
 }
 
-/// Converts text that the kernels did not convert, because it is malformed or longer than the
-/// destination. Each malformed sequence becomes `replacement`. If `replacement` is `None`,
-/// malformed text is an error.
+/// Converts text that is malformed or does not fit. Each malformed sequence becomes `replacement`,
+/// or is an error for `None`.
 #[cold]
 #[inline(never)]
 fn slowly<C: Conversion>(
@@ -216,9 +207,8 @@ fn slowly<C: Conversion>(
         };
         let (good, other) = rest.split_at(found.at_units);
         n += C::convert(good, &mut out[n..]).ok_or(WithinError::TooSmall)?;
-        // Malformed sequences often follow each other. After a malformed sequence, characters are
-        // therefore converted one by one, until `ONE_BY_ONE` successive characters were
-        // well-formed.
+        // Malformed sequences often follow each other. So characters are converted one by one,
+        // until `ONE_BY_ONE` characters in sequence were valid.
         let (mut used, mut since) = (0, 0);
         for item in naive::code_points(C::units(other)) {
             let (c, from_units) = match item {
@@ -252,9 +242,8 @@ fn slowly<C: Conversion>(
     }
 }
 
-/// Returns the error for well-formed text that was not converted. If the longest possible result
-/// would fit into `out`, another thread has changed the text; otherwise the destination is too
-/// small.
+/// Returns the error for well-formed text that was not converted. If the longest result fits into
+/// `out`, another thread has changed the text.
 fn too_small<F, T>(rest: &[F], most: usize, at_units: usize, out: &[T]) -> WithinError {
     if out.len() / most >= rest.len() {
         WithinError::Malformed(Malformed::CHANGED.later_by(at_units))
@@ -263,8 +252,8 @@ fn too_small<F, T>(rest: &[F], most: usize, at_units: usize, out: &[T]) -> Withi
     }
 }
 
-/// Returns the number of output units for malformed text in which each malformed sequence becomes
-/// `replacement`. If `replacement` is `None`, returns the first malformed sequence as an error.
+/// Returns the number of output units of malformed text. If `replacement` is `None`, returns the
+/// first malformed sequence as an error.
 #[cold]
 #[inline(never)]
 fn len_slowly(
@@ -283,16 +272,14 @@ fn len_slowly(
     Ok(n)
 }
 
-/// Returns an error for the first character that is malformed or past U+00FF; `None` if there is
-/// none.
+/// Returns an error for the first character that is malformed or past U+00FF.
 #[cold]
 #[inline(never)]
 fn find_beyond_latin1(src: &[u8]) -> Option<Malformed> {
     let from = src.iter().position(|&b| b > 0xC3).unwrap_or(src.len());
     let found = find_malformed(Units::Utf8(&src[..from]));
-    // The text is divided before a byte above 0xC3, which is not a continuation byte. So a
-    // character that is incomplete at the end of the first part is also malformed in the whole
-    // text.
+    // The text is divided before a byte above 0xC3, which always starts a sequence. So a character
+    // that is incomplete in the first part is also malformed in the whole text.
     found.or_else(|| {
         let (n_units, rest) = (from, Units::Utf8(src.get(from..)?));
         let first = naive::code_points(rest).next()?;

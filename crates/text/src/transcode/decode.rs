@@ -1,5 +1,4 @@
-//! [`StreamDecoder`] decodes bytes in any encoding to UTF-8, part by part. It is the first half of
-//! a [`Transcoder`](super::Transcoder).
+//! [`StreamDecoder`]: decodes bytes in any encoding to UTF-8, part by part.
 
 use crate::arch::bytes::{CodeUnit, as_units, copy_units};
 use crate::convert::{ConvertError, to_utf8};
@@ -11,23 +10,23 @@ use crate::transcode::error::{
 use crate::transcode::naive;
 use crate::{ByteSink, MalformedKind, Policy, SinkFull, Units, find_malformed};
 
-/// The number of units that are decoded per step. The data of a step fits into the L2 cache.
+/// The number of units per step. The data of a step fits into the L2 cache.
 const PIECE_UNITS: usize = 16 * 1024;
 
-/// The handling of a byte order mark at the start of the input.
+/// The handling of a byte order mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Marks {
-    /// A byte order mark is dropped if the name of the encoding implies one, otherwise decoded.
+    /// The mark is dropped if the name of the encoding implies one, otherwise decoded.
     ByName,
-    /// A byte order mark is always dropped.
+    /// The mark is always dropped.
     Drop,
 }
 
-/// A decoder, with the state that it keeps between two parts of a stream.
+/// A decoder with its state between two parts.
 #[derive(Debug)]
 pub(super) struct StreamDecoder {
     units: UnitDecode,
-    /// The decoder of encoding_rs; `None` for an encoding that this crate decodes itself.
+    /// The decoder of encoding_rs, if it is used.
     legacy: Option<LegacyDecoder>,
 }
 
@@ -51,7 +50,7 @@ impl StreamDecoder {
         }
     }
 
-    /// Returns a copy of the decoder; `None` if encoding_rs decodes (its state cannot be copied).
+    /// Returns a copy of the decoder. `None` if encoding_rs is used.
     pub(super) fn copied(&self) -> Option<StreamDecoder> {
         match self.legacy {
             None => Some(StreamDecoder {
@@ -62,7 +61,7 @@ impl StreamDecoder {
         }
     }
 
-    /// Returns the position of the next character: the number of bytes decoded or found malformed.
+    /// Returns the number of bytes decoded or found malformed.
     pub(super) fn settled_bytes(&self) -> u64 {
         match &self.legacy {
             Some(legacy) => legacy.settled_bytes(),
@@ -70,8 +69,8 @@ impl StreamDecoder {
         }
     }
 
-    /// Decodes a part and returns each character with its start position in the stream. This is
-    /// slow, and is only used to locate an error. The decoder cannot be used afterwards.
+    /// Decodes a part and returns each character with its start in the stream. This slow method
+    /// only locates errors. The decoder cannot be used afterwards.
     pub(super) fn chars(&mut self, part: &[u8], last: bool) -> Vec<(u32, u64)> {
         match &mut self.legacy {
             Some(legacy) => legacy.chars(part, last, self.units.policy),
@@ -79,17 +78,17 @@ impl StreamDecoder {
         }
     }
 
-    /// Returns the incomplete character at the end of the input; `None` if encoding_rs is not used.
+    /// Returns the incomplete character at the end. `None` if encoding_rs is not used.
     pub(super) fn pending(&self) -> Option<&[u8]> {
         self.legacy.as_ref().map(LegacyDecoder::pending)
     }
 
-    /// Returns the number of bytes that encoding_rs has read; `None` if it is not used.
+    /// Returns the number of bytes read. `None` if encoding_rs is not used.
     pub(super) fn taken_bytes(&self) -> Option<u64> {
         self.legacy.as_ref().map(LegacyDecoder::taken_bytes)
     }
 
-    /// Returns `true` if the stream started with a byte order mark; `None` until this is known.
+    /// Returns `true` after a byte order mark. `None` until this is known.
     pub(super) fn had_mark(&self) -> Option<bool> {
         match (&self.legacy, self.units.start) {
             (None, Some(_)) => None,
@@ -97,8 +96,8 @@ impl StreamDecoder {
         }
     }
 
-    /// Decodes the next part and appends it as UTF-8. With `SurrogatePass`, lone surrogates are
-    /// encoded as if they were characters. `last` is `true` for the part that ends the text.
+    /// Decodes the next part and appends it as UTF-8. `SurrogatePass` encodes lone surrogates too.
+    /// `last` is `true` for the last part.
     pub(super) fn push<S: ByteSink>(
         &mut self,
         part: &[u8],
@@ -112,7 +111,7 @@ impl StreamDecoder {
     }
 }
 
-/// The encoding of the code units, with their byte order.
+/// The encoding and byte order of the code units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum UnitForm {
     Utf8,
@@ -138,16 +137,16 @@ impl UnitForm {
     }
 }
 
-/// A decoder that does not use encoding_rs. It buffers an incomplete byte order mark or character.
+/// A decoder without encoding_rs. It keeps an incomplete byte order mark or character.
 #[derive(Clone, Copy, Debug)]
 struct UnitDecode {
     form: UnitForm,
     policy: Policy,
-    /// The position in the stream of the first buffered byte (in `held`).
+    /// The position in the stream of the first byte in `held`.
     at_bytes: u64,
     held: [u8; 4],
     n_held: usize,
-    /// The encoding and the handling of a byte order mark; `None` after the check for a mark.
+    /// The encoding and the handling of a mark; `None` after the check for a mark.
     start: Option<(Encoding, Marks)>,
     had_mark: bool,
 }
@@ -174,7 +173,7 @@ impl UnitDecode {
             self.form = form;
             self.had_mark = n_mark > 0;
             self.at_bytes = n_mark as u64;
-            // If there is no mark, the buffered bytes are text, and the part continues that text.
+            // Without a mark, the kept bytes are text.
             let n_held = self.n_held.saturating_sub(n_mark);
             part = &part[n_mark.saturating_sub(self.n_held)..];
             self.held.copy_within(self.n_held - n_held..self.n_held, 0);
@@ -190,7 +189,7 @@ impl UnitDecode {
             self.at_bytes += used as u64;
             match used.checked_sub(self.n_held) {
                 Some(of_part) if more < part.len() => part = &part[of_part..],
-                // `joined` has all of the part; at most 3 bytes of a character remain.
+                // `joined` has all of the part, and at most 3 bytes remain.
                 _ => {
                     self.hold(&joined[used..]);
                     return Ok(());
@@ -228,8 +227,8 @@ impl UnitDecode {
         self.n_held = rest.len();
     }
 
-    /// Decodes bytes at position `at_bytes` of the stream, and returns the number of bytes used. An
-    /// incomplete character at the end (up to 3 bytes) is not used, except in the last part.
+    /// Decodes bytes at position `at_bytes` of the stream and returns the number of bytes used. An
+    /// incomplete character at the end is not used, except in the last part.
     fn bytes<S: ByteSink>(
         &self,
         bytes: &[u8],
@@ -297,7 +296,7 @@ impl UnitDecode {
                     at += 3;
                     continue;
                 }
-                // The bytes may be the start of a surrogate, which the policy passes.
+                // The bytes may start a surrogate, which the policy passes.
                 Some(1 | 2) if passes && !at_end => {
                     if end == bytes.len() {
                         break;
@@ -337,12 +336,12 @@ impl UnitDecode {
             let end = whole.len().min(at + 2 * PIECE_UNITS);
             let units = units_of(&whole[at..end], big, &mut aside);
             let is_high = |u: u16| (0xD800..0xDC00).contains(&u);
-            // A high surrogate at the end of these units is decoded together with the next ones.
+            // A high surrogate at the end is decoded with the next units.
             let is_open = units.last().is_some_and(|&u| is_high(u));
             let at_end = last && end == whole.len();
             let n_units = units.len() - usize::from(is_open && !at_end);
             if n_units == 0 {
-                // The only unit is this high surrogate, at the end of the bytes.
+                // Only the high surrogate is left.
                 break;
             }
             match to_utf8(Units::Utf16(&units[..n_units]), Policy::Strict, out) {
@@ -359,8 +358,8 @@ impl UnitDecode {
                     let is_last = e.at_units + 1 == units.len() && at_end;
                     let (len, reason) = match is_high(unit) {
                         false => (2, Reason::IllegalEncoding),
-                        // CPython reports a following odd byte as part of the error, unless the
-                        // policy passes the surrogate.
+                        // CPython includes a following odd byte in the error, unless the policy
+                        // passes the surrogate.
                         true if is_last && self.policy != Policy::SurrogatePass => {
                             (2 + odd.len(), Reason::UnexpectedEnd)
                         }
@@ -418,7 +417,7 @@ impl UnitDecode {
         Ok(at)
     }
 
-    /// Handles malformed bytes at position `at_bytes + at` of the stream by the policy.
+    /// Handles malformed bytes by the policy, at position `at_bytes + at` of the stream.
     fn malformed<S: ByteSink>(
         &self,
         at: usize,
@@ -435,8 +434,8 @@ impl UnitDecode {
     }
 }
 
-/// Returns 3 if `bytes` starts with a surrogate that is encoded in three bytes, 1 or 2 if `bytes`
-/// is only the first 1 or 2 bytes of such a surrogate, and otherwise `None`.
+/// Returns 3 if `bytes` starts with a surrogate of three bytes. Returns 1 or 2 if `bytes` is only
+/// its start.
 fn surrogate_in_utf8(bytes: &[u8]) -> Option<usize> {
     match bytes {
         [0xED, 0xA0..=0xBF, 0x80..=0xBF, ..] => Some(3),
@@ -446,8 +445,8 @@ fn surrogate_in_utf8(bytes: &[u8]) -> Option<usize> {
     }
 }
 
-/// Returns the bytes as units in native byte order. The bytes are borrowed if possible. They are
-/// copied to `aside` if the byte order must be reversed or the address is not aligned.
+/// Returns the bytes as units in native byte order. Copies them to `aside` if they are reversed or
+/// not aligned.
 fn units_of<'a, U: CodeUnit>(bytes: &'a [u8], big: bool, aside: &'a mut Vec<U>) -> &'a [U] {
     let swap = big != cfg!(target_endian = "big");
     match as_units(bytes) {
@@ -459,8 +458,8 @@ fn units_of<'a, U: CodeUnit>(bytes: &'a [u8], big: bool, aside: &'a mut Vec<U>) 
     }
 }
 
-/// Returns the encoding and byte order of a text, and the number of bytes of the byte order mark to
-/// drop. `begun` is the start of the text. Returns `None` if more bytes are needed to decide.
+/// Returns the encoding of a text that begins with `begun`, and the length of the byte order mark
+/// to drop. `None` if more bytes are needed.
 fn look_for_mark(
     encoding: Encoding,
     marks: Marks,
@@ -491,7 +490,7 @@ fn look_for_mark(
     (last || !may_come).then_some((UnitForm::of(encoding), 0))
 }
 
-/// Returns the error of a conversion of well-formed text, which can only be [`SinkFull`].
+/// Returns the error of converting well-formed text, always [`SinkFull`].
 fn well_formed(result: Result<usize, ConvertError>) -> Result<(), SinkFull> {
     match result {
         Err(ConvertError::SinkFull(e)) => Err(e),

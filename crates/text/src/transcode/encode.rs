@@ -1,6 +1,5 @@
 //! [`StreamEncoder`]: converts UTF-8 to any other encoding, part by part. Each part must end at a
-//! character boundary. A [`Transcoder`](super::Transcoder) decodes its input to UTF-8, and then
-//! encodes the UTF-8 with this encoder.
+//! character boundary.
 
 use crate::arch::bytes::{append_latin1, append_utf16, as_bytes};
 use crate::arch::rust_str;
@@ -9,10 +8,10 @@ use crate::legacy::LegacyEncoder;
 use crate::transcode::error::TranscodeError;
 use crate::{ByteSink, Policy, Units, measure};
 
-/// The approximate number of bytes of UTF-8 that are encoded per step.
+/// The approximate number of bytes of UTF-8 per step.
 const PIECE_BYTES: usize = 16 * 1024;
 
-/// An encoder for a text that arrives in parts. It keeps its state between two parts.
+/// An encoder for a text in parts.
 #[derive(Debug)]
 pub(super) struct StreamEncoder {
     form: TargetForm,
@@ -32,12 +31,11 @@ enum TargetForm {
     Legacy(LegacyEncoder),
 }
 
-/// The reason why the encoder stopped before the end of a part of the text.
+/// The reason why the encoder stopped.
 pub(super) enum EncodeStop {
-    /// The encoding cannot represent a character. The first value is the position of this character
-    /// in the part of the text that was being encoded; the second value is its code point.
+    /// The position of a character that the encoding does not have, and its code point.
     Unencodable(usize, u32),
-    /// Any other error, such as a full sink.
+    /// Another error, such as a full sink.
     Other(TranscodeError),
 }
 
@@ -70,14 +68,12 @@ impl StreamEncoder {
         }
     }
 
-    /// Returns `true` if the output encoding is UTF-8. The encoder then copies its input, which is
-    /// UTF-8 too.
+    /// Returns `true` if the output is UTF-8. The input is then copied.
     pub(super) fn is_plain(&self) -> bool {
         matches!(self.form, TargetForm::Utf8)
     }
 
-    /// Encodes `text` and appends the bytes. `text` is UTF-8, but may also contain surrogates that
-    /// are encoded as if they were characters.
+    /// Encodes `text` and appends the bytes. `text` is UTF-8, but may contain surrogates.
     pub(super) fn push<S: ByteSink>(&mut self, text: &[u8], out: &mut S) -> Result<(), EncodeStop> {
         let mut at = 0;
         while at < text.len() {
@@ -101,8 +97,7 @@ impl StreamEncoder {
         Ok(())
     }
 
-    /// Must be called at the end of the text. If the encoding has escape sequences and is not in
-    /// its ASCII state, appends the escape sequence that returns to ASCII.
+    /// Ends the text. Appends the escape sequence for ASCII, if the encoding requires one.
     pub(super) fn finish<S: ByteSink>(&mut self, out: &mut S) -> Result<(), TranscodeError> {
         if let TargetForm::Legacy(encoder) = &mut self.form {
             encoder.push("", true, out)?;
@@ -110,8 +105,7 @@ impl StreamEncoder {
         Ok(())
     }
 
-    /// Encodes `text`, which is a well-formed section of the part that is being encoded. `from` is
-    /// the byte offset of this section in the part.
+    /// Encodes valid UTF-8. `from` is the offset of `text` in its part.
     fn str<S: ByteSink>(
         &mut self,
         mut text: &str,
@@ -158,8 +152,7 @@ impl StreamEncoder {
         Ok(())
     }
 
-    /// Called for a character that the encoding cannot represent. Returns an error, omits the
-    /// character or writes a replacement, as the policy requires.
+    /// Handles a character that the encoding does not have, by the policy.
     fn unencodable<S: ByteSink>(
         &mut self,
         at: usize,
@@ -191,14 +184,13 @@ impl StreamEncoder {
             },
             Policy::XmlCharRefReplace => format!("&#{c};"),
         };
-        // Every encoding contains ASCII, so the replacement can be encoded.
+        // Every encoding contains ASCII.
         self.str(&instead, at, out)
     }
 }
 
-/// Appends the characters of `text` as Latin-1, up to the first character above U+00FF. Returns
-/// this character, and the position in `text` after it. Returns `None` if `text` contains no such
-/// character.
+/// Appends the characters up to the first one above U+00FF as Latin-1. Returns the position after
+/// this character, and the character.
 fn put_latin1<S: ByteSink>(
     text: &str,
     narrow: &mut Vec<u8>,
@@ -223,8 +215,8 @@ fn put_latin1<S: ByteSink>(
     Ok(None)
 }
 
-/// Appends the ASCII characters of `text` up to the first non-ASCII character. Returns this
-/// character, and the position in `text` after it. Returns `None` if all characters are ASCII.
+/// Appends the ASCII characters up to the first other character. Returns the position after this
+/// character, and the character.
 fn put_ascii<S: ByteSink>(
     text: &str,
     out: &mut S,
@@ -239,8 +231,7 @@ fn put_ascii<S: ByteSink>(
     Ok(next.map(|c| (good + c.len_utf8(), c)))
 }
 
-/// Returns the longest prefix of `text` that is well-formed UTF-8; `text` may contain lone
-/// surrogates, encoded as if they were characters.
+/// Returns the longest valid prefix of `text`, which may contain surrogates.
 fn longest_str(text: &[u8]) -> &str {
     let good = match std::str::from_utf8(text) {
         Ok(text) => return text,
@@ -249,7 +240,7 @@ fn longest_str(text: &[u8]) -> &str {
     std::str::from_utf8(good).unwrap_or_default()
 }
 
-/// Returns the code point of the lone surrogate that the first three bytes of `text` represent.
+/// Returns the surrogate in the first three bytes of `text`.
 fn surrogate_of_utf8(text: &[u8]) -> u32 {
     let bits = |i: usize| u32::from(text[i] & 0x3F);
     0xD000 | bits(1) << 6 | bits(2)

@@ -1,7 +1,6 @@
-//! [`LineEnds`] converts line ends, and [`LineCount`] counts lines, in UTF-8 that arrives part by
-//! part.
+//! [`LineEnds`] converts line ends, and [`LineCount`] counts lines, in parts of UTF-8 text.
 
-/// The conversion of line ends in a text.
+/// The conversion of line ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Eol {
@@ -14,8 +13,7 @@ pub enum Eol {
     Crlf,
 }
 
-/// Converts line ends. A `\r` at the end of a part is buffered, because a `\n` may follow it in the
-/// next part.
+/// Converts line ends. A `\r` at the end of a part is kept for the next part.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LineEnds {
     eol: Eol,
@@ -31,7 +29,7 @@ impl LineEnds {
         self.eol == Eol::Keep
     }
 
-    /// Appends the part to `out` with its line ends converted.
+    /// Appends the part with converted line ends.
     pub(super) fn push(&mut self, part: &[u8], out: &mut Vec<u8>) {
         let Some((&last, but_last)) = part.split_last() else {
             return;
@@ -39,8 +37,8 @@ impl LineEnds {
         if self.held && (self.eol == Eol::Crlf || part[0] != b'\n') {
             out.push(b'\r');
         }
-        // For output with `\r\n`, a `\r` that was buffered has been written above, so the `\n` at
-        // the start of the part is written unchanged.
+        // In a conversion to `\r\n`, the kept `\r` was written above. So an initial `\n` stays
+        // unchanged.
         let mut after_cr = self.held;
         self.held = last == b'\r';
         let part = if self.held { but_last } else { part };
@@ -62,7 +60,7 @@ impl LineEnds {
         }
     }
 
-    /// Appends the buffered `\r`, if any, at the end of the text.
+    /// Appends the kept `\r`, if any.
     pub(super) fn finish(&mut self, out: &mut Vec<u8>) {
         if std::mem::take(&mut self.held) {
             out.push(b'\r');
@@ -70,7 +68,7 @@ impl LineEnds {
     }
 }
 
-/// A position in a text, as an editor displays it: line and column, counted from 1.
+/// A line and a column, both counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The line number, from 1.
@@ -79,7 +77,7 @@ pub struct Place {
     pub column: u64,
 }
 
-/// Counts the lines and characters of UTF-8 that arrives part by part. Only `\n` ends a line.
+/// Counts the lines and characters of UTF-8 in parts. Only `\n` ends a line.
 #[derive(Clone, Copy, Debug)]
 pub struct LineCount {
     before: Place,
@@ -94,7 +92,7 @@ impl Default for LineCount {
 }
 
 impl LineCount {
-    /// Counts the lines and characters of `part`, the next part of the text.
+    /// Counts the lines and characters of the next part.
     pub fn push(&mut self, part: &[u8]) {
         let mut tail = part;
         if let Some(last) = part.iter().rposition(|&b| b == b'\n') {

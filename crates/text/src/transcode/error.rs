@@ -1,27 +1,25 @@
-//! [`TranscodeError`], which reports a position and a reason, and the replacements of malformed
-//! bytes.
+//! [`TranscodeError`], and the replacements of malformed bytes.
 
 use std::fmt;
 
 use crate::{ByteSink, Policy, SinkFull};
 
-/// The reason why bytes are invalid in their encoding. `Display` uses the words of CPython's
-/// codecs.
+/// The reason why bytes are invalid. `Display` uses the words of CPython's codecs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reason {
     /// UTF-8: a byte that cannot start a sequence, such as 0x80 or 0xFF.
     InvalidStartByte,
-    /// UTF-8: a byte that cannot follow the bytes before it. It is not a continuation byte, or the
-    /// sequence would be an overlong form or a surrogate.
+    /// UTF-8: a byte that cannot follow the previous bytes: no continuation byte, an overlong form
+    /// or a surrogate.
     InvalidContinuation,
     /// UTF-8, UTF-16: the text ends inside a character.
     UnexpectedEnd,
     /// UTF-16, UTF-32: the text ends inside a unit.
     TruncatedData,
-    /// UTF-16: a high surrogate without a low surrogate after it.
+    /// UTF-16: a high surrogate without a low one after it.
     IllegalSurrogate,
-    /// UTF-16: a low surrogate without a high surrogate before it.
+    /// UTF-16: a low surrogate without a high one before it.
     IllegalEncoding,
     /// UTF-32: a unit that is a surrogate.
     SurrogateCodePoint,
@@ -61,9 +59,9 @@ impl fmt::Display for Reason {
 /// Bytes that are invalid in their encoding.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct MalformedBytes {
-    /// The position of the first invalid byte, in bytes from the start of the stream.
+    /// The position of the first invalid byte in the stream.
     pub at_bytes: u64,
-    /// The reason why the bytes are invalid.
+    /// The reason for the error.
     pub reason: Reason,
     bytes: [u8; 8],
     len_bytes: u8,
@@ -81,7 +79,7 @@ impl MalformedBytes {
         }
     }
 
-    /// Returns the bytes of the malformed sequence. There are 1 to 6 of them.
+    /// Returns the 1 to 6 bytes of the malformed sequence.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes[..usize::from(self.len_bytes)]
@@ -100,16 +98,15 @@ impl fmt::Debug for MalformedBytes {
     }
 }
 
-/// The reason why transcoding stopped. The sink contains the output before the error.
+/// The error of a transcoder. The sink contains the output before the error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TranscodeError {
-    /// Bytes are invalid in the input encoding, and the policy does not accept or replace them.
+    /// Bytes are invalid in the input encoding, and the policy requires an error.
     Malformed(MalformedBytes),
-    /// The output encoding cannot represent a character, and the policy does not omit or replace
-    /// it.
+    /// The output encoding does not have a character, and the policy requires an error.
     Unencodable {
-        /// The start of the character, in bytes from the start of the input stream.
+        /// The position of the character in the input stream, in bytes.
         at_bytes: u64,
         /// The code point, which may be a surrogate.
         code_point: u32,
@@ -119,7 +116,7 @@ pub enum TranscodeError {
 }
 
 impl TranscodeError {
-    /// Returns the position of the error, in bytes from the start of the input stream.
+    /// Returns the position of the error in the input stream, in bytes.
     #[must_use]
     pub fn at_bytes(&self) -> u64 {
         match self {
@@ -159,8 +156,7 @@ impl From<SinkFull> for TranscodeError {
     }
 }
 
-/// Appends the replacement that the policy specifies for malformed bytes. Returns the error if the
-/// policy specifies no replacement.
+/// Appends the replacement for malformed bytes. Returns the error if the policy has no replacement.
 pub(crate) fn put_malformed<S: ByteSink>(
     error: MalformedBytes,
     policy: Policy,
@@ -181,7 +177,7 @@ pub(crate) fn put_malformed<S: ByteSink>(
     Ok(())
 }
 
-/// Returns the three bytes that the encoding scheme of UTF-8 yields for a surrogate.
+/// Returns a surrogate as three bytes, like a character in UTF-8.
 pub(super) fn utf8_of_surrogate(half: u16) -> [u8; 3] {
     [
         0xED,

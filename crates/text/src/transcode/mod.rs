@@ -1,5 +1,4 @@
-//! [`Transcoder`] converts a stream from any encoding to any other, in constant memory. Parts of
-//! the stream may end anywhere.
+//! [`Transcoder`] converts a stream between any encodings, in constant memory.
 //!
 //! | module | contents |
 //! |---|---|
@@ -10,9 +9,8 @@
 //! | `options` | [`TranscodeOptions`] |
 //! | [`naive`] | the reference implementation, which converts a whole text one character at a time |
 //!
-//! If the output is UTF-8, the input is decoded directly to its destination. For any other output
-//! encoding, a portion of the input that fits into the L1 and L2 caches is decoded to UTF-8 and
-//! then encoded, before the next portion is decoded.
+//! UTF-8 output is written directly to its destination. For other output, a portion of the input is
+//! decoded to UTF-8 and then encoded. The portion fits into the L1 and L2 caches.
 
 pub(crate) mod decode;
 mod encode;
@@ -31,15 +29,14 @@ use self::eol::LineEnds;
 use self::error::utf8_of_surrogate;
 use crate::{ByteSink, Encoding, Policy};
 
-/// The number of input bytes that are decoded per step if the output is not UTF-8.
+/// The number of input bytes in a portion, if the output is not UTF-8.
 const PIECE_BYTES: usize = 16 * 1024;
 
 /// Converts a stream from one encoding to another, part by part.
 ///
-/// A part may end anywhere, even inside a character: the output is the same as for the whole
-/// stream. Memory use is constant: some tens of KiB, in addition to the output of one part. After
-/// an error, the sink contains the output before the error. The transcoder then cannot be used any
-/// more, with the exception that [`Transcoder::taken_bytes`] describes.
+/// A part may end anywhere, even inside a character. Memory use is constant: some tens of KiB, and
+/// the output of one part. After an error, the sink contains the output before the error. The
+/// transcoder then cannot be used any more, except as [`Transcoder::taken_bytes`] describes.
 ///
 /// ```
 /// use onecopy_text::{Encoding, TranscodeOptions, Transcoder};
@@ -61,13 +58,12 @@ pub struct Transcoder {
     ends: LineEnds,
     to: Encoding,
     bom: Bom,
-    /// `true` once the start of the output was written, with its byte order mark if it has one.
+    /// `true` after the start of the output was written.
     begun: bool,
-    /// `true` if the decoder writes directly to the sink, because the output is UTF-8.
+    /// `true` if the output is UTF-8, and the decoder writes to the sink.
     is_direct: bool,
-    /// A second decoder, with the state that `decode` had before it decoded the current portion of
-    /// the input. If encoding fails, the second decoder decodes the portion again, to locate the
-    /// character that caused the error. `None` if `decode` itself can be copied.
+    /// A second decoder, with the state before the current portion, to locate encoding errors.
+    /// `None` if `decode` itself can be copied.
     lagging: Option<StreamDecoder>,
     lines: Option<LineCount>,
     decoded: Vec<u8>,
@@ -104,20 +100,19 @@ impl Transcoder {
         }
     }
 
-    /// Converts the next part and appends the result to `out`. An incomplete character at the end
-    /// of the part is kept for the next part (at most 4 bytes, and a `\r` if line ends are
-    /// converted).
+    /// Converts the next part and appends the result to `out`. An incomplete last character is kept
+    /// for the next part (at most 4 bytes). A final `\r` is also kept if line ends are converted.
     ///
-    /// Each byte is converted to UTF-8 once; if the input is UTF-8, each byte is copied once. For
-    /// an output encoding other than UTF-8, a second conversion follows.
+    /// Each byte is converted to UTF-8 once, or copied once if the input is UTF-8. For other output
+    /// than UTF-8, a second conversion follows.
     ///
     /// # Errors
-    /// Returns a [`TranscodeError`]. The sink contains the output before the error.
+    /// Returns a [`TranscodeError`].
     pub fn push<S: ByteSink>(&mut self, part: &[u8], out: &mut S) -> Result<(), TranscodeError> {
         self.part(part, false, out)
     }
 
-    /// Ends the stream. An incomplete character that is still kept is malformed.
+    /// Ends the stream. A kept incomplete character is malformed.
     ///
     /// # Errors
     /// Returns the errors of [`Transcoder::push`].
@@ -125,26 +120,24 @@ impl Transcoder {
         self.part(b"", true, out)
     }
 
-    /// Returns the number of input bytes that encoding_rs has read. Returns `None` if encoding_rs
-    /// is not used, or if the output is not UTF-8. After [`TranscodeError::Malformed`], the caller
-    /// may write a replacement for the malformed bytes. The caller may then continue with the same
-    /// transcoder, by pushing the input that follows the bytes already read.
+    /// Returns the number of input bytes that encoding_rs has read. Returns `None` without
+    /// encoding_rs, or if the output is not UTF-8. After [`TranscodeError::Malformed`], the caller
+    /// may push the input after these bytes.
     #[must_use]
     pub fn taken_bytes(&self) -> Option<u64> {
         self.decode.taken_bytes().filter(|_| self.is_direct)
     }
 
-    /// Returns the bytes of an incomplete character at the end of the input. Returns `None` if
-    /// encoding_rs is not used, or if the output is not UTF-8. The last four bytes of the stream
-    /// must have been pushed one by one, because encoding_rs does not expose the bytes that it
-    /// buffers. For ISO-2022-JP, use [`Iso2022JpState`](crate::Iso2022JpState).
+    /// Returns the bytes of an incomplete character at the end of the input. Returns `None` without
+    /// encoding_rs, or if the output is not UTF-8. The caller must have pushed the last four bytes
+    /// of the stream one by one. For ISO-2022-JP, use [`Iso2022JpState`](crate::Iso2022JpState).
     #[must_use]
     pub fn pending_bytes(&self) -> Option<&[u8]> {
         self.decode.pending().filter(|_| self.is_direct)
     }
 
-    /// Returns the line and the column of the next character. After an error, they are those of the
-    /// malformed character. Returns `None` without the option `counts_lines`.
+    /// Returns the line and the column of the next or malformed character. Returns `None` without
+    /// the option `counts_lines`.
     #[must_use]
     pub fn place(&self) -> Option<Place> {
         self.lines.map(|lines| lines.place())
@@ -167,9 +160,8 @@ impl Transcoder {
         decoded
     }
 
-    /// Converts a part of the input in portions of at most `PIECE_BYTES`: decodes each portion to
-    /// UTF-8, and encodes the UTF-8 in the output encoding. This function converts the start of
-    /// every stream, until it is certain whether the stream has a byte order mark.
+    /// Decodes and encodes a part of the input in portions. The start of every stream is converted
+    /// here, until it is clear if there is a byte order mark.
     fn pieces<S: ByteSink>(
         &mut self,
         part: &[u8],
@@ -178,7 +170,7 @@ impl Transcoder {
     ) -> Result<(), TranscodeError> {
         let mut rest = part;
         loop {
-            // The first portion has 4 bytes: either a complete byte order mark is in it or none.
+            // The first portion has 4 bytes, enough for a byte order mark.
             let most = if self.begun { PIECE_BYTES } else { 4 };
             let (piece, remaining) = rest.split_at(rest.len().min(most));
             rest = remaining;
@@ -249,8 +241,7 @@ impl Transcoder {
             && decoded.is_ok()
         {
             self.decoded.clear();
-            // The end of the portion is decoded byte by byte, so that the start of an incomplete
-            // character can be determined.
+            // The end of the portion is decoded byte by byte, to find an incomplete character.
             let (most, end) = piece.split_at(piece.len().saturating_sub(64));
             for part in [most].into_iter().chain(end.chunks(1)) {
                 let _ = lagging.push(part, false, &mut self.decoded);
@@ -264,10 +255,9 @@ impl Transcoder {
     }
 }
 
-/// Returns the position of a character in the input stream. The character is in `piece`, the
-/// portion of the input that was decoded last. `n_bytes` is the number of bytes of decoded UTF-8
-/// that precede the character in this portion. To find the character, the function decodes the
-/// portion again, one character at a time.
+/// Returns the position of a character in the input stream. `piece` is the last decoded portion,
+/// and `n_bytes` the length of its UTF-8 before the character. The portion is decoded again, one
+/// character at a time.
 fn start_of(
     mut decode: StreamDecoder,
     mut ends: LineEnds,

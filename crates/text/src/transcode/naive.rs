@@ -1,17 +1,16 @@
-//! The reference implementation for tests: converts a whole text, one character at a time, as the
-//! standards and CPython specify.
+//! The reference implementation for tests, which converts a whole text by the standards and
+//! CPython.
 
 use crate::Policy;
 use crate::encoding::{Encoding, Order};
 use crate::transcode::error::{MalformedBytes, Reason, TranscodeError};
 use crate::transcode::{Bom, Eol, TranscodeOptions};
 
-/// The decoded characters (including lone surrogates) with their start positions, and the error
-/// that ended decoding, if any.
+/// The decoded characters with their start positions, and the final error, if any.
 pub(crate) type Decoded = (Vec<(u32, u64)>, Result<(), TranscodeError>);
 
-/// Converts the whole text `bytes`. Returns the output and the result that a correct
-/// [`Transcoder`](crate::Transcoder) has for this text, for comparison in tests.
+/// Converts the whole text `bytes`. Returns the output and result of a correct
+/// [`Transcoder`](crate::Transcoder).
 #[must_use = "it does nothing else"]
 pub fn transcode(
     bytes: &[u8],
@@ -144,9 +143,8 @@ fn malformed(
     Ok(())
 }
 
-/// Decodes the first character of `b`. Returns the character, or the reason why it is malformed,
-/// and the number of bytes of `b` that were decoded. If `pass` is `true`, a lone surrogate is
-/// decoded too.
+/// Decodes the first character of `b`. Returns the character or the error, and the number of
+/// decoded bytes. If `pass` is `true`, a lone surrogate is decoded too.
 fn one(b: &[u8], from: Encoding, pass: bool) -> (Result<u32, Reason>, usize) {
     let u16_at = |i: usize| {
         let pair = [*b.get(i)?, *b.get(i + 1)?];
@@ -206,9 +204,8 @@ fn utf8(b: &[u8], pass: bool) -> (Result<u32, Reason>, usize) {
     }
 }
 
-/// Decodes `bytes` with encoding_rs, one byte at a time. If encoding_rs returns text for a byte,
-/// the byte is the last byte of a character. `places` has two positions in the stream: that of the
-/// start of `bytes`, and that of the incomplete character before `bytes`, if there is one.
+/// Decodes `bytes` with encoding_rs, byte by byte. `places` are the stream positions of `bytes` and
+/// of the incomplete character before `bytes`.
 pub(crate) fn decode_legacy(
     bytes: &[u8],
     decoder: &mut encoding_rs::Decoder,
@@ -236,7 +233,7 @@ pub(crate) fn decode_legacy(
             };
             start = end - u64::from(n_after);
             let at_bytes = start - u64::from(len);
-            // The error may start before `bytes`, at bytes that an earlier call has received.
+            // The error may start before `bytes`.
             let here = |at: u64| at.saturating_sub(first) as usize;
             let mut bad = vec![0; usize::from(len) - (here(start) - here(at_bytes))];
             bad.extend_from_slice(&bytes[here(at_bytes)..here(start)]);
@@ -296,8 +293,8 @@ fn encodes(c: u32, to: Encoding) -> bool {
 
 fn encode(text: &[u32], to: Encoding, ends: bool, out: &mut Vec<u8>) {
     if let Encoding::Legacy(legacy) = to {
-        // Characters that the encoding does not have are passed to the encoder too: ISO-2022-JP
-        // returns to ASCII before them.
+        // The encoder also gets characters that the encoding does not have. ISO-2022-JP returns to
+        // ASCII before them.
         let mut encoder = legacy.0.new_encoder();
         let mut put = |text: &str, last| {
             let mut place = [0; 64];

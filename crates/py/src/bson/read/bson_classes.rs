@@ -1,5 +1,4 @@
-//! `BsonClasses`: creates values of the BSON types that have no equivalent in Python. They are
-//! instances of classes of `onecopy.bson` or of pymongo's `bson`.
+//! Creates values of the BSON types that have no equivalent in Python.
 
 use onecopy_wire::bson::SUBTYPE_UUID;
 use pyo3::intern;
@@ -13,8 +12,7 @@ use crate::bson::regex::REGEX_FLAGS;
 use crate::raw::instance;
 use crate::raw::objects::fresh_number::Integers;
 
-/// The classes of onecopy or of pymongo for BSON types that have no equivalent in Python, with
-/// functions that create their instances.
+/// The classes for BSON types that have no equivalent in Python.
 pub(super) struct BsonClasses {
     types: Types,
     int64: Integers,
@@ -26,26 +24,23 @@ pub(super) struct BsonClasses {
     regex: Py<PyType>,
     code: Py<PyAny>,
     db_ref: Option<Py<PyAny>>,
-    /// The class for BSON's deprecated type "symbol"; `None` for pymongo, which represents a symbol
-    /// by a `str`.
+    /// `None` for pymongo, which returns a `str` for this type.
     symbol: Option<Py<PyAny>>,
-    /// The class for BSON's deprecated type "DBPointer": `DBPointer` of onecopy, or `DBRef` of
-    /// pymongo.
+    /// `DBPointer` of onecopy, or `DBRef` of pymongo.
     db_pointer: Py<PyAny>,
-    /// The value for BSON's deprecated type "undefined": onecopy's `Undefined`; for pymongo,
-    /// `None`.
+    /// `Undefined` of onecopy, or `None` for pymongo.
     undefined: Py<PyAny>,
     min_key: Py<PyAny>,
     max_key: Py<PyAny>,
     utc: Py<PyTzInfo>,
-    /// The function `bytes.__new__`, which creates instances of `Binary`.
+    /// The function `bytes.__new__`.
     new_bytes: Py<PyAny>,
 }
 
-/// Returns the classes of the library `types`. The library is imported at the first call.
+/// Returns the classes of the library `types`. The first call imports the library.
 ///
 /// # Errors
-/// `ImportError` if pymongo's classes are requested and pymongo is not installed.
+/// `ImportError` if `types` is pymongo and pymongo is not installed.
 pub(super) fn classes(py: Python<'_>, types: Types) -> PyResult<&'static BsonClasses> {
     static ONECOPY: PyOnceLock<BsonClasses> = PyOnceLock::new();
     static PYMONGO: PyOnceLock<BsonClasses> = PyOnceLock::new();
@@ -109,18 +104,17 @@ impl BsonClasses {
         })
     }
 
-    /// Returns the UTC time zone object, which is the `tzinfo` of aware datetimes.
     pub(super) fn utc<'py>(&self, py: Python<'py>) -> &Bound<'py, PyTzInfo> {
         self.utc.bind(py)
     }
 
-    /// Creates an instance of the class `Int64`. No Python code of the user runs.
+    /// Creates an `Int64`. No Python code of the user runs.
     #[inline]
     pub(super) fn int64<'py>(&self, py: Python<'py>, value: i64) -> PyResult<Bound<'py, PyAny>> {
         self.int64.make(py, value)
     }
 
-    /// Creates an instance of the class `ObjectId`. No Python code of the user runs.
+    /// Creates an `ObjectId`. No Python code of the user runs.
     pub(super) fn object_id<'py>(
         &self,
         py: Python<'py>,
@@ -133,8 +127,7 @@ impl BsonClasses {
         with_attributes(&self.object_id, [(intern!(py, "_ObjectId__id"), &bytes)])
     }
 
-    /// Creates an instance of the class `Binary`, a subclass of `bytes` with the attribute
-    /// `subtype`.
+    /// Creates a `Binary`.
     pub(super) fn binary<'py>(
         &self,
         bytes: Bound<'py, PyAny>,
@@ -188,8 +181,7 @@ impl BsonClasses {
         with_attributes(&self.timestamp, values)
     }
 
-    /// Creates a regular expression. For pymongo, the option letters are converted to flags of
-    /// `re`, and unknown letters are dropped.
+    /// Creates a regular expression.
     pub(super) fn regex<'py>(
         &self,
         pattern: Bound<'py, PyAny>,
@@ -197,7 +189,7 @@ impl BsonClasses {
         letters: &[u8],
     ) -> PyResult<Bound<'py, PyAny>> {
         let class = self.regex.bind(pattern.py());
-        // onecopy's class has the letters in alphabetical order, in which BSON requires them.
+        // onecopy's class has the letters in alphabetical order, as BSON requires.
         if self.types == Types::Onecopy && letters.is_sorted() {
             let py = pattern.py();
             let values = [
@@ -213,7 +205,7 @@ impl BsonClasses {
         class.call1((pattern, known.map(|(flag, _)| flag).sum::<u32>()))
     }
 
-    /// Creates a `Code` (JavaScript code), with a scope if the BSON value has one.
+    /// Creates a `Code`, which contains JavaScript.
     pub(super) fn code<'py>(
         &self,
         code: Bound<'py, PyAny>,
@@ -251,8 +243,8 @@ impl BsonClasses {
         self.max_key.bind(py).clone()
     }
 
-    /// Returns the `DBRef` that pymongo creates from a nested document. Returns `None` if the
-    /// classes are not those of pymongo, or if the document does not have the fields of a `DBRef`.
+    /// Converts a nested document to a `DBRef` of pymongo. `None` if the document is not a
+    /// reference.
     pub(super) fn db_ref<'py>(
         &self,
         document: &Bound<'py, PyDict>,
@@ -285,7 +277,7 @@ impl BsonClasses {
     }
 }
 
-/// Creates an instance of `class` without calling its `__init__`, and sets `attributes` of it.
+/// Creates an instance of `class` without a call of `__init__`.
 #[inline]
 fn with_attributes<'py, const N: usize>(
     class: &Py<PyType>,
@@ -298,8 +290,8 @@ fn with_attributes<'py, const N: usize>(
     Ok(made)
 }
 
-/// Reorders the bytes of a UUID from the byte order that `uuids` selects to that of RFC 9562.
-/// Returns `None` if `uuids` does not convert binary values of this subtype to UUIDs.
+/// Reorders the bytes of a UUID to the order of RFC 9562. `None` if the option `uuids` leaves this
+/// subtype unchanged.
 pub(super) fn uuid_order(uuids: Uuids, subtype: u8, bytes: [u8; 16]) -> Option<[u8; 16]> {
     let mut bytes = bytes;
     match (uuids, subtype) {

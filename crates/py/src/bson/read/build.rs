@@ -18,35 +18,29 @@ use crate::raw::objects::scalars;
 use crate::raw::text::MakeError;
 use crate::raw::{self, uuid};
 
-/// The earliest `datetime` that Python supports, in milliseconds since 1970. `LAST_MS` is the
-/// latest one.
+/// The earliest `datetime` of Python, in milliseconds since 1970.
 const FIRST_MS: i64 = -62_135_596_800_000;
 const LAST_MS: i64 = 253_402_300_799_999;
 
-/// The event handler of the BSON reader, which creates a Python object for each value.
+/// The event handler of the BSON reader.
 pub(super) struct Build<'a, 'py, K> {
     pub(super) kernels: K,
     pub(super) building: Building<'py>,
     pub(super) blanks: Blanks<'py>,
     pub(super) numbers: Numbers<'py>,
     pub(super) options: &'a Given<'py>,
-    /// `true` if each document becomes a plain `dict`. Then no Python code of a document class can
-    /// run.
+    /// `true` if each document becomes a plain `dict`.
     pub(super) is_plain: bool,
-    /// The buffer that contains the nested documents, if they are returned as `RawDocument`
-    /// objects; `None` if they are decoded.
+    /// The buffer for nested `RawDocument` objects; `None` if nested documents are decoded.
     pub(super) raw: Option<Parent<'a>>,
-    /// The number of Python lists and dicts in `building` that are open around a top-level
-    /// document: 1 for the list of `decode_all`, otherwise 0.
+    /// 1 inside the list of `decode_all`, otherwise 0.
     pub(super) n_around: usize,
-    /// The classes for BSON types that have no equivalent in Python; `None` before the first value
-    /// of such a type.
+    /// The classes for BSON types without a Python equivalent, loaded at first use.
     pub(super) classes: Option<&'static BsonClasses>,
     pub(super) tally: Option<&'a mut Tally>,
-    /// The code strings of the "code with scope" values whose scope documents are being read, the
-    /// innermost value last.
+    /// The code strings of open "code with scope" values, the innermost last.
     pub(super) codes: Vec<Bound<'py, PyAny>>,
-    /// The exception that Python raised while the last event was handled, if any.
+    /// The Python exception of the last event.
     pub(super) error: Option<PyErr>,
 }
 
@@ -74,25 +68,24 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
         }
     }
 
-    /// Begins the list that contains the documents of a `decode_all` call.
+    /// Begins the list of a `decode_all` call.
     pub(super) fn begin_all(&mut self) {
         self.building.begin(false);
         self.n_around = 1;
     }
 
-    /// Ends the list that [`Build::begin_all`] has begun.
+    /// Ends the list of [`Build::begin_all`].
     pub(super) fn end_all(&mut self) -> PyResult<()> {
         let all = self.building.end_list()?;
         self.building.push(all)
     }
 
-    /// Makes later nested documents `RawDocument` objects, which refer to the buffer `parent`.
+    /// Makes later nested documents `RawDocument` objects over the buffer `parent`.
     pub(super) fn keep_raw(&mut self, parent: Parent<'a>) {
         self.raw = Some(parent);
     }
 
-    /// Returns the Python object that represents the whole input. Must be called after the last
-    /// event.
+    /// Returns the Python object for the whole input. Call it after the last event.
     #[inline(always)]
     pub(super) fn finish(self) -> Bound<'py, PyAny> {
         self.building.finish()
@@ -116,15 +109,13 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
         }
     }
 
-    /// Appends a value that may contain other objects, or that was created by code outside of this
-    /// module. The garbage collector has to track the list or dict to which it is appended.
+    /// Appends any object. The garbage collector then tracks the list or dict around it.
     #[inline(never)]
     pub(super) fn push_other(&mut self, value: PyResult<Bound<'py, PyAny>>) -> EventResult {
         self.building.has_container();
         self.push(value)
     }
 
-    /// Creates a `str` from UTF-8 of any length.
     #[inline(always)]
     pub(super) fn text(&mut self, bytes: &[u8]) -> Result<Bound<'py, PyAny>, Rejection> {
         if let Some(ascii) = Ascii::of_cell(self.kernels, bytes) {
@@ -140,7 +131,7 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
         made.map_err(|e| self.fail(e))
     }
 
-    /// Creates a `str` from UTF-8 that is long or contains non-ASCII characters.
+    /// Creates a `str` from long or non-ASCII UTF-8.
     #[inline(always)]
     pub(super) fn other_text(&mut self, bytes: &[u8]) -> Result<Bound<'py, PyAny>, Rejection> {
         if self.tally.is_none()
@@ -151,8 +142,7 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
         self.any_text(bytes)
     }
 
-    /// Creates a `str` from UTF-8 of any length and script, without a fast path for short strings.
-    /// The bytes are counted in the ledger.
+    /// Creates a `str` from UTF-8, without a fast path. Counts the bytes in the ledger.
     #[inline(never)]
     pub(super) fn any_text(&mut self, bytes: &[u8]) -> Result<Bound<'py, PyAny>, Rejection> {
         let tally = self.tally.as_deref_mut();
@@ -160,8 +150,7 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
         made.or_else(|e| self.malformed_text(bytes, e))
     }
 
-    /// Handles malformed text: returns an error, or calls the error handler that the option
-    /// `errors` selects.
+    /// Handles malformed text with the error handler of the option `errors`.
     #[cold]
     #[inline(never)]
     pub(super) fn malformed_text(
@@ -185,8 +174,7 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
         made.map_err(|e| self.fail(e))
     }
 
-    /// Creates the `str` of a key, and stores it in slot `at` of the key cache. `hash` is the hash
-    /// of the key's bytes.
+    /// Creates the `str` of a key and stores it in slot `at` of the key cache.
     #[cold]
     #[inline(never)]
     pub(super) fn new_key(&mut self, at: u16, hash: u32, bytes: &[u8]) -> Result<(), Rejection> {
@@ -195,8 +183,7 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
         kept.map_err(|e| self.fail(e))
     }
 
-    /// Creates the `str` of a key that is not stored in the key cache, because it is long or was
-    /// changed by an error handler.
+    /// Creates the `str` of a key outside of the key cache.
     #[inline(never)]
     pub(super) fn other_key(&mut self, key: &[u8]) -> EventResult {
         let made = self.text(key)?;
@@ -204,7 +191,7 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
         pushed.map_err(|e| self.fail(e))
     }
 
-    /// Returns onecopy's classes for those BSON types that have no equivalent in Python.
+    /// Returns the classes for BSON types without a Python equivalent.
     #[inline]
     pub(super) fn classes(&mut self) -> Result<&'static BsonClasses, Rejection> {
         if let Some(classes) = self.classes {
@@ -219,8 +206,7 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
         Ok(found)
     }
 
-    /// Appends a value of a BSON type that has no equivalent in Python. `make` creates the value
-    /// with the classes for these types.
+    /// Appends the result of `make`, a value without a Python equivalent.
     #[inline(never)]
     pub(super) fn push_rare(
         &mut self,
@@ -232,7 +218,7 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
         self.push_other(made)
     }
 
-    /// Converts the `dict` of a document to pymongo's `DBRef` or to the caller's document class.
+    /// Converts the `dict` of a document to a `DBRef` or to the caller's document class.
     #[cold]
     #[inline(never)]
     pub(super) fn other_document(
@@ -272,8 +258,7 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
         self.push_other(Ok(made))
     }
 
-    /// Returns the time zone of aware datetimes, which is UTC. Returns `None` if the options
-    /// request naive datetimes.
+    /// Returns UTC, or `None` for naive datetimes.
     #[inline(always)]
     pub(super) fn zone(&mut self) -> Result<Option<&'py Bound<'py, PyTzInfo>>, Rejection> {
         if !self.options.tz_aware {
@@ -283,8 +268,7 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
         Ok(Some(self.classes()?.utc(py)))
     }
 
-    /// Appends a datetime that is out of range, or that becomes another type because of the option
-    /// `datetime_range`.
+    /// Appends a datetime that is out of range or becomes another type.
     #[cold]
     #[inline(never)]
     pub(super) fn other_datetime(&mut self, milliseconds: i64) -> EventResult {

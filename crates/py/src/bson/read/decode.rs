@@ -101,8 +101,7 @@ fn decode<'py>(
     objects(py, bytes.as_slice(), extent, &options).map_err(|e| e.into_py(py))
 }
 
-/// Decodes the documents in `bytes`, and counts the bytes of their strings in the active
-/// `onecopy.ledger()`.
+/// Decodes the documents in `bytes` and counts their text in the active ledger.
 #[inline]
 pub(super) fn objects<'py>(
     py: Python<'py>,
@@ -132,8 +131,7 @@ pub(super) fn objects<'py>(
     }
 }
 
-/// A call of `decode`. The fields are its arguments. [`Work::run`] executes the call, and is
-/// compiled once for each instruction set.
+/// The arguments of a `decode` call. [`Work::run`] executes the call.
 struct Objects<'a, 'py> {
     py: Python<'py>,
     bytes: &'a [u8],

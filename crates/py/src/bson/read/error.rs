@@ -5,8 +5,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyType;
 
-/// Creates the exception `BSONDecodeError` for bytes that are not valid BSON. Its offset is counted
-/// from the start of the buffer that the user passed.
+/// Creates a `BSONDecodeError`. Its offset counts from the start of the user's buffer.
 #[cold]
 pub(in crate::bson) fn to_py(py: Python<'_>, error: ReadError) -> PyErr {
     static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();

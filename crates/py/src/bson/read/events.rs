@@ -1,4 +1,4 @@
-//! Implements `BsonEvents`, the event handler of the BSON reader, for `Build`.
+//! Implements `BsonEvents`, the event handler of the BSON reader.
 
 use onecopy_text::convert::{Ascii, Kernels};
 use onecopy_text::is_utf8;
@@ -13,7 +13,7 @@ use super::options::{Dates, Types};
 use crate::raw::objects::text_hash;
 use crate::raw::temporal;
 
-/// The maximum size in bytes of a key that is stored in the key cache.
+/// The maximum size of a key in the key cache.
 const MOST_KEY_BYTES: usize = 64;
 
 impl<'py, K: Kernels> BsonEvents for Build<'_, 'py, K> {
@@ -24,8 +24,8 @@ impl<'py, K: Kernels> BsonEvents for Build<'_, 'py, K> {
             let is_it = |known: &[u8]| known.len() == key.len() && kernels.starts_with(key, known);
             let at = match self.building.find_key(hash, is_it) {
                 Ok(at) => at,
-                // This malformed key is changed by the caller's error handler. Calls without an
-                // error handler use the same cache, so the changed key must not be stored in it.
+                // The error handler changes this key. The cache is shared with calls that have no
+                // handler.
                 Err(_) if self.options.errors.is_some() && !is_utf8(key) => {
                     return self.other_key(key);
                 }

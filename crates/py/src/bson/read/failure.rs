@@ -1,5 +1,4 @@
-//! `DecodeFailure`, the error of a decode call, and `Extent`, the number of documents that the call
-//! decodes.
+//! `DecodeFailure`, the error of a decode call, and `Extent`.
 
 use onecopy_wire::bson::read::{ReadError, Reason};
 use pyo3::prelude::*;
@@ -9,21 +8,19 @@ use super::error;
 /// How many documents a call decodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Extent {
-    /// One document, which must fill the whole buffer.
+    /// One document that fills the whole buffer.
     One,
-    /// All documents up to the end of the buffer. They are returned as a list.
+    /// All documents in the buffer.
     All,
 }
 
-/// The error of a decode call: an error of the BSON reader, or a Python exception.
 pub(super) enum DecodeFailure {
     Read(ReadError),
     Python(PyErr),
 }
 
 impl DecodeFailure {
-    /// Adds `n_bytes` to the offset of an error of the BSON reader. Returns a Python exception,
-    /// which has no offset, unchanged.
+    /// Adds `n_bytes` to the offset of a reader error.
     pub(super) fn later_by(self, n_bytes: usize) -> DecodeFailure {
         match self {
             DecodeFailure::Read(e) => DecodeFailure::Read(e.later_by(n_bytes)),
@@ -46,7 +43,6 @@ impl From<PyErr> for DecodeFailure {
     }
 }
 
-/// Creates an error of the BSON reader. `offset_bytes` is relative to the start of the input.
 pub(super) fn read_failed(reason: Reason, offset_bytes: usize) -> DecodeFailure {
     DecodeFailure::Read(ReadError {
         reason,

@@ -1,4 +1,4 @@
-//! Finds the fields of a raw document by their keys, and decodes them.
+//! Finds the fields of a raw document by key and decodes them.
 
 use onecopy_text::convert::{self, Kernels, Work};
 use onecopy_text::{Policy, Tally, Units};
@@ -13,8 +13,8 @@ use super::raw_document::Parent;
 use crate::raw::codecs;
 use crate::raw::text::{self, MakeError};
 
-/// Returns the key of a BSON element as a `str`. If the key is malformed, the error handler of the
-/// caller's options is called, if there is one; otherwise an error is returned.
+/// Returns the key of a BSON element as a `str`. The caller's error handler replaces a malformed
+/// key.
 pub(super) fn key<'py>(
     py: Python<'py>,
     element: &Element<'_>,
@@ -40,8 +40,7 @@ pub(super) fn key<'py>(
     }
 }
 
-/// Returns the last element whose key is `key`. All elements are visited, because `decode` too uses
-/// the last element if a key occurs several times.
+/// Returns the last element with the key `key`, as `decode` does.
 #[inline]
 pub(super) fn find<'a>(
     document: &'a [u8],
@@ -57,8 +56,7 @@ pub(super) fn find<'a>(
     Ok(found)
 }
 
-/// Returns the element of `array` at the index `number`, which is written in ASCII digits. Returns
-/// `None` if `number` is not a number, or if the array has no such element.
+/// Returns the array element at the index `number`, a string of ASCII digits.
 pub(super) fn item<'a>(
     array: &'a [u8],
     number: &[u8],
@@ -78,8 +76,7 @@ pub(super) fn item<'a>(
     Ok(None)
 }
 
-/// Calls a function with the UTF-8 of a `str`. If the object cannot be a BSON key, because it is
-/// not a `str` or contains surrogates, returns the default value of `R` instead.
+/// Calls a function with the UTF-8 of a `str`. Returns the default value for an invalid key.
 #[inline(always)]
 pub(super) fn with_utf8<R: Default>(
     key: &Bound<'_, PyAny>,
@@ -100,14 +97,13 @@ pub(super) fn with_utf8<R: Default>(
     }
 }
 
-/// The part of a document that a call decodes: the value of one element, or all elements.
+/// The decoded part of a document: one value or all elements.
 pub(super) enum DocumentPart<'a> {
     Value(&'a Element<'a>),
     All,
 }
 
-/// The arguments for decoding one value or some fields of a document. The struct implements
-/// [`Work`], whose method `run` is compiled once for each instruction set.
+/// The arguments for decoding a value or some fields. [`Work::run`] decodes them.
 pub(super) struct PartInput<'a, 'py> {
     pub(super) py: Python<'py>,
     pub(super) document: &'a [u8],

@@ -1,4 +1,4 @@
-//! `BSONDocuments`: the iterator of `decode_iter`, which decodes one document at a time.
+//! `BSONDocuments`: the iterator of `decode_iter`.
 
 use std::sync::{Mutex, TryLockError};
 
@@ -20,7 +20,7 @@ pub(super) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     function::add::<DecodeIter>(module)
 }
 
-/// The number of bytes that one read from a file requests.
+/// The size in bytes of one read from a file.
 const READ_BYTES: usize = 64 << 10;
 
 struct DecodeIter;
@@ -80,23 +80,21 @@ into its `str`; one more of a document that is split over several pieces.
     }
 }
 
-/// The source of the bytes that follow the current buffer.
+/// The source of the next buffers.
 enum More {
-    /// The method `read` of the Python file object from which the input is read.
+    /// The method `read` of a Python file object.
     File(Py<PyAny>),
-    /// An iterator whose items are buffers, each with the next bytes of the input.
+    /// An iterator over buffers.
     Pieces(Py<PyAny>),
 }
 
 struct IterState {
-    /// The buffer that is being decoded, a `bytes` or a memoryview. The field `at` is the offset of
-    /// the next byte in this buffer.
+    /// The current buffer. `at` is the offset of its next byte.
     piece: Option<Py<PyAny>>,
     at: usize,
-    /// The start of a document that began in an earlier buffer and continues in the current one.
+    /// The start of a document from an earlier buffer.
     parts: Vec<u8>,
-    /// The offset in bytes at which the next document starts, counted from the start of the whole
-    /// input.
+    /// The offset of the next document in the whole input, in bytes.
     before: usize,
     more: Option<More>,
 }
@@ -105,8 +103,7 @@ struct IterState {
 #[pyclass(frozen, module = "onecopy.bson")]
 struct BSONDocuments {
     options: OwnedBsonReadOptions,
-    /// The state of the iteration. It is locked only with `try_lock`: if two threads use the
-    /// iterator at the same time, the second one gets an error instead of waiting.
+    /// The state of the iteration. A second thread gets an error instead of waiting.
     state: Mutex<IterState>,
 }
 
@@ -136,7 +133,7 @@ impl BSONDocuments {
 }
 
 impl IterState {
-    /// Returns the next document. The offset in an error is relative to the start of this document.
+    /// Returns the next document. The offset in an error is relative to this document.
     fn next<'py>(
         &mut self,
         py: Python<'py>,
@@ -162,8 +159,8 @@ impl IterState {
         }
     }
 
-    /// Returns the next document if its last byte is in the buffer `piece`. Otherwise appends the
-    /// remaining bytes of `piece` to `parts` (the beginning of the document), and returns `None`.
+    /// Returns the next document if `piece` contains its end. Otherwise moves the rest of `piece`
+    /// to `parts`.
     fn in_piece<'py>(
         &mut self,
         piece: &Bound<'py, PyAny>,
@@ -219,8 +216,8 @@ impl IterState {
         }
     }
 
-    /// Returns the length in bytes of the document whose first bytes are `start`. If the length is
-    /// invalid, returns an error and ends the iteration over the documents.
+    /// Returns the length of the document that begins with `start`. An invalid length ends the
+    /// iteration.
     fn len_of(&mut self, start: &[u8], options: &Given<'_>) -> Result<usize, DecodeFailure> {
         document_len(start, options.rules.max_bytes).map_err(|e| {
             self.end();
@@ -228,7 +225,6 @@ impl IterState {
         })
     }
 
-    /// Ends the iteration: no further document is returned.
     fn end(&mut self) {
         self.more = None;
         self.parts = Vec::new();
@@ -254,8 +250,7 @@ impl IterState {
         }
     }
 
-    /// Stores the next buffer of the file or iterator in `self.piece`. Returns `false` at the end
-    /// of the input.
+    /// Loads the next buffer into `self.piece`. Returns `false` at the end.
     fn take_piece(&mut self, py: Python<'_>) -> Result<bool, DecodeFailure> {
         let next = match &self.more {
             None => None,

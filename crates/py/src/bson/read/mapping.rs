@@ -1,4 +1,4 @@
-//! The Python methods of `RawDocument`: a mapping that decodes a field at each access.
+//! The Python methods of `RawDocument`: a mapping that decodes its fields on access.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::raw::buffer::{BufferBytes, immutable};
 use crate::raw::stack;
 
 impl RawDocument {
-    /// Calls `run` with the bytes of the document, which are a range of the buffer `owner`.
+    /// Calls `run` with the bytes of the document.
     #[inline(always)]
     fn with_bytes<'py, R>(
         &self,
@@ -53,7 +53,7 @@ impl RawDocument {
         }
     }
 
-    /// Returns the decoded value of a key; `None` if the document does not contain the key.
+    /// Returns the decoded value of a key, if any.
     #[inline]
     fn value_of<'py>(&self, key: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let py = key.py();
@@ -65,7 +65,7 @@ impl RawDocument {
         })
     }
 
-    /// Decodes the value of a BSON element. A nested document becomes a `RawDocument`.
+    /// Decodes a BSON value. A nested document becomes a `RawDocument`.
     #[inline]
     fn value<'py>(
         &self,
@@ -96,7 +96,7 @@ impl RawDocument {
         made
     }
 
-    /// Returns the fields as a `dict`; nested documents in it are `RawDocument` objects.
+    /// Returns the fields as a `dict`. Nested documents are `RawDocument` objects.
     fn fields<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let options = self.options(py);
         let mut tally = Tally::default();
@@ -115,8 +115,7 @@ impl RawDocument {
         Ok(made)
     }
 
-    /// Returns a dict whose keys are the document's keys, in the order of their first occurrence;
-    /// each value is `None`.
+    /// Returns a dict of the document's keys, in order; each value is `None`.
     fn all_keys<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let options = self.options(py);
         self.with_bytes(py, |document| {
@@ -192,8 +191,8 @@ impl RawDocument {
         Ok(self.value_of(key)?.or(default))
     }
 
-    /// The value at a path of keys and indices that are separated by dots (``a.b.3.c``), or the
-    /// default if the document has no value at this path.
+    /// The value at a path of keys and indices, separated by dots (``a.b.3.c``). Returns the
+    /// default if there is no such value.
     #[pyo3(signature = (path, default=None))]
     fn lookup<'py>(
         &self,

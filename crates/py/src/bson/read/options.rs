@@ -1,4 +1,4 @@
-//! `BsonReadOptions`: the keywords of the functions that decode BSON.
+//! `BsonReadOptions`: the keywords of the BSON decoders.
 
 use onecopy_wire::bson::read::{ArrayKeys, Rules};
 use pyo3::Borrowed;
@@ -10,48 +10,42 @@ use super::raw_document::RawDocument;
 use crate::choice::choice;
 use crate::raw::function::Args;
 
-/// The library whose classes represent BSON types that have no equivalent in Python.
+/// The library with the classes for BSON types without a Python equivalent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Types {
     Onecopy,
     Pymongo,
 }
 
-/// The treatment of BSON datetimes (option `datetime_range`). BSON represents more years than
-/// Python's `datetime`. In the variants, "range" means the range of Python's `datetime`.
+/// The conversion of BSON datetimes (option `datetime_range`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Dates {
-    /// Each datetime becomes a `datetime`. A datetime outside of Python's range is an error.
+    /// Each datetime becomes a `datetime`. A datetime out of range is an error.
     Error,
-    /// Each datetime becomes a `datetime`. A datetime outside of Python's range becomes the first
-    /// or the last `datetime` that Python can represent.
+    /// Each datetime becomes a `datetime`. A datetime out of range becomes the nearest limit.
     Clamp,
     /// Every datetime becomes a `DatetimeMS`.
     Raw,
-    /// A datetime in the range of Python's `datetime` becomes a `datetime`; any other datetime
-    /// becomes a `DatetimeMS`.
+    /// A datetime becomes a `datetime`, or a `DatetimeMS` if it is out of range.
     Auto,
 }
 
-/// The subtype and byte order of the binary values that become UUIDs. Values of other subtypes are
-/// not converted.
+/// The subtype and byte order of UUIDs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Uuids {
-    /// Values of subtype 4 are UUIDs in the byte order of RFC 9562.
+    /// Subtype 4, in the byte order of RFC 9562.
     Standard,
-    /// Values of subtype 3 are UUIDs in the byte order of RFC 9562 (Python's legacy order).
+    /// Subtype 3, in the byte order of RFC 9562.
     PythonLegacy,
-    /// Values of subtype 3 are UUIDs with the bytes of each half reversed (Java's legacy order).
+    /// Subtype 3, with the bytes of each half reversed.
     JavaLegacy,
-    /// Values of subtype 3 are UUIDs with the bytes of each of the first three fields reversed
-    /// (C#'s legacy order).
+    /// Subtype 3, with the bytes of each of the first three fields reversed.
     CsharpLegacy,
     /// No binary value becomes a UUID.
     Unspecified,
 }
 
-/// The parameter names of a function that decodes BSON: `$first`, the name of the first parameter,
-/// and then the names of the options.
+/// The parameter names of a BSON decoder. `$first` is the name of the first parameter.
 macro_rules! with_options {
     ($first:literal) => {
         &[
@@ -73,7 +67,7 @@ pub(super) use with_options;
 
 const NAMES: &[&str] = with_options!("buffer");
 
-/// The accepted words of an option, each paired with the value that it selects.
+/// The accepted words of an option and their values.
 type Choices<T> = &'static [(&'static [u8], T)];
 
 const COMPAT: Choices<Types> = &[(b"pymongo", Types::Pymongo)];
@@ -93,7 +87,7 @@ const UUIDS: Choices<Uuids> = &[
 const DECIMALS: Choices<bool> = &[(b"decimal128", false), (b"decimal", true)];
 const ARRAY_KEYS: Choices<ArrayKeys> = &[(b"any", ArrayKeys::Any), (b"strict", ArrayKeys::Strict)];
 
-/// Returns the word for the value `choice` in the table `choices`.
+/// Returns the word for the value `choice`.
 fn word<T: PartialEq>(choices: Choices<T>, choice: T) -> &'static str {
     let found = choices.iter().find(|(_, known)| *known == choice);
     found
@@ -101,8 +95,7 @@ fn word<T: PartialEq>(choices: Choices<T>, choice: T) -> &'static str {
         .expect("each choice has a word")
 }
 
-/// The parameters of a function that decodes BSON, as the text of a Python signature. `$first` is
-/// the name of the first parameter.
+/// The Python signature of a BSON decoder. `$first` is the name of the first parameter.
 macro_rules! options_signature {
     ($first:literal) => {
         concat!(
@@ -116,26 +109,24 @@ macro_rules! options_signature {
 }
 pub(super) use options_signature;
 
-/// The Python type that represents a document (option `document_class`).
+/// The Python type for documents (option `document_class`).
 #[derive(Debug)]
 pub(super) enum Document<O> {
     Dict,
     /// Each document becomes a `RawDocument`.
     Raw,
-    /// Each document becomes an instance of this class, or the result of this callable.
+    /// Each document becomes an instance of this class or a result of this callable.
     Class(O),
 }
 
-/// The options of one call. `O` is the type of references to Python objects: `Bound` during a call,
-/// `Py` in options that outlive the call.
+/// The options of a call. `O` is a reference to a Python object: `Bound` or `Py`.
 #[derive(Debug)]
 pub(super) struct BsonReadOptions<O> {
     pub(super) types: Types,
     pub(super) tz_aware: bool,
     pub(super) dates: Dates,
     pub(super) uuids: Uuids,
-    /// The name of an error handler that is registered with the module `codecs`; `None` for
-    /// `strict`.
+    /// The name of an error handler of the module `codecs`; `None` for `strict`.
     pub(super) errors: Option<O>,
     /// `true` if Decimal128 values become `decimal.Decimal`.
     pub(super) as_decimal: bool,
@@ -143,9 +134,9 @@ pub(super) struct BsonReadOptions<O> {
     pub(super) document: Document<O>,
 }
 
-/// The options of one call, with references to Python objects that live as long as the call.
+/// The options during a call.
 pub(super) type Given<'py> = BsonReadOptions<Bound<'py, PyAny>>;
-/// The options of an object that outlives the call, with owned references to Python objects.
+/// Options with owned references to Python objects.
 pub(super) type OwnedBsonReadOptions = BsonReadOptions<Py<PyAny>>;
 
 impl<O> BsonReadOptions<O> {
@@ -164,8 +155,7 @@ impl<O> BsonReadOptions<O> {
         }
     }
 
-    /// Returns a copy of the options in which `hold` has converted each reference to a Python
-    /// object, for example from `Bound` to `Py`.
+    /// Copies the options and converts each reference with `hold`.
     fn map<P>(&self, hold: impl Fn(&O) -> P) -> BsonReadOptions<P> {
         BsonReadOptions {
             types: self.types,
@@ -185,8 +175,7 @@ impl<O> BsonReadOptions<O> {
 }
 
 impl<'py> Given<'py> {
-    /// Parses the options of a function that decodes BSON. They are its arguments after the first
-    /// one, in the order of [`with_options`].
+    /// Parses the options from the arguments after the first one.
     #[inline]
     pub(super) fn of(args: &Args<'_, 'py>) -> PyResult<Given<'py>> {
         if args.len() <= 1 {
@@ -195,8 +184,7 @@ impl<'py> Given<'py> {
         BsonReadOptions::given(|option| args.get(option + 1))
     }
 
-    /// Parses the options of a call. `get` returns the argument for the option that has this index
-    /// in [`with_options`].
+    /// Parses the options of a call. `get` returns the argument at an index of [`with_options`].
     #[cold]
     pub(super) fn given<'a>(
         get: impl Fn(usize) -> Option<Borrowed<'a, 'py, PyAny>>,
@@ -234,8 +222,7 @@ impl<'py> Given<'py> {
         Ok(options)
     }
 
-    /// Parses the keyword arguments of a call to the Python function `function`, which does not
-    /// have the option `document_class`.
+    /// Parses the keyword arguments of `function`, except `document_class`.
     #[cold]
     pub(super) fn of_keywords(
         function: &str,
@@ -258,7 +245,7 @@ impl<'py> Given<'py> {
         BsonReadOptions::given(|option| values.get(option)?.as_ref().map(Bound::as_borrowed))
     }
 
-    /// Returns the options as keyword arguments, from which the same options can be parsed again.
+    /// Returns the options as keyword arguments.
     pub(super) fn keywords(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let keywords = PyDict::new(py);
         if self.types == Types::Pymongo {
@@ -277,12 +264,12 @@ impl<'py> Given<'py> {
         Ok(keywords)
     }
 
-    /// Returns a copy of the options with owned references, which can be stored after the call.
+    /// Copies the options with owned references.
     pub(super) fn kept(&self) -> OwnedBsonReadOptions {
         self.map(|object| object.clone().unbind())
     }
 
-    /// Returns `true` if no Python code of the caller runs while objects are created.
+    /// Returns `true` if the decoder calls no Python code of the caller.
     #[inline]
     pub(super) fn is_alone(&self) -> bool {
         !matches!(self.document, Document::Class(_))
@@ -290,8 +277,7 @@ impl<'py> Given<'py> {
 }
 
 impl OwnedBsonReadOptions {
-    /// Returns a copy of the options for one call, with references that are bound to the
-    /// interpreter.
+    /// Copies the options with references for one call.
     pub(super) fn bind<'py>(&self, py: Python<'py>) -> Given<'py> {
         self.map(|object| object.bind(py).clone())
     }
@@ -303,8 +289,7 @@ fn number(given: Borrowed<'_, '_, PyAny>, name: &str) -> PyResult<usize> {
         .map_err(|_| PyValueError::new_err(format!("{name} must not be negative")))
 }
 
-/// Returns the argument if it is the name of an error handler other than `strict`, otherwise
-/// `None`.
+/// Returns the name of an error handler other than `strict`.
 fn handler<'py>(given: Option<Borrowed<'_, 'py, PyAny>>) -> PyResult<Option<Bound<'py, PyAny>>> {
     let Some(given) = given else {
         return Ok(None);
@@ -318,14 +303,12 @@ fn handler<'py>(given: Option<Borrowed<'_, 'py, PyAny>>) -> PyResult<Option<Boun
     if *name == "strict" {
         return Ok(None);
     }
-    // The handler is looked up now, so that an unknown name is an error even if no text is
-    // malformed.
+    // This lookup makes an unknown name an error for every input.
     let codecs = given.py().import("codecs")?;
     codecs.call_method1("lookup_error", (name,))?;
     Ok(Some(given.to_owned()))
 }
 
-/// Parses the option `document_class`.
 fn document<'py>(given: Option<Borrowed<'_, 'py, PyAny>>) -> PyResult<Document<Bound<'py, PyAny>>> {
     let Some(given) = given else {
         return Ok(Document::Dict);

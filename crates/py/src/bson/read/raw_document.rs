@@ -1,5 +1,5 @@
-//! `RawDocument`: a BSON document whose fields are decoded at each access. Its methods are in
-//! `mapping.rs`.
+//! `RawDocument`: a BSON document that decodes a field at each access. `mapping.rs` contains its
+//! methods.
 
 use std::sync::Arc;
 
@@ -13,18 +13,17 @@ use super::options::{BsonReadOptions, Document, Given, OwnedBsonReadOptions};
 ///
 /// ``RawDocument(buffer, /, *, compat=None, tz_aware=True, datetime_range='error',
 /// uuid_representation='standard', errors='strict', decimals='decimal128', array_keys='any',
-/// max_depth=1000, max_bytes=2147483647)``: `buffer` is any object with a buffer that contains
-/// exactly one document; the `RawDocument` keeps it alive. If it is not ``bytes``, or a view of a
-/// ``bytes``, the `RawDocument` keeps a copy of its bytes. The options are those of `decode`.
+/// max_depth=1000, max_bytes=2147483647)``: `buffer` is any object with a buffer of exactly one
+/// document. The `RawDocument` keeps a ``bytes``, or a view of one, alive. It copies any other
+/// buffer. The options are those of `decode`.
 ///
 /// A mapping from `str` to values. Nested documents, also those in arrays, are `RawDocument`
 /// objects over the same buffer. If a key occurs several times, its last value is returned, as in
-/// `decode`. A malformed key that an error handler has replaced is listed by `keys`, but cannot be
-/// looked up.
+/// `decode`. `keys` lists a malformed key with its replacement, but a lookup of this key fails.
 ///
-/// Raises `BSONDecodeError`, whose offset is relative to the start of the whole buffer. The
+/// Raises `BSONDecodeError`. Its offset is relative to the start of the whole buffer. The
 /// constructor checks only the length and the end of the document. Each access to a field checks
-/// the lengths of the other fields, and does not validate their values.
+/// only the lengths of the other fields.
 ///
 /// Copies: a ``bytes`` or a view of one is not copied, any other buffer is copied once. Each access
 /// to a value copies it as `decode` does.
@@ -34,25 +33,24 @@ use super::options::{BsonReadOptions, Document, Given, OwnedBsonReadOptions};
 /// (1, False)
 #[pyclass(frozen, mapping, module = "onecopy.bson")]
 pub(crate) struct RawDocument {
-    /// The object that owns the document's bytes: a `bytes`, or a memoryview of one.
+    /// The owner of the bytes: a `bytes`, or a memoryview of one.
     pub(super) owner: Py<PyAny>,
     pub(super) at: usize,
     pub(super) len: usize,
     pub(super) settings: Option<Arc<OwnedBsonReadOptions>>,
 }
 
-/// The position of a raw document in its buffer. The positions of nested documents are computed
-/// from it.
+/// The position of a raw document in its buffer.
 #[derive(Clone, Copy)]
 pub(super) struct Parent<'a> {
     pub(super) owner: &'a Py<PyAny>,
-    /// The offset of the raw document in the bytes of `owner`, in bytes.
+    /// The offset of the document in `owner`, in bytes.
     pub(super) at: usize,
     pub(super) settings: Option<&'a Arc<OwnedBsonReadOptions>>,
 }
 
 impl Parent<'_> {
-    /// Creates the nested document that starts `at` bytes after the start of the parent document.
+    /// Creates the nested document at the offset `at` of the parent document.
     pub(super) fn inner<'py>(
         self,
         py: Python<'py>,
@@ -70,9 +68,8 @@ impl Parent<'_> {
 }
 
 impl RawDocument {
-    /// Creates a `RawDocument` for the document in `bytes`. If `extent` is `Extent::All`, creates a
-    /// list of `RawDocument` objects, one for each document in `bytes`. `owner` keeps the bytes
-    /// alive.
+    /// Creates a `RawDocument` for `bytes`, or a list of them for `Extent::All`. `owner` owns the
+    /// bytes.
     pub(super) fn of<'py>(
         owner: &Bound<'py, PyAny>,
         bytes: &[u8],
@@ -98,8 +95,7 @@ impl RawDocument {
         Ok(all.into_pyobject(py)?)
     }
 
-    /// Creates the `RawDocument` for the slice `document`, which starts `at` bytes after the start
-    /// of the owner's bytes. Offsets in errors are relative to the start of `document`.
+    /// Creates the `RawDocument` for the slice `document` at the offset `at` of the owner.
     pub(super) fn of_part<'py>(
         owner: &Bound<'py, PyAny>,
         at: usize,
@@ -128,7 +124,7 @@ impl RawDocument {
     }
 }
 
-/// Returns a copy of the options in which nested documents are decoded to dicts.
+/// Copies the options, and selects dicts for nested documents.
 fn settings(options: &Given<'_>) -> Arc<OwnedBsonReadOptions> {
     Arc::new(BsonReadOptions {
         document: Document::Dict,

@@ -1,5 +1,4 @@
-//! Writes instances of the BSON classes of onecopy and of pymongo, which are recognized by the
-//! class attribute `_type_marker`.
+//! Writes instances of the BSON classes of onecopy and of pymongo.
 
 use onecopy_text::ByteSink;
 use onecopy_wire::bson::{SUBTYPE_GENERIC, SUBTYPE_OLD, Tag};
@@ -13,13 +12,12 @@ use crate::raw::encode;
 use crate::raw::encode::bson::{BsonStop, ObjectForm};
 use crate::raw::{binary, text};
 
-/// The `_type_marker` of `DBRef`, which is written as a document.
+/// The `_type_marker` of `DBRef`.
 const DB_REF: u8 = 100;
-/// The `_type_marker` of pymongo's `RawBSONDocument`, a document that is already encoded.
+/// The `_type_marker` of pymongo's `RawBSONDocument`.
 const RAW: u8 = 101;
 
-/// Returns the error for a value that BSON cannot represent. `kind` becomes the attribute `kind` of
-/// the exception.
+/// Returns the error for a value without a BSON form. `kind` is an attribute of the exception.
 fn wrong(kind: &'static str, reason: &str) -> BsonStop {
     BsonStop::Value {
         kind,
@@ -27,17 +25,15 @@ fn wrong(kind: &'static str, reason: &str) -> BsonStop {
     }
 }
 
-/// Writes the value of an object of a BSON class such as `Binary`, and returns its tag. For some
-/// classes, such as `Code`, writes nothing, and returns an object that the caller must write
-/// instead. Returns `None` if the class of the object is not a BSON class.
+/// Writes an object of a BSON class and returns its tag. For some classes, returns a replacement
+/// object.
 pub(super) fn write<'py>(
     object: &Bound<'py, PyAny>,
     out: &mut dyn ByteSink,
 ) -> Result<Option<ObjectForm<'py>>, BsonStop> {
     let py = object.py();
     let marker = encode::hints(object)?.marker;
-    // A `RawDocument` of onecopy has no marker, so that pymongo encodes it as a mapping. If it had
-    // the marker, pymongo would require `bytes` as its data.
+    // A `RawDocument` of onecopy has no marker. With a marker, pymongo would require `bytes` data.
     let is_raw = marker.is_none() && object.is_exact_instance_of::<RawDocument>();
     let Some(marker) = marker.or(is_raw.then_some(RAW)) else {
         return Ok(None);
@@ -118,7 +114,7 @@ pub(super) fn write<'py>(
     Ok(Some(ObjectForm::Put(tag)))
 }
 
-/// Encodes a length as a BSON `int32`. Returns an error if it is out of range.
+/// Encodes a length as a BSON `int32`.
 fn length(n: usize) -> Result<[u8; 4], BsonStop> {
     let n = i32::try_from(n).map_err(|_| BsonStop::TooLong)?;
     Ok(n.to_le_bytes())
@@ -146,7 +142,7 @@ fn put_binary_head(subtype: u8, n_bytes: usize, out: &mut dyn ByteSink) -> Resul
     Ok(())
 }
 
-/// Writes the bytes of any object with a buffer as a binary value.
+/// Writes the bytes of any buffer as a binary value.
 pub(super) fn put_buffer(
     object: &Bound<'_, PyAny>,
     out: &mut dyn ByteSink,
@@ -160,7 +156,7 @@ pub(super) fn put_buffer(
     })?
 }
 
-/// Writes a document that is already encoded. Checks only its length and its last byte.
+/// Writes an encoded document. Checks only its length and its last byte.
 fn document(raw: &Bound<'_, PyAny>, out: &mut dyn ByteSink) -> Result<(), BsonStop> {
     let bytes = buffer::BufferBytes::of(raw.as_borrowed())?;
     let bytes = bytes.as_slice();
@@ -179,8 +175,8 @@ fn document(raw: &Bound<'_, PyAny>, out: &mut dyn ByteSink) -> Result<(), BsonSt
     Ok(out.put(bytes)?)
 }
 
-/// Writes a regular expression of any class that has a pattern and flags, such as `re.Pattern`. If
-/// `has_options` is `true` and the object has the attribute `options`, writes it instead of flags.
+/// Writes a regular expression such as `re.Pattern`. If `has_options` is `true`, the attribute
+/// `options` replaces the flags.
 pub(super) fn put_regex(
     object: &Bound<'_, PyAny>,
     has_options: bool,
@@ -214,7 +210,7 @@ pub(super) fn put_regex(
     }
 }
 
-/// Writes a string as a BSON cstring: its UTF-8 followed by NUL.
+/// Writes a BSON cstring: UTF-8 and a NUL.
 fn put_cstring(text: &str, out: &mut dyn ByteSink) -> Result<(), BsonStop> {
     if text.contains('\0') {
         return Err(wrong(
@@ -226,7 +222,7 @@ fn put_cstring(text: &str, out: &mut dyn ByteSink) -> Result<(), BsonStop> {
     Ok(out.put_byte(0)?)
 }
 
-/// Returns the UTF-8 of a `str` that is expected to be short.
+/// Returns the UTF-8 of a short `str`.
 fn utf8(object: &Bound<'_, PyAny>) -> Result<String, BsonStop> {
     let string = object.cast::<PyString>().map_err(PyErr::from)?;
     let mut tally = onecopy_text::Tally::default();

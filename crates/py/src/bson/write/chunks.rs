@@ -1,5 +1,4 @@
-//! `encode_many` and `dump_many`: encode objects to concatenated documents, and return them as an
-//! iterator of chunks or write them to a file.
+//! `encode_many` and `dump_many` write concatenated documents.
 
 use onecopy_text::ByteSink;
 use pyo3::exceptions::PyValueError;
@@ -13,11 +12,10 @@ use crate::raw::binary::FreshBytes;
 use crate::raw::function::{self, Args, Function};
 use crate::stream_output::FlushTo;
 
-/// The default of `chunk_bytes`, and the size in bytes of the chunks that `dump_many` writes.
+/// The default size of a chunk.
 const CHUNK_BYTES: usize = 64 << 10;
 
-/// The number of bytes by which the capacity of a chunk exceeds the chunk size. The last document
-/// of a chunk may extend into these bytes, so that the chunk does not have to grow for it.
+/// The extra capacity of a chunk. The last document may fill it.
 const ROOM_BYTES: usize = 8 << 10;
 
 struct EncodeMany;
@@ -65,7 +63,7 @@ lost.
 /// The iterator that `encode_many` returns. Each item is a chunk of complete documents.
 #[pyclass(frozen, module = "onecopy.bson")]
 pub(crate) struct BSONChunks {
-    /// The iterator over the objects to encode; `None` after the last one, and after an error.
+    /// `None` after the last object and after an error.
     items: Guarded<Option<Py<PyIterator>>>,
     options: BsonWriteOptions,
     chunk_bytes: usize,
@@ -79,8 +77,7 @@ impl BSONChunks {
 
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let mut kept = self.items.lock(py)?;
-        // The iterator is removed here, and stored again only after success. After an error it is
-        // therefore missing, which ends the iteration.
+        // Stored again only after success: an error ends the iteration.
         let Some(items) = kept.take() else {
             return Ok(None);
         };
@@ -148,8 +145,7 @@ remain.
         for item in args.required(0).try_iter()? {
             let before = chunk.len();
             if let Err(error) = write(item?.as_borrowed(), &options, &mut chunk) {
-                // The complete documents before the failed one are written to the file, before the
-                // error is returned.
+                // The documents before the failed one are written first.
                 chunk.truncate(before);
                 flush(&mut chunk)?;
                 return Err(error);

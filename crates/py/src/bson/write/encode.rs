@@ -1,5 +1,4 @@
-//! Calls the BSON encoder, adds the converted bytes to the ledger, and converts the encoder's
-//! errors to exceptions.
+//! Calls the BSON encoder, counts its bytes and converts its errors.
 
 use onecopy_text::{Stage, Tally};
 use pyo3::Borrowed;
@@ -10,8 +9,7 @@ use super::options::BsonWriteOptions;
 use crate::ledger;
 use crate::raw::encode::bson::{self, Sink};
 
-/// Appends an encoded document to the sink, and adds the number of converted bytes to the active
-/// `onecopy.ledger()`.
+/// Appends an encoded document to the sink. Counts its text in the active ledger.
 #[inline]
 pub(super) fn write<'py>(
     object: Borrowed<'_, 'py, PyAny>,
@@ -27,8 +25,7 @@ pub(super) fn write<'py>(
     done.map_err(|failed| to_py(py, failed, options))
 }
 
-/// Adds `bytes` to the counts of the active `onecopy.ledger()`. `bytes` is the number of bytes that
-/// were copied again because a buffer had to grow.
+/// Counts `bytes` in the active ledger: the bytes that a growing buffer copied again.
 pub(super) fn moved(py: Python<'_>, bytes: usize) -> PyResult<()> {
     let mut tally = Tally::default();
     tally.copied_again(bytes);

@@ -8,7 +8,6 @@ use crate::object_path::shortened;
 use crate::python_class::python_class;
 use crate::raw::encode::bson::{BsonStop, EncodeFailure};
 
-/// Returns the exception for an error of the BSON encoder.
 #[cold]
 pub(super) fn to_py(py: Python<'_>, failed: EncodeFailure, options: &BsonWriteOptions) -> PyErr {
     let EncodeFailure {

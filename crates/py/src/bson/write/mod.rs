@@ -1,16 +1,16 @@
-//! Writing BSON: `encode`, `encode_into`, `encode_many` and `dump_many`.
+//! Writes BSON.
 //!
 //! | module | contents |
 //! |---|---|
 //! | `options` | the keywords that all functions share |
-//! | `other_types` | the BSON forms of objects that are not of CPython's built-in types |
-//! | `bson_classes` | values of the BSON classes of onecopy and of pymongo |
-//! | `encode` | calls the encoder; adds to the ledger, converts errors |
-//! | `error` | the exception for a document that cannot be encoded |
+//! | `other_types` | objects that are not of a built-in type |
+//! | `bson_classes` | BSON classes of onecopy and of pymongo |
+//! | `encode` | calls the encoder, converts errors |
+//! | `error` | the exception of the encoder |
 //! | `functions` | `encode` and `encode_into` |
-//! | `chunks` | concatenated documents, in chunks |
+//! | `chunks` | `encode_many` and `dump_many` |
 //!
-//! The encoder itself is in `raw::encode::bson`.
+//! The encoder is in `raw::encode::bson`.
 
 mod bson_classes;
 mod chunks;

@@ -1,4 +1,4 @@
-//! `BsonWriteOptions`: the keywords of the functions that write BSON.
+//! The keywords of the functions that write BSON.
 
 use onecopy_text::Policy;
 use onecopy_wire::bson::MOST_BYTES;
@@ -12,8 +12,8 @@ use crate::raw::encode::bson::{Style, UuidForm};
 use crate::raw::function::Args;
 use crate::raw::ndarray::Choice;
 
-/// The parameter names of a function that writes BSON: the `$first` names, and then the options in
-/// the order in which [`BsonWriteOptions::take`] parses them.
+/// The parameter names of a function that writes BSON. Their order is that of
+/// [`BsonWriteOptions::take`].
 macro_rules! with_options {
     ($($first:literal),*) => {
         &[
@@ -25,8 +25,7 @@ macro_rules! with_options {
 }
 pub(super) use with_options;
 
-/// The parameters of a function that writes BSON, as a Python signature. `$first` contains the
-/// parameters before the options.
+/// The Python signature of a function that writes BSON.
 macro_rules! options_signature {
     ($first:literal) => {
         concat!(
@@ -39,18 +38,17 @@ macro_rules! options_signature {
 }
 pub(super) use options_signature;
 
-/// The treatment of datetimes outside of the years 1 to 9999 in UTC (option `datetime_range`).
+/// The option `datetime_range`: datetimes outside of the years 1 to 9999.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Range {
     Error,
-    /// The datetime is replaced with the first or last millisecond of the years 1 to 9999.
+    /// Writes the nearest millisecond of the years 1 to 9999.
     Clamp,
-    /// The milliseconds of the datetime are written unchanged.
+    /// Writes the milliseconds unchanged.
     Raw,
 }
 
-/// The types that the option `passthrough` can select. Their objects are passed to `default`,
-/// although BSON can represent them.
+/// The types that the option `passthrough` can select.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Passed {
     Buffer,
@@ -76,22 +74,21 @@ const PASSED: &[(&str, Passed)] = &[
     ("numpy", Passed::Numpy),
 ];
 
-/// The default of the option `max_depth`, which limits the depth of nested containers.
+/// The default of the option `max_depth`.
 const MAX_DEPTH: usize = 1000;
 
-/// The validated options of one call to a function that writes BSON.
+/// The validated options of one call.
 #[derive(Debug)]
 pub(super) struct BsonWriteOptions {
     pub(super) style: Style,
     pub(super) default: Option<Hook>,
     pub(super) range: Range,
-    /// The types whose objects are passed to `default`, as a bit set with one bit for each variant
-    /// of [`Passed`].
+    /// A bit set of [`Passed`].
     pub(super) passed: u16,
 }
 
 impl BsonWriteOptions {
-    /// Returns the options of a call without keyword arguments.
+    /// Returns the default options.
     #[inline]
     pub(super) fn new() -> BsonWriteOptions {
         BsonWriteOptions {
@@ -112,8 +109,7 @@ impl BsonWriteOptions {
         }
     }
 
-    /// Parses the keyword arguments of a call. `from` is the index of the first parameter that is a
-    /// keyword argument; all later parameters are keyword arguments too.
+    /// Parses the keyword arguments of a call. The first one has the index `from`.
     #[inline]
     pub(super) fn take(&mut self, args: &Args<'_, '_>, from: usize) -> PyResult<()> {
         match args.any_from(from) {
@@ -185,7 +181,7 @@ impl BsonWriteOptions {
         Ok(())
     }
 
-    /// Returns `true` if the option `passthrough` passes objects of the type `what` to `default`.
+    /// Returns `true` if `default` receives objects of this type.
     #[inline]
     pub(super) fn passes(&self, what: Passed) -> bool {
         self.passed & 1 << what as u16 != 0

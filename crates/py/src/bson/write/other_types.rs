@@ -1,5 +1,5 @@
-//! Writes objects of types other than CPython's built-in ones: datetimes, UUIDs, decimals, enums,
-//! dataclasses, NumPy objects, mappings.
+//! Writes types that are not built into CPython: datetimes, UUIDs, decimals, enums, dataclasses,
+//! NumPy objects, mappings.
 
 use onecopy_text::ByteSink;
 use onecopy_wire::WriteError;
@@ -19,14 +19,13 @@ use crate::raw::encode::bson::{BsonStop, FIRST_MS, LAST_MS, ObjectForm, ObjectFo
 use crate::raw::ndarray::{self, Described};
 use crate::raw::{number, temporal, text, uuid};
 
-/// Returns the class `re.Pattern`.
 fn pattern_class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
     static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     CLASS.import(py, "re", "Pattern")
 }
 
-/// Returns the error for a value that BSON cannot represent. `kind` becomes the attribute `kind` of
-/// the exception.
+/// Returns the error for a value that BSON cannot represent. `kind` is an attribute of the
+/// exception.
 fn wrong(kind: &'static str, reason: impl Into<String>) -> BsonStop {
     BsonStop::Value {
         kind,
@@ -35,9 +34,7 @@ fn wrong(kind: &'static str, reason: impl Into<String>) -> BsonStop {
 }
 
 impl BsonWriteOptions {
-    /// Applies the option `datetime_range` to `ms`, a datetime in milliseconds since 1970. If `ms`
-    /// is outside of the years 1 to 9999, returns `ms` unchanged, the nearest permitted value, or
-    /// an error, as the option requires.
+    /// Applies the option `datetime_range` to `ms`, in milliseconds since 1970.
     fn ranged(&self, ms: i64) -> Result<i64, BsonStop> {
         match self.range {
             Range::Error if !(FIRST_MS..=LAST_MS).contains(&ms) => Err(wrong(
@@ -50,8 +47,8 @@ impl BsonWriteOptions {
         }
     }
 
-    /// Converts a `date` or `datetime` to milliseconds since 1970. Returns `None` for any other
-    /// object. Also returns `None` for a `date` if the option `passthrough` excludes dates.
+    /// Converts a `date` or `datetime` to milliseconds since 1970. Returns `None` for other
+    /// objects, and for dates that `passthrough` excludes.
     fn moment(&self, object: &Bound<'_, PyAny>) -> Result<Option<i64>, BsonStop> {
         if let Ok(at) = object.cast::<PyDateTime>() {
             return self.ranged(date_time::unix_ms(at)?).map(Some);
@@ -62,7 +59,6 @@ impl BsonWriteOptions {
         }
     }
 
-    /// Writes a UUID as a binary value.
     fn uuid(&self, object: &Bound<'_, PyAny>, out: &mut dyn ByteSink) -> Result<(), BsonStop> {
         let value: u128 = object
             .getattr(pyo3::intern!(object.py(), "int"))?
@@ -78,7 +74,7 @@ impl BsonWriteOptions {
         put_binary(subtype, &bytes, out)
     }
 
-    /// Determines how to write an object whose class is derived from a built-in type such as `str`.
+    /// Chooses how to write an instance of a class derived from a built-in type.
     fn subclass<'py>(
         &self,
         object: &Bound<'py, PyAny>,
@@ -139,8 +135,8 @@ impl BsonWriteOptions {
         Ok(Some(ObjectForm::Pairs(members)))
     }
 
-    /// Determines how a NumPy scalar or array is written. Returns `None` if `object` is no NumPy
-    /// object, or if BSON cannot represent it.
+    /// Converts a NumPy scalar or array to a form for the encoder. Returns `None` for other
+    /// objects, and for types that BSON does not have.
     fn numpy<'py>(&self, object: &Bound<'py, PyAny>) -> Result<Option<ObjectForm<'py>>, BsonStop> {
         let described = ndarray::describe(object, self.style.natives.numpy)?;
         Ok(match described {
@@ -151,7 +147,7 @@ impl BsonWriteOptions {
     }
 }
 
-/// Returns the items of a mapping as one list: key, value, key, value, …
+/// Returns the items of a mapping as a list: key, value, key, value, …
 fn members<'py>(mapping: &Bound<'py, PyAny>) -> Result<Bound<'py, PyList>, BsonStop> {
     let py = mapping.py();
     let members = PyList::empty(py);
@@ -164,7 +160,6 @@ fn members<'py>(mapping: &Bound<'py, PyAny>) -> Result<Bound<'py, PyList>, BsonS
     Ok(members)
 }
 
-/// Converts a `Decimal` to the 16 bytes of a Decimal128.
 fn decimal(object: &Bound<'_, PyAny>) -> Result<[u8; 16], BsonStop> {
     let digits = object.str()?;
     let digits = text::ascii(digits.as_any().as_borrowed()).unwrap_or_default();
@@ -194,8 +189,8 @@ fn decimal(object: &Bound<'_, PyAny>) -> Result<[u8; 16], BsonStop> {
 }
 
 impl BsonWriteOptions {
-    /// Writes the value of an object, or returns an [`ObjectForm`] that the encoder can write.
-    /// Returns `None` for a type that BSON cannot represent.
+    /// Writes an object, or returns a form that the encoder can write. Returns `None` for a type
+    /// that BSON does not have.
     fn form<'py>(
         &self,
         object: &Bound<'py, PyAny>,
@@ -208,7 +203,7 @@ impl BsonWriteOptions {
         if let Ok(at) = object.cast::<PyDateTime>()
             && temporal::is_nat(at)?
         {
-            // pymongo refuses it; `onecopy.compat.bson` passes it to `default`, as those of NumPy.
+            // pymongo refuses it; `onecopy.compat.bson` passes it to `default`.
             let is_passed = self.passes(Passed::Numpy);
             return Ok((!is_passed).then_some(ObjectForm::Put(Tag::Null)));
         }

@@ -7,17 +7,15 @@ use pyo3::types::{PyBytes, PyInt};
 
 use crate::raw::objects::scalars;
 
-/// Integers of up to this number of digits are converted by CPython. It is the smallest limit that
-/// `sys.set_int_max_str_digits` allows, so CPython never refuses them.
+/// CPython converts integers of up to this many digits. `sys.set_int_max_str_digits` allows no
+/// smaller limit.
 const MOST_SHORT_DIGITS: usize = 640;
 
-/// The number of digits that the big integer library converts in one call. Longer numbers are split
-/// into halves first, so that the conversion takes less than quadratic time.
+/// The number of digits that the big integer library converts in one call.
 const LEAF_DIGITS: usize = 1024;
 
-/// Creates an `int` from decimal digits, with an optional `-` before them. The function ignores the
-/// limit of `sys.set_int_max_str_digits`. This limit protects against conversions that take
-/// quadratic time, but this function takes less than quadratic time.
+/// Creates an `int` from decimal digits and an optional `-`. `sys.set_int_max_str_digits` does not
+/// apply: the conversion takes less than quadratic time.
 pub(super) fn int<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyAny>> {
     if text.len() <= MOST_SHORT_DIGITS {
         return scalars::big_int(py, text);
@@ -34,11 +32,9 @@ pub(super) fn int<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyAn
     }
 }
 
-/// Converts decimal digits to a number. Splits the digits into two sections, converts each section,
-/// and combines the results. The second section has [`LEAF_DIGITS`] times a power of two digits.
+/// Converts decimal digits to a number. Splits a long number in two, and converts each part.
 fn magnitude(digits: &[u8]) -> BigUint {
-    // Powers of ten. The last one has as many zeros as the tail has digits; the earlier ones are
-    // for the tails of the halves.
+    // Powers of ten, one for each length of the second part.
     let mut powers = Vec::new();
     let mut n_tail = LEAF_DIGITS;
     while n_tail < digits.len() {

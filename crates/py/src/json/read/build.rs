@@ -1,4 +1,4 @@
-//! `Build`: the event handler that creates Python objects from the events of the JSON reader.
+//! `Build` creates Python objects from the events of the JSON reader.
 
 use onecopy_text::convert::{Ascii, Kernels};
 use onecopy_text::{Kind, Policy, Shape, Tally, Units, measure};
@@ -19,15 +19,14 @@ use crate::raw::objects::scalars::{self, InParts};
 use crate::raw::objects::text_hash;
 use crate::raw::text::MakeError;
 
-/// The capacity of the buffer for unescaped strings, in bytes. A string that does not fit is
-/// unescaped twice, in parts: first to measure it and then to copy it.
+/// The capacity of the buffer for unescaped strings. A longer string is unescaped twice, in parts.
 const SCRATCH_BYTES: usize = 32 << 10;
 const LEAST_SCRATCH_BYTES: usize = 1 << 10;
 
-/// The maximum size in bytes of a key that is stored in the key cache.
+/// The maximum size of a key in the key cache.
 const MOST_KEY_BYTES: usize = 64;
 
-/// The event handler of the JSON reader, which creates a Python object for each value.
+/// The event handler of the JSON reader.
 pub(super) struct Build<'a, 'py, K> {
     kernels: K,
     building: Building<'py>,
@@ -36,8 +35,7 @@ pub(super) struct Build<'a, 'py, K> {
     options: &'a JsonReadOptions<'py>,
     tally: Option<&'a mut Tally>,
     scratch: Vec<u8>,
-    /// The exception that Python raised while the most recent event was handled; `None` if it
-    /// raised none.
+    /// The Python exception of the last event, or `None`.
     pub(super) error: Option<PyErr>,
 }
 
@@ -61,8 +59,7 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
         }
     }
 
-    /// Returns the Python object that represents the whole JSON value. Must be called after the
-    /// last event.
+    /// Returns the Python object of the whole JSON text, after the last event.
     #[inline(always)]
     pub(super) fn finish(self) -> Bound<'py, PyAny> {
         self.building.finish()
@@ -94,9 +91,8 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
                 let made = scalars::ascii(self.blanks, self.kernels, text, tally);
                 made.map_err(|e| self.fail(e))
             }
-            // The address and length of short UTF-8 are passed in registers. If they were stored in
-            // a `Units` first, reading them back would take longer than the conversion of a short
-            // text.
+            // Passed as a slice, which stays in registers: a `Units` in memory makes short texts
+            // slower.
             Text::Units(Units::Utf8(bytes)) => {
                 if tally.is_none()
                     && let Some(made) = scalars::short_utf8(self.blanks, self.kernels, bytes)
@@ -112,8 +108,7 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
         }
     }
 
-    /// Creates the `str` of a key, and stores it in slot `at` of the key cache. `hash` is the hash
-    /// of the key's bytes.
+    /// Creates the `str` of a key, and stores it in the key cache.
     #[cold]
     #[inline(never)]
     fn new_key(&mut self, at: u16, hash: u32, bytes: &[u8]) -> Result<(), Rejection> {
@@ -122,7 +117,7 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
         kept.map_err(|e| self.fail(e))
     }
 
-    /// Creates a `str` from UTF-8. Used for all texts that the faster methods do not support.
+    /// Creates a `str` from UTF-8. The faster methods fall back to this method.
     #[inline(never)]
     fn other_utf8(&mut self, bytes: &[u8]) -> Result<Bound<'py, PyAny>, Rejection> {
         let units = Units::Utf8(bytes);
@@ -130,8 +125,7 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
         made.or_else(|e| self.malformed_text(units, e))
     }
 
-    /// Converts a malformed string of the JSON text, if the option `errors` permits lone surrogates
-    /// or replaces them. Otherwise returns an error.
+    /// Converts a malformed string if the option `errors` permits it.
     #[cold]
     #[inline(never)]
     fn malformed_text(
@@ -146,7 +140,7 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
         if refusal.reason != Reason::Surrogate || self.options.surrogates == Policy::Strict {
             return Err(refusal);
         }
-        // Text without escapes contains no backslash, so none of it can be read as an escape.
+        // Text without escapes contains no backslash.
         self.characters(Escaped::of(units))
     }
 
@@ -197,9 +191,8 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
         })
     }
 
-    /// Creates a `str` from a JSON string with escapes, if the JSON text is itself a `str`. The
-    /// string is read twice: first to find its largest character, which determines the character
-    /// width of the new `str`, then to copy it.
+    /// Creates a `str` from a string with escapes. The first pass finds the character width of the
+    /// new `str`, and the second pass copies.
     #[inline(always)]
     fn wide_escaped(&mut self, text: Escaped<'_>) -> Result<Bound<'py, PyAny>, Rejection> {
         let surrogates = self.options.surrogates;
@@ -245,9 +238,8 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
         self.scratch.resize(len.next_power_of_two(), 0);
     }
 
-    /// Creates a `str` from a string that is longer than the scratch buffer. The string is read
-    /// twice, in parts: first to find its largest character, which determines the character width
-    /// of the new `str`, then to copy it.
+    /// Creates a `str` from a string that is longer than the buffer. The first pass finds the
+    /// character width of the new `str`, and the second pass copies.
     #[inline(never)]
     fn long_escaped(
         &mut self,
@@ -291,7 +283,7 @@ impl<'a, 'py, K: Kernels> Build<'a, 'py, K> {
     #[inline(never)]
     fn hooked_float(&mut self, text: Units<'_>) -> Result<(), Rejection> {
         let made = match text {
-            // `scalars::text` would convert UTF-8 digits with the code for text that is not ASCII.
+            // `scalars::text` is slower, because it does not expect ASCII.
             Units::Utf8(digits) => {
                 let digits = Ascii::new(digits).expect("numbers are ASCII");
                 scalars::ascii(self.blanks, self.kernels, digits, None)
@@ -332,7 +324,7 @@ impl<K: Kernels> JsonEvents for Build<'_, '_, K> {
         let py = self.building.py();
         let made = match self.options.big_ints {
             BigIntType::Exact => big::int(py, digits),
-            // The option `big_ints` does not apply to integers that fit into 64 unsigned bits.
+            // The option `big_ints` does not apply to `u64` values.
             _ if str::from_utf8(digits).is_ok_and(|d| d.parse::<u64>().is_ok()) => {
                 scalars::big_int(py, digits)
             }

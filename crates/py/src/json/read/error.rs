@@ -6,15 +6,14 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyType;
 
-/// Returns the exception for text that is not valid JSON. `data` is the object that the caller has
-/// passed, and `text` is its content. The position in the error is counted in code units of `text`.
+/// Returns the exception for invalid JSON. `data` is the argument of the caller, and `text` is its
+/// content.
 #[cold]
 pub(super) fn to_py(data: &Bound<'_, PyAny>, text: Units<'_>, error: ReadError) -> PyErr {
     raise(data, text, &error.reason.to_string(), error.at_units)
 }
 
-/// Creates the exception that [`to_py`] returns. `reason` is its message, and `at_units` the
-/// position of the error in code units of `text`.
+/// Creates the exception. `at_units` is the position of the error in code units.
 #[cold]
 pub(crate) fn raise(
     data: &Bound<'_, PyAny>,

@@ -66,17 +66,16 @@ Copies: one, of each text into its `str`.
     }
 }
 
-/// The value of [`JSONLines::at`] while a line is being parsed. It is not a valid offset.
+/// The value of [`JSONLines::at`] during parsing.
 const BUSY: usize = usize::MAX;
 
 /// An iterator over the values in lines of JSON. Each line is parsed when its value is requested.
 #[pyclass(frozen, module = "onecopy.json")]
 struct JSONLines {
-    /// The lines of JSON, as a `bytes`, a memoryview of a `bytes`, or a `str`.
+    /// The lines: a `bytes`, a memoryview of a `bytes`, or a `str`.
     data: Py<PyAny>,
     options: OwnedJsonReadOptions,
-    /// The offset at which the next line starts, in bytes (for a `str`, in characters); [`BUSY`]
-    /// while a line is being parsed.
+    /// The offset of the next line, in bytes (in characters for a `str`); [`BUSY`] during parsing.
     at: AtomicUsize,
 }
 
@@ -121,8 +120,7 @@ impl JSONLines {
     }
 }
 
-/// Returns the length in bytes of the first line of `rest`, including its line feed. If `rest` has
-/// no line feed, returns its whole length.
+/// Returns the length of the first line in bytes, with its line feed.
 fn find_in_bytes(mut rest: &[u8]) -> usize {
     rest.skip_until(b'\n').unwrap_or(0)
 }
@@ -132,8 +130,7 @@ fn find_in_units<U: Copy + Into<u32>>(rest: &[U]) -> usize {
     end.map_or(rest.len(), |end| end + 1)
 }
 
-/// Parses the next line of `text` that is not blank, and returns its value. The search starts at
-/// `at`, which is then set to the start of the line after the parsed one.
+/// Parses the next line that is not blank. Sets `at` to the start of the line after it.
 fn line<'py, F: SourceForm>(
     py: Python<'py>,
     data: Borrowed<'_, 'py, PyAny>,

@@ -105,7 +105,7 @@ fn loads<'py>(
     loads_other(py, data, options)
 }
 
-/// Returns the exception for an argument that is neither a `str` nor a buffer.
+/// Returns the exception for an argument of an unsupported type.
 #[cold]
 pub(super) fn no_data(data: Borrowed<'_, '_, PyAny>) -> PyErr {
     match data.get_type().name() {
@@ -116,7 +116,7 @@ pub(super) fn no_data(data: Borrowed<'_, '_, PyAny>) -> PyErr {
     }
 }
 
-/// Implements `loads` for arguments of other types than `bytes`.
+/// Implements `loads` for other arguments than `bytes`.
 #[inline(never)]
 fn loads_other<'py>(
     py: Python<'py>,
@@ -142,8 +142,7 @@ fn loads_other<'py>(
     }
 }
 
-/// Parses the JSON value in the range `part` of the text `all`. Error positions are relative to the
-/// start of `all`.
+/// Parses the range `part` of the text `all`. Error positions are relative to `all`.
 #[inline]
 pub(super) fn value<'py, F: SourceForm>(
     py: Python<'py>,
@@ -178,14 +177,12 @@ pub(super) fn value<'py, F: SourceForm>(
     })
 }
 
-/// The reason why a JSON text could not be converted to an object.
 pub(super) enum LoadFailure {
     Read(ReadError),
     Python(PyErr),
 }
 
-/// A call of the parser. The fields are its arguments. [`Work::run`] executes the call, and is
-/// compiled once for each instruction set.
+/// A call of the parser. [`Work::run`] is compiled once for each instruction set.
 pub(super) struct ValueInput<'a, 'py, F: SourceForm> {
     pub(super) py: Python<'py>,
     pub(super) text: &'a [F::Unit],

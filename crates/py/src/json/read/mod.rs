@@ -19,7 +19,6 @@ mod options;
 pub(crate) use error::raise;
 use pyo3::prelude::*;
 
-/// Adds the Python functions of this file to `module`.
 pub(super) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     load::add(module)?;
     lines::add(module)

@@ -1,4 +1,4 @@
-//! `JsonReadOptions`: the keywords of the functions that read JSON.
+//! The keywords of the functions that read JSON.
 
 use onecopy_text::Policy;
 use onecopy_wire::json::read::Limits;
@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use crate::choice::{choice, policy};
 use crate::raw::function::Args;
 
-/// The treatment of integers of more than 64 bits (option `big_ints`).
+/// The option `big_ints`, for integers of more than 64 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BigIntType {
     Exact,
@@ -17,8 +17,8 @@ pub(super) enum BigIntType {
     Error,
 }
 
-/// The names of the parameters: `data`, and then the options in the order in which
-/// [`JsonReadOptions::given`] parses them.
+/// The parameter names of a function that reads JSON. Their order is that of
+/// [`JsonReadOptions::given`].
 pub(super) const PARAMETERS: &[&str] = &[
     "data",
     "big_ints",
@@ -30,8 +30,7 @@ pub(super) const PARAMETERS: &[&str] = &[
     "max_depth",
 ];
 
-/// The parameter names of a function that reads a file: `file`, and then the same options as in
-/// [`PARAMETERS`].
+/// The parameter names of a function that reads a file.
 pub(super) const FILE_PARAMETERS: &[&str] = &[
     "file",
     "big_ints",
@@ -43,7 +42,7 @@ pub(super) const FILE_PARAMETERS: &[&str] = &[
     "max_depth",
 ];
 
-/// The options of one call to a function that reads JSON.
+/// The options of one call.
 pub(super) struct JsonReadOptions<'py> {
     pub(super) big_ints: BigIntType,
     pub(super) refuse_duplicates: bool,
@@ -55,7 +54,7 @@ pub(super) struct JsonReadOptions<'py> {
 }
 
 impl<'py> JsonReadOptions<'py> {
-    /// Returns the options of a call without keyword arguments.
+    /// Returns the default options.
     #[inline]
     pub(super) fn usual() -> JsonReadOptions<'py> {
         JsonReadOptions {
@@ -69,8 +68,7 @@ impl<'py> JsonReadOptions<'py> {
         }
     }
 
-    /// Parses the options of a function that reads JSON. They are its arguments after the first
-    /// one.
+    /// Parses the options. They follow the first argument.
     #[inline]
     pub(super) fn of(args: &Args<'_, 'py>) -> PyResult<JsonReadOptions<'py>> {
         if args.len() <= 1 {
@@ -116,14 +114,14 @@ impl<'py> JsonReadOptions<'py> {
         Ok(options)
     }
 
-    /// Returns `true` if no Python code of the caller runs while objects are created.
+    /// Returns `true` if no Python code of the caller creates objects.
     #[inline]
     pub(super) fn is_alone(&self) -> bool {
         self.object_hook.is_none() && self.parse_float.is_none()
     }
 }
 
-/// [`JsonReadOptions`] with owned references to Python objects. They can be stored after the call.
+/// The options with owned references. They can be stored after the call.
 pub(super) struct OwnedJsonReadOptions {
     big_ints: BigIntType,
     refuse_duplicates: bool,
@@ -135,7 +133,7 @@ pub(super) struct OwnedJsonReadOptions {
 }
 
 impl JsonReadOptions<'_> {
-    /// Converts the references to Python objects to owned ones, so that the options can be stored.
+    /// Converts the references to owned ones.
     pub(super) fn unbind(self) -> OwnedJsonReadOptions {
         OwnedJsonReadOptions {
             big_ints: self.big_ints,
@@ -150,8 +148,7 @@ impl JsonReadOptions<'_> {
 }
 
 impl OwnedJsonReadOptions {
-    /// Returns a copy of the options for one call, with references that are bound to the
-    /// interpreter.
+    /// Returns the options for one call.
     pub(super) fn bind<'py>(&self, py: Python<'py>) -> JsonReadOptions<'py> {
         let bound = |hook: &Option<Py<PyAny>>| hook.as_ref().map(|hook| hook.bind(py).clone());
         JsonReadOptions {
@@ -166,7 +163,7 @@ impl OwnedJsonReadOptions {
     }
 }
 
-/// Parses the argument `name`, which must be a callable or `None`.
+/// Parses the argument `name`: a callable or `None`.
 fn hook<'py>(
     given: Option<Borrowed<'_, 'py, PyAny>>,
     name: &str,

@@ -1,4 +1,4 @@
-//! `iter_chunks`: writes the items of an iterable as JSON, in chunks of bounded size.
+//! `iter_chunks`: writes the items of an iterable as chunks of JSON.
 
 use onecopy_text::ByteSink;
 use pyo3::exceptions::{PyMemoryError, PyValueError};
@@ -12,7 +12,7 @@ use crate::raw::binary::FreshBytes;
 use crate::raw::encode::json::{JsonShape, JsonTarget};
 use crate::raw::function::{Args, Function};
 
-/// The default of `chunk_bytes`, the approximate size of a chunk in bytes.
+/// The default of `chunk_bytes`.
 const CHUNK_BYTES: usize = 64 << 10;
 
 pub(super) struct IterChunks;
@@ -76,9 +76,9 @@ pub(crate) struct JSONChunks {
 }
 
 struct ChunksState {
-    /// The iterator of items; `None` after the last item, and after an error.
+    /// The iterator of items; `None` after the last item or an error.
     items: Option<Py<PyIterator>>,
-    /// `true` after the opening bracket of the array has been written to a chunk.
+    /// `true` after the opening bracket of the array.
     is_open: bool,
     n_items: u64,
 }
@@ -91,8 +91,7 @@ impl JSONChunks {
 
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let mut state = self.state.lock(py)?;
-        // The iterator is removed here, and stored again only after success. After an error it is
-        // therefore missing, which ends the iteration.
+        // Removes the iterator until the call succeeds. An error therefore ends the iteration.
         let Some(items) = state.items.take() else {
             return Ok(None);
         };
@@ -136,8 +135,6 @@ impl JSONChunks {
     }
 }
 
-/// The number of bytes by which a chunk's capacity exceeds the chunk size. This space receives the
-/// end of the last item of a chunk. It is as large as the space that the encoder requires before it
-/// writes a block of a long string. With less space, each string of more than a few thousand
-/// characters would make the chunk grow, and its bytes would be copied.
+/// The space after a chunk for the end of its last item. With less space, each long string would
+/// make the chunk grow.
 const ROOM_BYTES: usize = 32 << 10;

@@ -1,4 +1,4 @@
-//! Writes dates and times. For some time zones, this calls methods that are written in Python.
+//! Writes dates and times. Some time zones run Python code.
 
 use onecopy_wire::datetime::{Date, Time, Timestamp};
 use onecopy_wire::{WriteError, json};
@@ -13,9 +13,8 @@ use crate::raw::encode::json::JsonStop;
 use crate::raw::temporal;
 
 impl JsonWriteOptions {
-    /// Returns the JSON string of a date, time or datetime; `None` for any other object. With the
-    /// option `compat="orjson"`, also returns `None` for an instance of a class derived from `date`
-    /// or `datetime`.
+    /// Returns the JSON string of a date, time or datetime. Returns `None` for other objects. With
+    /// `compat="orjson"`, these include classes derived from `date` and `datetime`.
     pub(super) fn temporal(&self, object: &Bound<'_, PyAny>) -> Result<Option<Vec<u8>>, JsonStop> {
         let is_left = |is_exact: bool| self.style.natives.orjson && !is_exact;
         let text = if let Ok(at) = object.cast::<PyDateTime>() {
@@ -46,7 +45,7 @@ impl JsonWriteOptions {
         Ok(Some(text))
     }
 
-    /// Returns the time of day, and the number of digits after the decimal point of its seconds.
+    /// Returns the time of day, and the number of decimals of its seconds.
     fn time(&self, at: &impl PyTimeAccess) -> (Time, u8) {
         let micros = if self.style.natives.omit_microseconds {
             0
@@ -62,7 +61,7 @@ impl JsonWriteOptions {
         (time, if micros == 0 { 0 } else { 6 })
     }
 
-    /// Formats a datetime according to RFC 3339. Its UTC offset is rounded to whole minutes.
+    /// Formats a datetime by RFC 3339, with its UTC offset in whole minutes.
     fn datetime(&self, at: &Bound<'_, PyDateTime>) -> Result<Vec<u8>, JsonStop> {
         let natives = &self.style.natives;
         let offset_us = self.offset_us(at)?;
@@ -72,7 +71,7 @@ impl JsonWriteOptions {
             time,
             offset_minutes: offset_us.map(temporal::closest_minutes),
         };
-        // For an offset of a few seconds, orjson writes `+00:00` or `-00:00` instead of `Z`.
+        // For an offset of a few seconds, orjson writes `+00:00` or `-00:00`, not `Z`.
         let is_near_utc = natives.orjson && offset_us != Some(0) && stamp.offset_minutes == Some(0);
         let utc_z = natives.utc_z && !is_near_utc;
         let mut text = written(|w| json::put_timestamp(&stamp, digits, utc_z, w))?;
@@ -85,9 +84,8 @@ impl JsonWriteOptions {
         Ok(text)
     }
 
-    /// Returns the UTC offset of a datetime in microseconds; `None` for a naive datetime. If the
-    /// option `compat` is `orjson`, the method first calls `normalize` of a pytz time zone, as
-    /// orjson does.
+    /// Returns the UTC offset of a datetime in microseconds; `None` if it is naive. With
+    /// `compat="orjson"`, first calls `normalize` of a pytz zone.
     fn offset_us(&self, at: &Bound<'_, PyDateTime>) -> PyResult<Option<i64>> {
         let py = at.py();
         let natives = &self.style.natives;
@@ -95,8 +93,8 @@ impl JsonWriteOptions {
             return Ok(natives.naive_utc.then_some(0));
         };
         temporal::learn_zone(&zone);
-        // A datetime with a zone of pytz has the offset of local mean time until `normalize` is
-        // called. Zones of pendulum have `normalize` too, and are recognized by `convert`.
+        // Without `normalize`, a datetime with a pytz zone has the offset of local mean time. Zones
+        // of pendulum do not need it; they have the method `convert`.
         let is_unset = natives.orjson
             && zone.hasattr(pyo3::intern!(py, "normalize"))?
             && !zone.hasattr(pyo3::intern!(py, "convert"))?;

@@ -1,5 +1,4 @@
-//! Calls the JSON encoder, counts the converted bytes in the active ledger, and converts the
-//! encoder's errors to exceptions.
+//! Calls the JSON encoder, and counts bytes in `onecopy.ledger()`.
 
 use onecopy_text::{Stage, Tally};
 use pyo3::Borrowed;
@@ -12,8 +11,7 @@ use crate::raw::encode::json as encoder;
 use crate::raw::encode::json::JsonTarget;
 use crate::recent::RecentLength;
 
-/// Appends the JSON of an object to the sink, and adds the number of converted bytes to the active
-/// `onecopy.ledger()`.
+/// Appends the JSON of an object, and counts its bytes in the active `onecopy.ledger()`.
 #[inline(always)]
 pub(super) fn write<'py>(
     object: Borrowed<'_, 'py, PyAny>,
@@ -37,14 +35,12 @@ pub(super) fn write<'py>(
     done.map_err(|failed| to_py(py, failed, options.style.max_depth))
 }
 
-/// Adds `bytes` to the counts of the active `onecopy.ledger()`. `bytes` is the number of bytes that
-/// were copied again because a buffer had to grow.
+/// Adds bytes that a growing buffer copied to the active `onecopy.ledger()`.
 pub(super) fn moved(py: Python<'_>, bytes: usize) -> PyResult<()> {
     let mut tally = Tally::default();
     tally.copied_again(bytes);
     ledger::enter(py, &mut tally, Stage::Encode)
 }
 
-/// Estimates the length in bytes of the next result, from the recent results of functions that
-/// return `bytes`.
+/// Estimates the length of the next result from recent results.
 pub(super) static RECENT_BYTES: RecentLength = RecentLength::new();

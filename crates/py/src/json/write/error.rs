@@ -8,7 +8,6 @@ use crate::object_path::shortened;
 use crate::python_class::python_class;
 use crate::raw::encode::json::{EncodeFailure, JsonStop};
 
-/// Returns the exception for an error of the JSON encoder.
 #[cold]
 pub(super) fn to_py(py: Python<'_>, failed: EncodeFailure, max_depth: usize) -> PyErr {
     let path = failed.path;

@@ -20,8 +20,8 @@ use crate::raw::text::MakeError;
 use crate::recent::{LEAST_BYTES, MOST_BYTES};
 use crate::stream_output::FlushTo;
 
-/// An estimate of the number of characters in the next result of a function that returns `str`. It
-/// is computed from the lengths of recent results, in the same way as [`RECENT_BYTES`].
+/// An estimate of the length of the next `str`, in characters. It is computed like
+/// [`RECENT_BYTES`].
 /// `RECENT_KIND` is the character width of the last result.
 static RECENT_CHARS: AtomicUsize = AtomicUsize::new(0);
 static RECENT_KIND: AtomicU8 = AtomicU8::new(0);
@@ -232,7 +232,7 @@ offset outside of it. The bytes from `offset` on are undefined then.
     }
 }
 
-/// The size of a chunk that is written to a file or returned by an iterator, in bytes.
+/// The size of a chunk for a file or iterator, in bytes.
 const CHUNK_BYTES: usize = 64 << 10;
 
 struct Dump;

@@ -1,6 +1,5 @@
-//! Lists the keys and values of an object before the object is written. The encoder requires such a
-//! list for dataclasses, for instances of classes derived from `dict`, and for dicts whose keys are
-//! sorted.
+//! Lists the keys and values of an object before the object is written. Dataclasses, classes
+//! derived from `dict`, and sorted dicts require such a list.
 
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyDict, PyList, PyString};
@@ -12,13 +11,12 @@ use crate::raw::encode::json::{JsonStop, ObjectForm};
 type MemberList<'py> = Vec<(Bound<'py, PyString>, Bound<'py, PyAny>)>;
 
 impl JsonWriteOptions {
-    /// Returns the keys and values of an instance of a class derived from `dict`.
+    /// Returns the members of an instance of a class derived from `dict`.
     pub(super) fn derived_dict<'py>(
         &self,
         dict: &Bound<'py, PyDict>,
     ) -> Result<ObjectForm<'py>, JsonStop> {
-        // orjson and ujson ignore an overridden `items` method, and read the contents of the
-        // `dict`.
+        // orjson and ujson ignore an overridden `items` method.
         let items = match self.style.natives.orjson || self.keys_by_str {
             true => dict.items().into_any(),
             false => dict
@@ -28,9 +26,8 @@ impl JsonWriteOptions {
         Ok(ObjectForm::Pairs(self.members(&items)?))
     }
 
-    /// Converts an iterable of key-value pairs to a list in which keys and values alternate. Keys
-    /// that are not a `str` are converted to a `str`. If the option `sort_keys` is set, the pairs
-    /// are sorted by key.
+    /// Converts key-value pairs to a list of alternating keys and values. Converts every key to a
+    /// `str`. Sorts the pairs if the option `sort_keys` is set.
     pub(super) fn members<'py>(
         &self,
         items: &Bound<'py, PyAny>,
@@ -47,7 +44,7 @@ impl JsonWriteOptions {
                 .iter()
                 .all(|(key, _)| key.is_exact_instance_of::<PyString>())
         {
-            // With ujson's rules, the keys are compared as objects, which may raise an exception.
+            // ujson compares the keys as objects, which may raise an exception.
             let list = PyList::new(py, &keyed)?;
             let by_key = py.import("operator")?.call_method1("itemgetter", (0,))?;
             let arguments = [(pyo3::intern!(py, "key"), by_key)].into_py_dict(py)?;
@@ -65,7 +62,7 @@ impl JsonWriteOptions {
         Ok(pairs(py, members)?)
     }
 
-    /// Returns the names and values of the fields of a dataclass instance.
+    /// Returns the fields of a dataclass instance.
     pub(super) fn dataclass<'py>(
         &self,
         object: &Bound<'py, PyAny>,
@@ -111,8 +108,7 @@ impl JsonWriteOptions {
         Ok(Some(ObjectForm::Pairs(pairs(py, members)?)))
     }
 
-    /// Returns all attributes in the `__dict__` of a dataclass instance, because orjson writes
-    /// these attributes instead of the declared fields for most dataclasses.
+    /// Returns all attributes in the `__dict__` of a dataclass instance, as orjson does.
     fn instance_dict<'py>(
         &self,
         attributes: &Bound<'py, PyDict>,
@@ -130,8 +126,7 @@ impl JsonWriteOptions {
         Ok(ObjectForm::Pairs(pairs(attributes.py(), members)?))
     }
 
-    /// Returns `true` if the attribute `name` of a dataclass instance is omitted because its name
-    /// begins with an underscore.
+    /// Returns `true` if the attribute `name` is omitted because of its underscore.
     fn is_hidden(&self, name: &Bound<'_, PyString>) -> PyResult<bool> {
         Ok(!self.style.natives.private_fields
             && name
@@ -141,7 +136,7 @@ impl JsonWriteOptions {
     }
 }
 
-/// Sorts members by the code points of their keys, which is how Python sorts `str`.
+/// Sorts members by their keys, in Python's order of `str`.
 fn sort(members: &mut MemberList<'_>) -> PyResult<()> {
     let mut error = None;
     members.sort_by(|(a, _), (b, _)| {

@@ -1,18 +1,18 @@
-//! Writing JSON: `dumps` and the related functions.
+//! Writes JSON.
 //!
 //! | module | contents |
 //! |---|---|
 //! | `options` | the keywords that all functions share |
-//! | `members` | lists of members, for objects that the encoder does not read in place |
+//! | `members` | members of objects that the encoder cannot read in place |
 //! | `date_time` | dates and times |
-//! | `other_types` | the JSON forms of objects that are not of CPython's built-in types |
-//! | `encode` | calls the encoder; adds to the ledger, converts errors |
-//! | `error` | the exception for an object that cannot be encoded |
+//! | `other_types` | objects that are not of a built-in type |
+//! | `encode` | calls the encoder, converts errors |
+//! | `error` | the exception of the encoder |
 //! | `functions` | `dumps`, `dumps_str`, `dumps_into`, `dump`, `dumps_lines` |
-//! | `chunks` | the items of an iterable, in chunks |
+//! | `chunks` | an iterable, in chunks |
 //! | `rows` | rows as tuples with one header |
 //!
-//! The encoder itself is in `raw::encode`.
+//! The encoder is in `raw::encode`.
 
 mod chunks;
 mod date_time;

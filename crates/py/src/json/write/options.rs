@@ -1,4 +1,4 @@
-//! `JsonWriteOptions`: the keywords of the functions that write JSON.
+//! `JsonWriteOptions`: the keywords of the JSON encoders.
 
 use onecopy_text::Policy;
 use onecopy_wire::NonFinite;
@@ -15,8 +15,7 @@ use crate::raw::function::Args;
 use crate::raw::ndarray::Choice;
 use crate::raw::text;
 
-/// Expands to the names of the parameters of a function that writes JSON: the names `$first`, and
-/// then the options in the order in which [`JsonWriteOptions::take`] parses them.
+/// Expands to the parameter names of a JSON encoder: `$first`, and then the options.
 macro_rules! with_options {
     ($($first:literal),*) => {
         &[
@@ -28,8 +27,7 @@ macro_rules! with_options {
 }
 pub(super) use with_options;
 
-/// Expands to the Python signature of a function that writes JSON: the parameters in `$first`, and
-/// then the options.
+/// Expands to the Python signature of a JSON encoder: `$first`, and then the options.
 macro_rules! options_signature {
     ($first:literal) => {
         concat!(
@@ -41,49 +39,42 @@ macro_rules! options_signature {
 }
 pub(super) use options_signature;
 
-/// The treatment of integers that other JSON parsers may not be able to read exactly (option
-/// `big_ints`).
+/// The form of integers that other parsers may round (option `big_ints`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BigIntPolicy {
-    /// Every integer is written with all its digits.
+    /// Every integer has all its digits.
     Exact,
-    /// An integer of more than 53 bits is written as a string of its digits, for parsers that read
-    /// all numbers as doubles.
+    /// An integer of more than 53 bits becomes a string.
     Text53,
     /// Integers of more than 64 bits are an error.
     Error,
-    /// Integers of more than 53 bits are an error, because JavaScript cannot represent them.
+    /// Integers of more than 53 bits are an error.
     Error53,
 }
 
-/// The library that the option `compat` names. The encoder then recognizes the same classes as this
-/// library, and has the same rules for keys and the same defaults.
+/// The library of the option `compat`. The encoder follows the rules of this library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Compat {
     Orjson,
     Ujson,
 }
 
-/// The options of one call of the JSON encoder. Some of the options determine how objects of types
-/// that are not built into CPython are written.
+/// The options of a JSON encoder call.
 #[derive(Debug)]
 pub(crate) struct JsonWriteOptions {
     pub(crate) style: Style,
     pub(crate) default: Option<Hook>,
     pub(crate) big_ints: BigIntPolicy,
     pub(crate) non_str_keys: bool,
-    /// `true` if keys of any type are converted with `str()`, as in ujson. With the option
-    /// `sort_keys`, the keys are sorted before this conversion.
+    /// `true` if keys of any type become strings with `str()`. `sort_keys` sorts the original keys.
     pub(super) keys_by_str: bool,
-    /// Determines which NumPy objects are written, and in which form.
+    /// The accepted NumPy objects and their form.
     pub(super) numpy: Choice,
-    /// The types whose objects are passed to `default`, as a bit set with one bit for each variant
-    /// of [`Passed`].
+    /// The types for `default`, with one bit for each variant of [`Passed`].
     pub(super) passed: u16,
 }
 
-/// The types that the option `passthrough` can select. Their objects are passed to `default`,
-/// although JSON can represent them.
+/// The types of the option `passthrough`. Their objects are passed to `default`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Passed {
     Dataclass,
@@ -93,7 +84,7 @@ pub(crate) enum Passed {
     /// Instances of classes derived from `float`.
     Float,
     Numpy,
-    /// Instances of classes derived from any of CPython's built-in types.
+    /// Instances of classes derived from a built-in type.
     Subclass,
     /// Instances of classes derived from `tuple`, including named tuples.
     Tuple,
@@ -118,11 +109,11 @@ const PASSED: &[(&str, Passed)] = &[
     ("uuid", Passed::Uuid),
 ];
 
-/// The default of the option `max_depth`, which limits the depth of nested containers.
+/// The default of the option `max_depth`.
 const MAX_DEPTH: usize = 1000;
 
 impl JsonWriteOptions {
-    /// Returns the default options, which apply if a call has no keyword arguments.
+    /// Returns the options of a call without keyword arguments.
     #[inline]
     pub(super) fn new() -> JsonWriteOptions {
         JsonWriteOptions {
@@ -147,12 +138,9 @@ impl JsonWriteOptions {
         }
     }
 
-    /// Parses the keyword arguments of a call: the arguments for the parameters of the called
-    /// function from index `from` on.
+    /// Parses the keyword arguments from index `from` on.
     ///
-    /// The method changes the options in place. It would take 7 ns longer to return new options,
-    /// because the caller would copy them immediately after they were stored, and each load of the
-    /// copy would have to wait for the preceding store.
+    /// This method changes the options in place, because returning them would copy them.
     #[inline]
     pub(super) fn take(&mut self, args: &Args<'_, '_>, from: usize) -> PyResult<()> {
         match args.any_from(from) {
@@ -161,9 +149,8 @@ impl JsonWriteOptions {
         }
     }
 
-    /// Parses the keyword arguments as [`JsonWriteOptions::take`] does, for a function that writes
-    /// each item of an iterable on one line. The option `indent` is an error, because it would
-    /// break the lines.
+    /// Parses the keyword arguments of a function that writes one item per line. The option
+    /// `indent` is an error.
     pub(super) fn take_for_items(&mut self, args: &Args<'_, '_>, from: usize) -> PyResult<()> {
         self.take(args, from)?;
         match self.style.indent {
@@ -257,8 +244,7 @@ impl JsonWriteOptions {
         Ok(())
     }
 
-    /// Sets the options to the defaults of orjson. Other keyword arguments of the call override
-    /// them.
+    /// Sets the defaults of orjson. Later arguments override them.
     fn begin_as_orjson(&mut self) {
         self.style.nan = NonFinite::Null;
         self.style.natives.private_fields = false;
@@ -268,7 +254,7 @@ impl JsonWriteOptions {
         self.pass(&[Passed::Decimal, Passed::Float, Passed::Tuple]);
     }
 
-    /// Sets the options to the defaults of ujson, except the option for NaN.
+    /// Sets the defaults of ujson, except for NaN.
     fn begin_as_ujson(&mut self) {
         self.style.surrogates = Policy::BackslashReplace;
         self.non_str_keys = true;
@@ -287,18 +273,17 @@ impl JsonWriteOptions {
             .fold(0, |bits, passed| bits | 1 << *passed as u16);
     }
 
-    /// Returns `true` if the option `passthrough` passes objects of the type `what` to `default`.
+    /// Returns `true` if `passthrough` passes the type `what` to `default`.
     #[inline]
     pub(super) fn passes(&self, what: Passed) -> bool {
         self.passed & 1 << what as u16 != 0
     }
 }
 
-/// Parses the option `indent`: the number of spaces per level, or the string that indents one
-/// level.
+/// Parses the option `indent`: a number of spaces, or a string.
 fn indent(object: Borrowed<'_, '_, PyAny>) -> PyResult<Vec<u8>> {
     if object.is_instance_of::<PyInt>() && !object.is_instance_of::<PyBool>() {
-        // A negative number counts as zero. A number that exceeds `i64` is too large in any case.
+        // A number above `i64::MAX` is too large in any case.
         let n = object.extract::<i64>().unwrap_or(i64::MAX).max(0);
         return match usize::try_from(n) {
             Ok(n) if n <= MOST_INDENT => Ok(vec![b' '; n]),
@@ -315,8 +300,7 @@ fn indent(object: Borrowed<'_, '_, PyAny>) -> PyResult<Vec<u8>> {
     }
 }
 
-/// The largest number of characters of an indent. This limits the memory for the output of deeply
-/// nested lists.
+/// The maximum size of an indent, which limits the memory for nested lists.
 const MOST_INDENT: usize = 1000;
 
 fn too_wide() -> PyErr {

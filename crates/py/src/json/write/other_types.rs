@@ -1,5 +1,5 @@
-//! Encodes objects whose types are not built into CPython. An object is either written as JSON, or
-//! replaced by another object, which the encoder then writes.
+//! Encodes objects whose types are not built into CPython. Each object becomes JSON or another
+//! object.
 
 use num_bigint::BigUint;
 use onecopy_text::ByteSink;
@@ -29,8 +29,7 @@ impl From<WriteError> for JsonStop {
     }
 }
 
-/// Returns the bytes that the function `write` writes: the JSON of one scalar value, which has at
-/// most [`json::SCALAR_BYTES`] bytes.
+/// Returns the bytes that `write` writes: at most [`json::SCALAR_BYTES`] bytes of JSON.
 pub(super) fn written<E: Into<JsonStop>>(
     write: impl FnOnce(&mut onecopy_text::Window<'_, Vec<u8>>) -> Result<(), E>,
 ) -> Result<Vec<u8>, JsonStop> {
@@ -44,7 +43,7 @@ pub(super) fn written<E: Into<JsonStop>>(
 }
 
 impl JsonWriteOptions {
-    /// Determines how to write an object whose class is derived from a built-in type such as `str`.
+    /// Chooses how to write an instance of a class derived from a built-in type.
     fn subclass<'py>(
         &self,
         object: &Bound<'py, PyAny>,
@@ -71,8 +70,8 @@ impl JsonWriteOptions {
         }))
     }
 
-    /// Determines how a NumPy scalar or array is written. Returns `None` if `object` is no NumPy
-    /// object, or if JSON cannot represent its value or items.
+    /// Converts a NumPy scalar or array to a form for the encoder. Returns `None` if JSON cannot
+    /// represent the object.
     fn numpy<'py>(&self, object: &Bound<'py, PyAny>) -> Result<Option<ObjectForm<'py>>, JsonStop> {
         let choice = self.style.natives.numpy;
         Ok(match ndarray::describe(object, choice)? {
@@ -92,9 +91,8 @@ impl JsonWriteOptions {
         })
     }
 
-    /// Returns `true` if the object is a member of an enumeration. With the option
-    /// `compat="orjson"`, the object counts as a member only if the metaclass of its class is the
-    /// metaclass of `Enum` itself.
+    /// Returns `true` if the object is a member of an enumeration. With `compat="orjson"`, the
+    /// metaclass must be the one of `Enum`.
     fn is_enum(&self, object: &Bound<'_, PyAny>) -> PyResult<bool> {
         let base = encode::enumeration(object.py())?;
         Ok(match self.style.natives.orjson {
@@ -103,7 +101,7 @@ impl JsonWriteOptions {
         })
     }
 
-    /// Converts a key to a `str`; an error if the options do not allow keys of its type.
+    /// Converts a key to a `str`, if the options allow its type.
     pub(super) fn key_text<'py>(
         &self,
         key: &Bound<'py, PyAny>,
@@ -111,9 +109,8 @@ impl JsonWriteOptions {
         self.key_text_again(key, 0)
     }
 
-    /// Converts a key to a `str`. The key may be an object that has replaced the original key: the
-    /// value of an enumeration member, or the result of `default`. `times` is the number of times
-    /// that the original key has been replaced so far.
+    /// Converts a replaced key to a `str`. The new key is the value of an enumeration member or the
+    /// result of `default`. `times` counts the replacements.
     fn key_text_again<'py>(
         &self,
         key: &Bound<'py, PyAny>,
@@ -184,7 +181,7 @@ impl JsonWriteOptions {
     }
 }
 
-/// The largest number of times that one key may be replaced by an object that is not a `str`.
+/// The maximum number of replacements of one key by another object.
 const MOST_TIMES: u8 = 16;
 
 fn unquoted(text: &[u8]) -> &[u8] {
@@ -193,9 +190,8 @@ fn unquoted(text: &[u8]) -> &[u8] {
         .unwrap_or(text)
 }
 
-/// Returns all decimal digits of an `int`. The function ignores the limit of
-/// `sys.set_int_max_str_digits`. This limit protects against conversions that take quadratic time,
-/// but this function takes less than quadratic time.
+/// Returns all decimal digits of an `int`. `sys.set_int_max_str_digits` does not apply: the
+/// conversion takes less than quadratic time.
 fn digits(value: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
     let py = value.py();
     if let Ok(int) = value.cast::<PyInt>()
@@ -218,8 +214,8 @@ fn digits(value: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
 }
 
 impl JsonWriteOptions {
-    /// Converts the object to text or to another object that the encoder can write. Returns `None`
-    /// if JSON cannot represent the type of the object.
+    /// Converts the object to JSON text or to another object. Returns `None` for a type that JSON
+    /// does not have.
     fn form<'py>(&self, object: &Bound<'py, PyAny>) -> Result<Option<ObjectForm<'py>>, JsonStop> {
         let py = object.py();
         if !self.passes(Passed::Datetime)
@@ -303,14 +299,13 @@ impl<'py> ObjectForms<'py> for JsonWriteOptions {
 
     fn sorted(&self, dict: &Bound<'py, PyAny>) -> Result<Bound<'py, PyList>, JsonStop> {
         let dict = dict.cast::<PyDict>().map_err(PyErr::from)?;
-        // A copy of the items is traversed, because the conversion of a key may run Python code
-        // that changes the `dict`.
+        // The conversion of a key may run Python code, so the items are copied first.
         self.members(dict.items().as_any())
     }
 }
 
-/// Changes the text of a `Decimal` to a text that `write_decimal` accepts. The text of any NaN
-/// (such as `-NaN`, `sNaN` or `NaN123`) becomes `NaN`. Any other text is returned unchanged.
+/// Changes the text of a `Decimal` for `write_decimal`. Every NaN (`-NaN`, `sNaN`, `NaN123`)
+/// becomes `NaN`.
 fn named(digits: &[u8]) -> &[u8] {
     let unsigned = digits.strip_prefix(b"-").unwrap_or(digits);
     let quiet = unsigned.strip_prefix(b"s").unwrap_or(unsigned);

@@ -1,4 +1,4 @@
-//! `dumps_rows`: writes rows that are tuples, with one list of keys for all rows.
+//! `dumps_rows`: writes row tuples with one list of keys.
 
 use onecopy_text::{ByteSink, Tally};
 use onecopy_wire::json::KeySegments;
@@ -104,7 +104,7 @@ fn put(bytes: &mut FreshBytes<'_, '_>, what: &[u8]) -> PyResult<()> {
     bytes.put(what).map_err(|_| PyMemoryError::new_err(()))
 }
 
-/// Writes each row of the iterable `rows` as a JSON object.
+/// Writes each row of `rows` as a JSON object.
 fn each<'py>(
     rows: Borrowed<'_, 'py, PyAny>,
     n_names: usize,
@@ -165,9 +165,7 @@ fn of_name(name: &Bound<'_, PyString>) -> PyResult<String> {
     })
 }
 
-/// Returns a tuple of the columns that the iterable `object` contains. A column that is a list or
-/// tuple is not copied; a column of another type is copied to a list. Returns an error if the
-/// number of columns is not `n_names`.
+/// Returns a tuple of `n_names` columns. Copies each column that is not a list or tuple.
 fn columns<'py>(
     py: Python<'py>,
     object: Borrowed<'_, 'py, PyAny>,
@@ -176,7 +174,7 @@ fn columns<'py>(
     let mut columns = Vec::new();
     for column in object.try_iter()? {
         let column = column?;
-        // An instance of a derived class may override the iterator, so its iterator is called.
+        // The iterator of a derived class may be different.
         if column.is_exact_instance_of::<PyList>() || column.is_exact_instance_of::<PyTuple>() {
             columns.push(column);
         } else {
@@ -193,8 +191,7 @@ fn columns<'py>(
     PyTuple::new(py, columns)
 }
 
-/// Converts the rows to dicts. This is necessary if an option applies to whole objects and not only
-/// to single values.
+/// Converts the rows to dicts, for options that apply to whole objects.
 fn objects<'py>(
     py: Python<'py>,
     names: &[Bound<'py, PyString>],

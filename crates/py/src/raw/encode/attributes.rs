@@ -1,11 +1,9 @@
-//! `Attribute`: reads attributes of instances of Python classes directly from memory. For each
-//! class, the position of an attribute is determined only once.
+//! `Attribute`: reads attributes of Python instances directly from memory. The position of an
+//! attribute is determined once per class.
 //!
-//! No Python code runs, and no attribute lookup takes place: a slot has a fixed offset, and an
-//! instance's dictionary is searched for the interned `str` of the name. In CPython 3.11 to 3.13,
-//! instances of a class may also share their keys and store only the values, which are then read
-//! directly from memory. At import, [`check`] compares values read in this way with the results of
-//! `getattr`. With other interpreters, only slots and dictionaries are read.
+//! No Python code runs. A slot has a fixed offset, and a dictionary is searched for the interned
+//! name. In CPython 3.11 to 3.13, instances may also share their keys and store only the values. At
+//! import, [`check`] compares the results with those of `getattr`.
 
 use std::cell::Cell;
 use std::cmp::Ordering;
@@ -17,10 +15,10 @@ use pyo3::types::{PyString, PyType};
 
 use super::dict;
 
-/// `true` if instances that share their keys have the memory layout that this module expects.
+/// `true` if instances with shared keys have the expected memory layout.
 static READS_SHARED: AtomicBool = AtomicBool::new(false);
 
-/// An attribute of a class's instances, and where the instances store it.
+/// An attribute, and its position in instances of the class.
 #[derive(Debug)]
 pub(super) struct Attribute {
     name: Py<PyString>,
@@ -29,10 +27,10 @@ pub(super) struct Attribute {
 
 #[derive(Debug)]
 enum Position {
-    /// The attribute is in a slot, at this offset in bytes from the start of the object.
+    /// The attribute is in a slot, at this offset in bytes.
     Slot(usize),
     /// The attribute is one of the keys that all instances share. The field is the index of its
-    /// value, set at the first read. Some instances of such a class have a dictionary instead.
+    /// value, set at the first read.
     #[cfg_attr(
         not(Py_3_11),
         expect(dead_code, reason = "before 3.11 each instance has a dictionary")
@@ -40,13 +38,13 @@ enum Position {
     Shared(Cell<Option<usize>>),
     /// The attribute is in a dictionary. The object has the dictionary's address at this offset.
     Dict(usize),
-    /// The attribute is in a dictionary. The object, whose size is variable, has the dictionary's
-    /// address at this number of bytes before its end.
+    /// The attribute is in a dictionary. The dictionary's address is this number of bytes before
+    /// the end of the object.
     DictAtEnd(usize),
 }
 
 impl Position {
-    /// Returns the dictionary that contains an instance's attributes; null if it has none.
+    /// Returns the dictionary of an instance's attributes, or null.
     ///
     /// # Safety
     /// The requirements of [`Attribute::read`].
@@ -69,7 +67,7 @@ impl Position {
     }
 }
 
-/// Returns the attribute `name` of a class or of one of its bases, without calling descriptors.
+/// Returns the attribute `name` of a class or its bases, without a call of descriptors.
 pub(super) fn of_class<'py>(
     class: &Bound<'py, PyType>,
     name: &Bound<'py, PyString>,
@@ -84,8 +82,8 @@ pub(super) fn of_class<'py>(
 }
 
 impl Attribute {
-    /// Determines where the instances of `class` store an attribute. Returns `None` if reading the
-    /// attribute may run Python code, or if its position is unknown.
+    /// Finds where instances of `class` store an attribute. Returns `None` if a read may run Python
+    /// code.
     pub(super) fn find(
         class: &Bound<'_, PyType>,
         name: &Bound<'_, PyString>,
@@ -124,12 +122,12 @@ impl Attribute {
         self.name.as_ptr()
     }
 
-    /// Returns a borrowed reference to the attribute's value. Returns `None` if the instance does
-    /// not have the attribute, or stores it at a different position than other instances.
+    /// Returns a borrowed reference to the attribute's value. Returns `None` if the attribute is
+    /// not at the known position.
     ///
     /// # Safety
-    /// `object` must be alive, and an instance of exactly the class that was passed to
-    /// [`Attribute::find`]; the class must not have changed since then.
+    /// `object` must be alive, and an instance of exactly the class of [`Attribute::find`]. The
+    /// class must not have changed since then.
     #[inline(always)]
     pub(super) unsafe fn read(&self, object: *mut ffi::PyObject) -> Option<*mut ffi::PyObject> {
         // SAFETY: the caller guarantees that the object is alive and has the layout of its class.
@@ -149,8 +147,7 @@ impl Attribute {
         (!value.is_null()).then_some(value)
     }
 
-    /// Returns the index of the attribute in the shared keys of the object's class, or `None` if
-    /// these keys do not contain the attribute. Stores the returned value in `noted`.
+    /// Returns the index of the attribute in the shared keys, and stores it in `noted`.
     ///
     /// # Safety
     /// The requirements of [`Attribute::read`].
@@ -169,7 +166,7 @@ impl Attribute {
     }
 }
 
-/// Returns `true` if an instance has exactly these `attributes`, set in this order.
+/// Returns `true` if an instance has exactly these `attributes`, in this order.
 ///
 /// # Safety
 /// The requirements of [`Attribute::read`], which must already have read all of the attributes.
@@ -206,7 +203,7 @@ pub(super) unsafe fn are_all<'a>(
     }
 }
 
-/// Returns `true` if `order` contains exactly the indexes of `attributes`, in the same order.
+/// Returns `true` if `order` lists exactly the indexes of `attributes`.
 fn are_in_order<'a>(
     order: impl ExactSizeIterator<Item = &'a u8>,
     attributes: impl ExactSizeIterator<Item = &'a Attribute>,
@@ -218,14 +215,14 @@ fn are_in_order<'a>(
     order.len() == attributes.len() && order.zip(attributes).all(is_at)
 }
 
-/// Returns `true` if the descriptor has `__set__`, so that it hides the instance's value.
+/// Returns `true` if the descriptor has `__set__`, and so hides the instance's value.
 fn takes_precedence(descriptor: &Bound<'_, PyAny>) -> bool {
     let class = descriptor.get_type();
     // SAFETY: a class that we hold.
     unsafe { (*class.as_type_ptr()).tp_descr_set.is_some() }
 }
 
-/// Returns the offset of a slot in the instance; `None` if `descriptor` does not describe a slot.
+/// Returns the offset of a slot in the instance; `None` for another descriptor.
 ///
 /// # Safety
 /// The GIL must be held.
@@ -244,7 +241,7 @@ unsafe fn slot(descriptor: &Bound<'_, PyAny>) -> Option<usize> {
     }
 }
 
-/// Returns where the instances of a class store the attributes that are not in slots.
+/// Finds where instances of a class store attributes outside of slots.
 ///
 /// # Safety
 /// The class must be alive.
@@ -268,7 +265,7 @@ unsafe fn dictionary(class: *mut ffi::PyTypeObject) -> Option<Position> {
     }
 }
 
-/// The values of an instance's attributes, in the order of the shared keys of its class.
+/// The attribute values of an instance, in the order of the shared keys.
 struct InstanceValues {
     first: *const *mut ffi::PyObject,
     n: usize,
@@ -294,8 +291,8 @@ impl InstanceValues {
     /// The instance must be alive, and must not have changed since `self` was created.
     unsafe fn order<'a>(&self) -> impl ExactSizeIterator<Item = &'a u8> + use<'a> {
         #[cfg(all(Py_3_11, not(Py_3_13)))]
-        // SAFETY: CPython 3.11 and 3.12 have the number of indexes two bytes before the values, and
-        // the indexes before it, the first one last. `check` compares them with known orders.
+        // SAFETY: CPython 3.11 and 3.12 store the number of indexes two bytes before the values.
+        // The indexes precede it, in reverse order. `check` compares them with known orders.
         unsafe {
             let n = self.first.cast::<u8>().sub(2);
             let order = std::slice::from_raw_parts(n.sub(usize::from(*n)), usize::from(*n));
@@ -326,8 +323,7 @@ unsafe fn shared_values(object: *mut ffi::PyObject) -> Result<InstanceValues, *m
     }
 }
 
-/// Implements [`shared_values`] for CPython 3.11. In all versions, values may be read only at the
-/// indexes of the class's shared keys.
+/// Implements [`shared_values`] for CPython 3.11. Only indexes of the shared keys are valid.
 ///
 /// # Safety
 /// The requirements of [`shared_values`]; `dict` must be the third word before the instance.
@@ -382,7 +378,7 @@ unsafe fn values_before(
     }
 }
 
-/// Implements [`shared_values`] for other versions of CPython, where none are read.
+/// Implements [`shared_values`] for other versions of CPython: nothing is read.
 ///
 /// # Safety
 /// The requirements of [`shared_values`]; `dict` must be the third word before the instance.
@@ -415,7 +411,7 @@ unsafe fn find_in(dict: *mut ffi::PyObject, name: *mut ffi::PyObject) -> *mut ff
     std::ptr::null_mut()
 }
 
-/// Checks, at import, that the values that are read from memory equal the results of `getattr`.
+/// Compares, at import, the values in memory with those of `getattr`.
 pub(super) fn check(py: Python<'_>) -> PyResult<()> {
     READS_SHARED.store(
         cfg!(all(Py_3_11, not(any(Py_3_14, Py_GIL_DISABLED)))),
@@ -467,8 +463,7 @@ orders += [(deleted, ['b'])]
             };
             // SAFETY: an instance that we hold, of a class that nobody changes.
             let read = unsafe { attribute.read(sample.as_ptr()) };
-            // The attribute is not found if the class itself has an attribute of this name, or if
-            // it is not at its usual position.
+            // `None`: the class has an attribute of this name, or the position is another one.
             if let Some(read) = read
                 && sample.getattr_opt(&name)?.map(|value| value.as_ptr()) != Some(read)
             {
@@ -492,7 +487,7 @@ orders += [(deleted, ['b'])]
             if found.len() == names.len() && are_all != is_expected {
                 READS_SHARED.store(false, Relaxed);
             }
-            // An instance with one attribute more than those that are passed must not match.
+            // An instance with an additional attribute must not match.
             names.pop();
         }
     }

@@ -1,5 +1,4 @@
-//! Writes values of the BSON classes of onecopy and of pymongo, which are read directly from
-//! memory.
+//! Writes the BSON classes of onecopy and of pymongo directly from memory.
 
 use onecopy_text::{Pen, Put};
 use onecopy_wire::bson::{SUBTYPE_OLD, Tag};
@@ -11,19 +10,19 @@ use super::attributes::Attribute;
 use super::builtin_types::{self, ObjectKind};
 use crate::bson::REGEX_FLAGS;
 
-/// A BSON class: the kind of its values, and where its instances store them.
+/// A BSON class: the kind and the attributes of its values.
 #[derive(Debug)]
 pub(super) struct BsonClass {
     kind: BsonKind,
     attributes: Vec<Attribute>,
 }
 
-/// What the attributes of a BSON class contain.
+/// The contents of a BSON class's attributes.
 #[derive(Clone, Copy, Debug)]
 enum BsonKind {
-    /// The instances are also `int` objects, and are read as such. They have no attribute.
+    /// No attribute. The instances are also `int` objects.
     Int64,
-    /// There is only one value of the class. It has no attribute.
+    /// No attribute. The class has only one value.
     Single(Tag),
     /// A `bytes` of this length.
     Bytes(Tag, usize),
@@ -33,21 +32,19 @@ enum BsonKind {
     Moment,
     /// The increment and the seconds of a timestamp, as `int`.
     Timestamp,
-    /// The subtype, as `int`. The instances are also `bytes` objects, and are read as such.
+    /// The subtype, as `int`. The instances are also `bytes` objects.
     Binary,
-    /// The scope of JavaScript code; an instance with a scope is not read. The instances are also
-    /// `str` objects, and are read as such. A symbol has no attribute.
+    /// The scope of JavaScript code, which must be `None`. A symbol has no attribute.
     Text(Tag),
-    /// The pattern of a regular expression, as `str`, and its options: the letters as `str`, or the
-    /// flags of `re` as `int`.
+    /// The pattern of a regular expression, as `str`, and its options: letters or the flags of
+    /// `re`.
     Regex,
-    /// A document that is already encoded, as `bytes`.
+    /// An encoded document, as `bytes`.
     Document,
 }
 
-/// The BSON classes: the module and the name of the class, the kind of its values, and the names of
-/// the attributes. An entry is used if the class has all attributes at known positions; pymongo's
-/// `Decimal128` has two entries, for different versions.
+/// The BSON classes: module, class name, kind and attribute names. pymongo's `Decimal128` has two
+/// entries, for different versions.
 const CLASSES: [(&str, &str, BsonKind, &[&str]); 23] = {
     use BsonKind::{Binary, Bytes, Document, Int64, Moment, Regex, Single, Text, Timestamp, Words};
     const OWN: &str = "onecopy.bson._types";
@@ -105,9 +102,8 @@ const CLASSES: [(&str, &str, BsonKind, &[&str]); 23] = {
 };
 
 impl BsonClass {
-    /// Returns the [`BsonClass`] of a BSON class. Returns `None` for a class that is not a BSON
-    /// class. Also returns `None` for a class derived from a BSON class, because its instances may
-    /// store the value in another place.
+    /// Returns the [`BsonClass`] of a class. `None` for derived classes too: they may store the
+    /// value elsewhere.
     pub(super) fn of(class: &Bound<'_, PyType>) -> PyResult<Option<BsonClass>> {
         let py = class.py();
         let (module, name) = (class.module()?, class.name()?);
@@ -129,11 +125,10 @@ impl BsonClass {
         Ok(None)
     }
 
-    /// Returns the tag of an instance that is written as its text, such as a `Code` without a
-    /// scope; `None` for any other instance.
+    /// Returns the tag of an instance that is written as its text.
     ///
     /// # Safety
-    /// The same requirements as for [`Attribute::read`].
+    /// The requirements of [`Attribute::read`] apply.
     #[inline]
     pub(super) unsafe fn text_tag(&self, object: *mut ffi::PyObject) -> Option<Tag> {
         let BsonKind::Text(tag) = self.kind else {
@@ -144,12 +139,11 @@ impl BsonClass {
         (!self.attributes.iter().any(has_scope)).then_some(tag)
     }
 
-    /// Writes the value of an instance without its tag, and returns the tag. Writes nothing and
-    /// returns `None` if Python code must run to determine the value or to raise an exception, if
-    /// a part of it has more than `most_bytes` bytes, and for the kind [`BsonKind::Text`].
+    /// Writes a value without its tag, and returns the tag. `None` if Python code must run, if a
+    /// part exceeds `most_bytes`, or for the kind [`BsonKind::Text`].
     ///
     /// # Safety
-    /// The same requirements as for [`Attribute::read`]. `pen` must have space for 64 bytes.
+    /// The requirements of [`Attribute::read`]. `pen` must have space for 64 bytes.
     #[inline]
     pub(super) unsafe fn put(
         &self,
@@ -241,11 +235,10 @@ impl BsonClass {
     }
 }
 
-/// Returns the characters of a `str` that is ASCII, has no NUL and at most `most_bytes` characters;
-/// `None` for any other object.
+/// Returns the characters of an ASCII `str` of at most `most_bytes`. `None` if it contains a NUL.
 ///
 /// # Safety
-/// `object` must be alive. The result is valid as long as it is.
+/// `object` must be alive as long as the result.
 unsafe fn c_string<'a>(object: *mut ffi::PyObject, most_bytes: usize) -> Option<&'a [u8]> {
     // SAFETY: alive, as the caller guarantees; a `str`, by its type.
     let text = unsafe {

@@ -1,7 +1,6 @@
-//! Reads objects of CPython's built-in types directly from their memory.
+//! Reads objects of CPython's built-in types directly from memory.
 //!
-//! All functions require pointers to live objects, and must be called with the GIL held. None of
-//! them stores a pointer.
+//! All functions require live objects and the GIL. They store no pointers.
 
 use std::slice;
 
@@ -10,7 +9,7 @@ use pyo3::ffi;
 
 use crate::raw::str_header;
 
-/// The kind of an object, determined by its exact type: an instance of a derived class is `Other`.
+/// The kind of an object by its exact type. A subclass is `Other`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ObjectKind {
     Str,
@@ -21,10 +20,9 @@ pub(super) enum ObjectKind {
     List,
     Tuple,
     Dict,
-    /// An instance of a dataclass whose fields are read from memory. [`kind`] never returns this
-    /// variant; only [`super::standard_types`] does.
+    /// An instance of a dataclass. Only [`super::standard_types`] returns this variant.
     Fields,
-    /// A NumPy array. [`kind`] never returns this variant; only [`super::standard_types`] does.
+    /// A NumPy array. Only [`super::standard_types`] returns this variant.
     Array,
     Other,
 }
@@ -43,13 +41,13 @@ impl ObjectKind {
     }
 }
 
-/// Returns the kind of an object from its exact type. Base classes are ignored.
+/// Returns the kind of an object.
 ///
 /// # Safety
 /// `object` must be alive.
 #[inline(always)]
 pub(super) unsafe fn kind(object: *mut ffi::PyObject) -> ObjectKind {
-    // SAFETY: any object has a type; these types are never freed.
+    // SAFETY: any object has a type, and these types are never freed.
     unsafe {
         let of = ffi::Py_TYPE(object);
         if of == &raw mut ffi::PyUnicode_Type {
@@ -74,16 +72,15 @@ pub(super) unsafe fn kind(object: *mut ffi::PyObject) -> ObjectKind {
     }
 }
 
-/// Returns the characters of a `str`, either as its code units or as the UTF-8 in its UTF-8 cache.
-/// The second item is `true` if the header of the `str` has the ASCII flag. Returns `None` for a
-/// `str` in the legacy representation from before PEP 393, which exists up to Python 3.11.
+/// Returns the characters of a `str`. The second item is its ASCII flag. `None` for the legacy
+/// representation, which exists up to Python 3.11.
 ///
 /// # Safety
 /// The object must be a `str`.
 #[inline(always)]
 pub(super) unsafe fn text<'a>(object: *mut ffi::PyObject) -> Option<(Units<'a>, bool)> {
-    // SAFETY: a `str`. If it is compact, its data follows its header; if it is not, but ready, it
-    // has the address of its data.
+    // SAFETY: a `str`. The data of a compact `str` follows its header; another ready `str` contains
+    // the address of its data.
     unsafe {
         let n = ffi::PyUnicode_GET_LENGTH(object).unsigned_abs();
         #[cfg(not(Py_GIL_DISABLED))]
@@ -100,7 +97,7 @@ pub(super) unsafe fn text<'a>(object: *mut ffi::PyObject) -> Option<(Units<'a>, 
     }
 }
 
-/// Returns the characters of a compact `str`, which follow its header in memory.
+/// Returns the characters of a compact `str`.
 ///
 /// # Safety
 /// The object must be a compact `str` of `n` units.
@@ -133,14 +130,13 @@ unsafe fn compact_text<'a>(object: *mut ffi::PyObject, n: usize) -> Units<'a> {
     }
 }
 
-/// Returns the `n` code units at `data`. `kind` is the kind of the `str`, which determines the size
-/// of a code unit.
+/// Returns `n` code units of a `str`. `kind` determines their size.
 ///
 /// # Safety
-/// `n` units must be at `data`, and must not change while the result is used.
+/// `data` must point to `n` units. They must not change while the result is used.
 #[inline(always)]
 unsafe fn units_at<'a>(data: *const u8, kind: std::ffi::c_uint, n: usize) -> Units<'a> {
-    // SAFETY: the caller guarantees the requirements; the data of a `str` is aligned for its units.
+    // SAFETY: as the caller guarantees. The data of a `str` is aligned for its units.
     unsafe {
         match kind {
             ffi::PyUnicode_1BYTE_KIND => Units::Latin1(slice::from_raw_parts(data, n)),
@@ -150,14 +146,13 @@ unsafe fn units_at<'a>(data: *const u8, kind: std::ffi::c_uint, n: usize) -> Uni
     }
 }
 
-/// Implements [`text`] for an instance of a class derived from `str`, which stores its characters
-/// in a separate allocation.
+/// Implements [`text`] for a subclass of `str`. Its characters are in another allocation.
 ///
 /// # Safety
 /// The object must be a `str` of `n` units.
 #[cfg(not(Py_GIL_DISABLED))]
 unsafe fn apart<'a>(object: *mut ffi::PyObject, n: usize) -> Option<(Units<'a>, bool)> {
-    // SAFETY: a `str`; once it is ready it has data of its kind.
+    // SAFETY: a `str`. A ready `str` has data of its kind.
     unsafe {
         #[cfg(not(Py_3_12))]
         #[allow(deprecated)]
@@ -174,15 +169,14 @@ unsafe fn apart<'a>(object: *mut ffi::PyObject, n: usize) -> Option<(Units<'a>, 
     }
 }
 
-/// Returns the characters of a compact `str` whose header has the ASCII flag. Returns `None` for
-/// any other `str`, and in a free-threaded interpreter.
+/// Returns the characters of a compact ASCII `str`. `None` in a free-threaded interpreter.
 ///
 /// # Safety
 /// The object must be a `str`.
 #[inline(always)]
 pub(super) unsafe fn ascii<'a>(object: *mut ffi::PyObject) -> Option<&'a [u8]> {
     #[cfg(not(Py_GIL_DISABLED))]
-    // SAFETY: a `str`; where it is compact and ASCII its data follows its header.
+    // SAFETY: a `str`. The data of a compact ASCII `str` follows its header.
     unsafe {
         if !str_header::is_compact_ascii(object) {
             return None;
@@ -198,15 +192,14 @@ pub(super) unsafe fn ascii<'a>(object: *mut ffi::PyObject) -> Option<&'a [u8]> {
     }
 }
 
-/// Implements [`ascii`] for an instance of a class derived from `str`, which stores its characters
-/// in a separate allocation.
+/// Implements [`ascii`] for a subclass of `str`. Its characters are in another allocation.
 ///
 /// # Safety
 /// The object must be a `str`.
 #[inline(always)]
 pub(super) unsafe fn ascii_apart<'a>(object: *mut ffi::PyObject) -> Option<&'a [u8]> {
     #[cfg(not(Py_GIL_DISABLED))]
-    // SAFETY: a `str`; where it is ready and not compact, a pointer to its data follows its header.
+    // SAFETY: a `str`. If it is ready and not compact, a pointer to its data follows its header.
     unsafe {
         #[cfg(not(Py_3_12))]
         #[allow(deprecated)]
@@ -228,16 +221,15 @@ pub(super) unsafe fn ascii_apart<'a>(object: *mut ffi::PyObject) -> Option<&'a [
     }
 }
 
-/// Returns the internal representation of an `int`: the number of digits, `true` if it is negative,
-/// and the digits in base 2^30.
+/// Returns the number of digits of an `int`, its sign, and its digits in base 2^30.
 ///
 /// # Safety
 /// The object must be an `int`.
 #[cfg(not(Py_GIL_DISABLED))]
 #[inline(always)]
 unsafe fn digits(object: *mut ffi::PyObject) -> (usize, bool, *const u32) {
-    // SAFETY: after the header of any object is the number of its digits with its sign, and after
-    // that are the digits (`reads_ints` compares that when the module is imported).
+    // SAFETY: the header is followed by the number of digits with the sign, and then the digits.
+    // `reads_ints` checks this layout at import.
     let (tag, digits) = unsafe {
         let tag = object.byte_add(size_of::<ffi::PyObject>());
         (tag.cast::<isize>().read(), tag.cast::<isize>().add(1))
@@ -249,8 +241,7 @@ unsafe fn digits(object: *mut ffi::PyObject) -> (usize, bool, *const u32) {
     (n, is_negative, digits.cast())
 }
 
-/// Returns the value of an `int` that has at most two internal digits (60 bits). Returns `None` for
-/// a longer `int`, and in a free-threaded interpreter.
+/// Returns an `int` of up to 60 bits. `None` for a longer one, and in a free-threaded interpreter.
 ///
 /// # Safety
 /// The object must be an `int`.
@@ -258,7 +249,7 @@ unsafe fn digits(object: *mut ffi::PyObject) -> (usize, bool, *const u32) {
 pub(super) unsafe fn small_int(object: *mut ffi::PyObject) -> Option<i64> {
     #[cfg(not(Py_GIL_DISABLED))]
     {
-        // SAFETY: an `int`, which has as many digits.
+        // SAFETY: an `int` with this number of digits.
         let (is_negative, magnitude) = unsafe {
             let (n, is_negative, digits) = digits(object);
             let magnitude = match n {
@@ -278,8 +269,8 @@ pub(super) unsafe fn small_int(object: *mut ffi::PyObject) -> Option<i64> {
     }
 }
 
-/// Returns the value of a non-negative `int` of up to 128 bits. Returns `None` for any other
-/// object, and in a free-threaded interpreter.
+/// Returns a non-negative `int` of up to 128 bits. `None` for any other object, and in a
+/// free-threaded interpreter.
 ///
 /// # Safety
 /// `object` must be alive.
@@ -287,7 +278,7 @@ pub(super) unsafe fn small_int(object: *mut ffi::PyObject) -> Option<i64> {
 pub(super) unsafe fn u128(object: *mut ffi::PyObject) -> Option<u128> {
     #[cfg(not(Py_GIL_DISABLED))]
     {
-        // SAFETY: an `int`, by its type, which has as many digits.
+        // SAFETY: an `int`, by its type, with this number of digits.
         let digits = unsafe {
             if ffi::Py_TYPE(object) != &raw mut ffi::PyLong_Type {
                 return None;
@@ -310,13 +301,12 @@ pub(super) unsafe fn u128(object: *mut ffi::PyObject) -> Option<u128> {
     }
 }
 
-/// Returns the value of an `int`, or of an instance of a class derived from it, if it fits into
-/// `i64` or `u64`; `None` for any other object.
+/// Returns an `int`, or an instance of a subclass, that fits into `i64` or `u64`.
 ///
 /// # Safety
 /// `object` must be alive.
 pub(super) unsafe fn int_or_derived(object: *mut ffi::PyObject) -> Option<i128> {
-    // SAFETY: alive, as the caller guarantees; an `int`, by its type.
+    // SAFETY: alive, as the caller guarantees, and an `int`, by its type.
     unsafe {
         if ffi::PyLong_Check(object) == 0 {
             return None;
@@ -328,13 +318,13 @@ pub(super) unsafe fn int_or_derived(object: *mut ffi::PyObject) -> Option<i128> 
     }
 }
 
-/// Returns the value of an `int` that fits into `i64` or `u64`; `None` for any other `int`.
+/// Returns an `int` that fits into `i64` or `u64`.
 ///
 /// # Safety
 /// The object must be an `int`.
 #[cold]
 pub(super) unsafe fn int(object: *mut ffi::PyObject) -> Option<i128> {
-    // SAFETY: an `int`; the calls set an error if it does not fit, which is cleared.
+    // SAFETY: an `int`. The code clears the error of an `int` that does not fit.
     unsafe {
         let mut overflow = 0;
         let value = ffi::PyLong_AsLongLongAndOverflow(object, &raw mut overflow);
@@ -353,13 +343,13 @@ pub(super) unsafe fn int(object: *mut ffi::PyObject) -> Option<i128> {
     }
 }
 
-/// Returns the data of an object of exactly the type `bytes`; `None` for any other object.
+/// Returns the data of a `bytes`. `None` for any other type.
 ///
 /// # Safety
-/// `object` must be alive while the contents are used.
+/// `object` must be alive while the data is used.
 #[inline(always)]
 pub(super) unsafe fn bytes<'a>(object: *mut ffi::PyObject) -> Option<&'a [u8]> {
-    // SAFETY: alive, as the caller guarantees, with as many bytes as its size.
+    // SAFETY: alive, as the caller guarantees, with this number of bytes.
     unsafe {
         if ffi::Py_TYPE(object) != &raw mut ffi::PyBytes_Type {
             return None;
@@ -368,22 +358,19 @@ pub(super) unsafe fn bytes<'a>(object: *mut ffi::PyObject) -> Option<&'a [u8]> {
     }
 }
 
-/// Returns the bytes of a `bytes`, or of an instance of a class derived from it.
+/// Returns the data of a `bytes` or of a subclass.
 ///
 /// # Safety
-/// The object must be a `bytes` or of a derived class. The result is valid as long as the object
-/// is alive.
+/// The object must be a `bytes` or of a subclass, and alive while the data is used.
 #[inline(always)]
 pub(super) unsafe fn bytes_of_derived<'a>(object: *mut ffi::PyObject) -> &'a [u8] {
-    // SAFETY: a `bytes`, as the caller guarantees, with as many bytes as its size.
+    // SAFETY: a `bytes`, as the caller guarantees, with this number of bytes.
     unsafe {
         let n = ffi::Py_SIZE(object).unsigned_abs();
         slice::from_raw_parts(ffi::PyBytes_AsString(object).cast(), n)
     }
 }
 
-/// Returns the value of a `float`.
-///
 /// # Safety
 /// The object must be a `float`.
 #[inline(always)]
@@ -395,14 +382,14 @@ pub(super) unsafe fn float(object: *mut ffi::PyObject) -> f64 {
 /// Returns the items of a list or tuple.
 ///
 /// # Safety
-/// The object must be a list if `is_list` is `true`, otherwise a tuple. No code may change it while
-/// the slice is in use.
+/// The object must be a list if `is_list` is `true`, otherwise a tuple. No code may change it
+/// during the use of the slice.
 #[inline(always)]
 pub(super) unsafe fn items<'a>(
     object: *mut ffi::PyObject,
     is_list: bool,
 ) -> &'a [*mut ffi::PyObject] {
-    // SAFETY: as many items follow each other; an empty list may have none, and a null pointer.
+    // SAFETY: the items are contiguous. An empty list may have a null pointer.
     unsafe {
         let n = ffi::Py_SIZE(object).unsigned_abs();
         if n == 0 {
@@ -417,7 +404,7 @@ pub(super) unsafe fn items<'a>(
     }
 }
 
-/// Returns `true` if integers have the memory layout that [`small_int`] expects.
+/// Returns `true` if integers have the layout that [`small_int`] expects.
 pub(super) fn reads_ints(py: pyo3::Python<'_>) -> bool {
     let samples = [
         0,
@@ -432,7 +419,7 @@ pub(super) fn reads_ints(py: pyo3::Python<'_>) -> bool {
         -(1 << 60) + 1,
     ];
     samples.iter().all(|&value: &i64| {
-        // SAFETY: attached; an `int` or null, which we release.
+        // SAFETY: attached. We release the `int`, or null.
         unsafe {
             let _ = py;
             let made = ffi::PyLong_FromLongLong(value);

@@ -1,4 +1,4 @@
-//! Determines from the base classes of a class how the encoders write its instances.
+//! Determines how the encoders write the instances of a class.
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -11,11 +11,11 @@ use super::{decimal, ordered_dict};
 use crate::raw::ndarray::{self, ScalarClass};
 use crate::raw::{number, uuid};
 
-/// Determines how the instances of a class are written. The function checks the class for the known
-/// base classes in the same order as the JSON and BSON writers do.
+/// Determines how the instances of a class are written. Checks base classes in the order of the
+/// JSON and BSON writers.
 pub(super) fn form_of(class: &Bound<'_, PyType>) -> PyResult<ClassForm> {
     let py = class.py();
-    // An object whose `__class__` is another class is written as an instance of that class.
+    // The `__class__` of a proxy object is another class.
     let own = attributes::of_class(class, pyo3::intern!(py, "__class__"))?;
     let plain = attributes::of_class(&py.get_type::<PyAny>(), pyo3::intern!(py, "__class__"))?;
     let is_itself = own.map(|own| own.as_ptr()) == plain.map(|plain| plain.as_ptr());
@@ -51,7 +51,7 @@ pub(super) fn form_of(class: &Bound<'_, PyType>) -> PyResult<ClassForm> {
         let own = attributes::of_class(class, value)?;
         let plain = attributes::of_class(enumeration, value)?;
         if own.map(|own| own.as_ptr()) != plain.map(|plain| plain.as_ptr()) {
-            return Ok(ClassForm::Other); // `value` is a property of the class, or a member.
+            return Ok(ClassForm::Other); // `value` is a property or a member
         }
         if let Some(kind) = contents_of_members(class)? {
             return Ok(ClassForm::EnumContents(kind));
@@ -91,9 +91,8 @@ pub(super) fn form_of(class: &Bound<'_, PyType>) -> PyResult<ClassForm> {
     })
 }
 
-/// Returns `int` for an `IntEnum` and `str` for a `StrEnum`, if each member of the enumeration
-/// equals its attribute `value`. The encoder then writes a member as an object of this built-in
-/// type, and need not read `value`. Returns `None` for any other enumeration.
+/// Returns `int` for an `IntEnum`, and `str` for a `StrEnum`. `None` if a member differs from its
+/// attribute `value`.
 fn contents_of_members(class: &Bound<'_, PyType>) -> PyResult<Option<ObjectKind>> {
     let py = class.py();
     let (base, kind) = if class.is_subclass_of::<PyString>()? {
@@ -118,9 +117,8 @@ fn contents_of_members(class: &Bound<'_, PyType>) -> PyResult<Option<ObjectKind>
     Ok(Some(kind))
 }
 
-/// Returns `true` if orjson also writes the instances of `class` as `form` describes. orjson
-/// recognizes an enumeration by its metaclass. orjson recognizes a dataclass only if the class
-/// itself was decorated. It is not sufficient that a base class was decorated.
+/// Returns `true` if orjson writes the instances in the same way. It recognizes enumerations by
+/// their metaclass, and dataclasses only by their own decorator.
 pub(super) fn is_of_orjson(class: &Bound<'_, PyType>, form: &ClassForm) -> PyResult<bool> {
     match form {
         ClassForm::Enum(_) | ClassForm::EnumContents(_) => {
@@ -131,33 +129,29 @@ pub(super) fn is_of_orjson(class: &Bound<'_, PyType>, form: &ClassForm) -> PyRes
     }
 }
 
-/// Returns `true` if the class itself defines the attribute. The result is `false` if only a base
-/// class defines it.
+/// Returns `true` if the class itself defines the attribute, and not a base class.
 fn has_own(class: &Bound<'_, PyType>, name: &str) -> PyResult<bool> {
     class.getattr("__dict__")?.contains(name)
 }
 
-/// Returns the class `enum.Enum`.
 pub(crate) fn enumeration(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
     static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     CLASS.import(py, "enum", "Enum")
 }
 
-/// Returns the class `collections.OrderedDict`.
 fn ordered_dict_class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
     static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     CLASS.import(py, "collections", "OrderedDict")
 }
 
-/// Returns the fields that the instances of a dataclass have. Returns `None` if the class is not a
-/// dataclass, or if the value of a field cannot be read without running Python code.
+/// Returns the fields of a dataclass. `None` if a field cannot be read without Python code.
 fn fields_of(class: &Bound<'_, PyType>) -> PyResult<Option<Fields>> {
     let py = class.py();
     let name = pyo3::intern!(py, "__dataclass_fields__");
     let Some(members) = attributes::of_class(class, name)? else {
         return Ok(None);
     };
-    // A metaclass may return another object for the attribute.
+    // A metaclass may return another object.
     if !class.getattr(name)?.is(&members) {
         return Ok(None);
     }

@@ -1,10 +1,7 @@
-//! `Class` and `RecentClasses`: cached properties of a class, which determine how its instances are
-//! written.
+//! `Class` and `RecentClasses`: cached properties of Python classes, for the encoders.
 //!
-//! A class is identified by its address and its version. CPython assigns a new version if the class
-//! or one of its bases changes, and never assigns the same version to two classes. Therefore a
-//! class is examined again if it was changed, or if it is a new class at the address of a freed
-//! one.
+//! The address and the version identify a class. CPython assigns a new version if the class or one
+//! of its bases changes. No two classes have the same version.
 
 use std::cell::{Cell, RefCell};
 use std::ffi::c_uint;
@@ -23,8 +20,7 @@ use crate::raw::ndarray::ScalarClass;
 
 /// The number of entries in each thread's cache of classes.
 const CLASSES: usize = 256;
-/// The number of consecutive table entries in which a class may be stored. The address of the class
-/// determines the first of these entries.
+/// The number of consecutive entries in which a class may be stored.
 const PROBES: usize = 4;
 
 /// How the instances of a class are written.
@@ -36,60 +32,51 @@ pub(super) enum ClassForm {
     Decimal,
     /// A member of an enumeration, whose attribute `value` is written.
     Enum(Attribute),
-    /// A member of an `int` or `str` enumeration. The member equals its value, so it is written as
-    /// an object of the built-in type in the field.
+    /// A member of an `int` or `str` enumeration. It is written as the built-in type in the field.
     EnumContents(ObjectKind),
-    /// An instance of a class derived from a built-in type. It is written as an object of this
-    /// type.
+    /// An instance of a class derived from this built-in type, and written like it.
     Contents(ObjectKind),
-    /// An `OrderedDict`, which is written as a `dict` if its list of keys has the order of the
-    /// `dict`.
+    /// An `OrderedDict`. If its order is that of the `dict`, it is written as a `dict`.
     OrderedDict,
-    /// An instance of a dataclass, which is written as an object with these fields.
+    /// A dataclass instance with these fields.
     Fields(Fields),
-    /// A number, boolean or datetime of NumPy, whose value is read from the object's memory.
+    /// A number, boolean or datetime of NumPy, read from memory.
     Scalar(ScalarClass),
-    /// A NumPy array. `is_ndarray` is `false` for classes derived from `ndarray`, which orjson does
-    /// not recognize.
+    /// A NumPy array. `is_ndarray` is `false` for derived classes, which orjson refuses.
     Array { is_ndarray: bool },
-    /// A class whose instances are passed to the format's `ObjectForms`. All instances are treated
-    /// in the same way: if one cannot be written, none can.
+    /// A class whose instances are passed to `ObjectForms`. If one instance cannot be written, none
+    /// can.
     Uniform,
-    /// A class whose instances are passed to the format's `ObjectForms`, which determines for each
-    /// instance how it is written.
+    /// A class whose instances are passed to the format's `ObjectForms`, one by one.
     Other,
 }
 
-/// The cached properties of a class.
 #[derive(Debug)]
 pub(super) struct Class {
     pub(super) form: ClassForm,
-    /// `true` if the class has the attribute `_type_marker` of a BSON class.
+    /// `true` if the class has the attribute `_type_marker`, like a BSON class.
     pub(super) is_marked: bool,
-    /// `true` if orjson writes the instances of the class too, and in the same way as the field
-    /// `form` describes.
+    /// `true` if orjson writes the instances in the same way.
     pub(super) is_orjson: bool,
-    /// For a BSON class, such as `ObjectId`: where its instances store their value. `None` for
-    /// other classes.
+    /// The position of the value in instances of a BSON class, such as `ObjectId`.
     pub(super) marked: Option<BsonClass>,
     pub(super) hints: Hints,
-    /// The options (encoded as a number) of a call in which no instance of the class can be
-    /// written; 0 if no such options are known.
+    /// The options (as a number) with which the class cannot be written; 0 for none.
     no_form_by: Cell<u32>,
 }
 
-/// The fields of a dataclass, in the order of their definition.
+/// The fields of a dataclass, in order of definition.
 #[derive(Debug)]
 pub(super) struct Fields {
     pub(super) fields: Box<[(Attribute, bool)]>,
     pub(super) n_public: isize,
-    /// `true` if the class itself defines `__slots__`. Only then does orjson write the fields of an
-    /// instance; for any other dataclass, it writes the instance's `__dict__`.
+    /// `true` if the class itself defines `__slots__`. Otherwise, orjson writes the `__dict__` of
+    /// an instance.
     pub(super) has_slots: bool,
 }
 
 impl Class {
-    /// Returns the fields if the class is a dataclass, otherwise `None`.
+    /// Returns the fields of a dataclass.
     pub(super) fn fields(&self) -> Option<&Fields> {
         match &self.form {
             ClassForm::Fields(fields) => Some(fields),
@@ -97,8 +84,7 @@ impl Class {
         }
     }
 
-    /// Returns `true` if this is the class of the object, and the class has not changed since it
-    /// was examined.
+    /// Returns `true` if this is the class of the object, in its current version.
     ///
     /// # Safety
     /// `object` must be alive.
@@ -109,9 +95,8 @@ impl Class {
 }
 
 impl Fields {
-    /// Returns the next field that must be written. The search begins at index `at`, and `at`
-    /// becomes the index after the returned field. If `private` is `false`, fields whose names
-    /// begin with an underscore are skipped.
+    /// Returns the next field to write from index `at` on, and advances `at`. If `private` is
+    /// `true`, names with a leading underscore are included.
     #[inline(always)]
     fn step(&self, private: bool, at: &mut isize) -> Option<&Attribute> {
         loop {
@@ -123,13 +108,13 @@ impl Fields {
         }
     }
 
-    /// Returns the name of the next field to write, as [`Fields::step`] finds it.
+    /// Returns the name of the next field to write (see [`Fields::step`]).
     pub(super) fn next_name(&self, private: bool, at: &mut isize) -> Option<*mut ffi::PyObject> {
         self.step(private, at).map(Attribute::name)
     }
 
-    /// Returns the name of the next field to write (see [`Fields::step`]) and the value of this
-    /// field in `object`. The value is null if `object` does not have the attribute.
+    /// Returns the name and value of the next field to write (see [`Fields::step`]). The value is
+    /// null if `object` does not have the attribute.
     ///
     /// # Safety
     /// The same requirements as for [`Attribute::read`].
@@ -146,7 +131,7 @@ impl Fields {
         Some((attribute.name(), value.unwrap_or(std::ptr::null_mut())))
     }
 
-    /// Returns the value of the field that was written last. Its index is `at - 1`.
+    /// Returns the value of the last written field, at the index `at - 1`.
     ///
     /// # Safety
     /// The same requirements as for [`Attribute::read`].
@@ -160,14 +145,14 @@ impl Fields {
         unsafe { field.0.read(object) }
     }
 
-    /// Returns the name of the field that was written last. Its index is `at - 1`.
+    /// Returns the name of the last written field, at the index `at - 1`.
     pub(super) fn name_before(&self, at: isize) -> Option<*mut ffi::PyObject> {
         let field = self.fields.get(at.unsigned_abs().checked_sub(1)?)?;
         Some(field.0.name())
     }
 
-    /// Returns the number of fields to write. Fields whose name begins with an underscore are
-    /// included only if `private` is `true`.
+    /// Returns the number of fields to write. If `private` is `true`, names with a leading
+    /// underscore are included.
     #[inline(always)]
     pub(super) fn count(&self, private: bool) -> isize {
         match private {
@@ -176,9 +161,8 @@ impl Fields {
         }
     }
 
-    /// Returns `true` if orjson would write exactly these fields of an instance. For a class
-    /// without `__slots__`, orjson writes all attributes of an instance, even those that are not
-    /// fields.
+    /// Returns `true` if orjson writes exactly these fields. Without `__slots__`, orjson writes all
+    /// attributes of an instance.
     ///
     /// # Safety
     /// The same requirements as for [`Attribute::read`].
@@ -219,12 +203,8 @@ unsafe fn version(class: *mut ffi::PyTypeObject) -> c_uint {
     }
 }
 
-/// A cache of the classes that have been looked up since Python code last ran, keyed by their
-/// addresses. It is cleared before Python code runs, because such code might change or free a
-/// class.
-///
-/// Without this cache, the encoder would borrow the thread's table and increment a reference count
-/// for each object, which takes 10 ns.
+/// A cache of recent classes, keyed by address. It is cleared before Python code runs, because such
+/// code might free a class.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RecentClasses([(*mut ffi::PyTypeObject, *const Class); 4]);
 
@@ -232,12 +212,11 @@ impl RecentClasses {
     pub(super) const NONE: RecentClasses =
         RecentClasses([(std::ptr::null_mut(), std::ptr::null()); 4]);
 
-    /// Returns the properties of an object's class; null if they are not cached. The caller must
-    /// not use the pointer after Python code has run, because such code may remove entries of the
-    /// thread's table.
+    /// Returns the properties of an object's class, or null. The pointer is valid until Python code
+    /// runs.
     ///
     /// # Safety
-    /// `object` must be alive. Python code must not have been executed since `self` was set to
+    /// `object` must be alive. No Python code may have run since `self` was
     /// [`RecentClasses::NONE`].
     #[inline(always)]
     pub(super) unsafe fn of(&mut self, object: *mut ffi::PyObject) -> *const Class {
@@ -247,7 +226,7 @@ impl RecentClasses {
         if self.0[position].0 != class {
             // SAFETY: the caller guarantees the requirements.
             let known = unsafe { of(object) };
-            // The thread's table also holds a reference, so dropping this one frees nothing.
+            // The thread's table also holds a reference, so this drop frees nothing.
             self.0[position] = (
                 class,
                 known.map_or(std::ptr::null(), |known| Rc::as_ptr(&known)),
@@ -257,12 +236,10 @@ impl RecentClasses {
     }
 }
 
-/// Converts a pointer that [`RecentClasses::of`] has returned to an owned reference to the cached
-/// properties.
+/// Converts a pointer of [`RecentClasses::of`] to an owned reference.
 ///
 /// # Safety
-/// `class` must be a result of [`RecentClasses::of`] that is not null, and no Python code may have
-/// run since.
+/// `class` must be a result of [`RecentClasses::of`], not null. No Python code may have run since.
 pub(super) unsafe fn own(class: *const Class) -> Rc<Class> {
     // SAFETY: of an `Rc` that the table of the thread holds.
     unsafe {
@@ -276,7 +253,7 @@ fn first_position(class: *mut ffi::PyTypeObject) -> usize {
     (address >> 4 ^ address >> 11) % CLASSES
 }
 
-/// Returns the cached properties of an object's class; `None` if they are not cached.
+/// Returns the cached properties of an object's class, if any.
 ///
 /// # Safety
 /// `object` must be alive.
@@ -297,8 +274,7 @@ pub(super) unsafe fn of(object: *mut ffi::PyObject) -> Option<Rc<Class>> {
     })
 }
 
-/// Examines the class of an object and caches its properties, unless they are already cached. This
-/// may run any Python code, for example of the metaclass.
+/// Examines the class of an object and caches its properties. This may run Python code.
 pub(super) fn learn(object: &Bound<'_, PyAny>) {
     // SAFETY: alive.
     if unsafe { of(object.as_ptr()) }.is_some() || cfg!(Py_GIL_DISABLED) {
@@ -306,7 +282,7 @@ pub(super) fn learn(object: &Bound<'_, PyAny>) {
     }
     let class = object.get_type();
     let address = class.as_type_ptr();
-    // CPython assigns a version to a class when one of its attributes is looked up.
+    // CPython assigns a version when an attribute of the class is looked up.
     let marker = class.getattr_opt(pyo3::intern!(class.py(), "_type_marker"));
     // SAFETY: a class that we hold.
     let before = unsafe { version(address) };
@@ -347,24 +323,21 @@ pub(super) fn learn(object: &Bound<'_, PyAny>) {
     drop(replaced);
 }
 
-/// Returns `true` if [`note_no_form`] has recorded that instances of the object's class cannot be
-/// written in a call with these `options`. `options` is the call's options encoded as a number
-/// above 0.
+/// Returns `true` if [`note_no_form`] has recorded the object's class for these `options`.
+/// `options` is a number above 0.
 pub(crate) fn has_no_form(object: &Bound<'_, PyAny>, options: u32) -> bool {
     // SAFETY: alive.
     let (known, flags) = unsafe {
         let flags = ffi::PyType_GetFlags(ffi::Py_TYPE(object.as_ptr()));
         (of(object.as_ptr()), flags)
     };
-    // A class that was registered as a mapping in the meantime has the same version, so this is
-    // checked.
+    // A later registration as a mapping keeps the version, so it is checked here.
     known.is_some_and(|class| class.no_form_by.get() == options)
         && flags & ffi::Py_TPFLAGS_MAPPING == 0
 }
 
-/// Records that instances of the object's class cannot be written in a call with these `options`
-/// (the call's options encoded as a number). Does nothing if the reason may not apply to all
-/// instances of the class.
+/// Records that the object's class cannot be written with these `options`. Does nothing if the
+/// reason may not apply to all instances.
 pub(crate) fn note_no_form(object: &Bound<'_, PyAny>, options: u32) {
     // SAFETY: alive.
     let Some(class) = (unsafe { of(object.as_ptr()) }) else {

@@ -1,7 +1,5 @@
-//! The loop over an encoder's open containers. A container is open until all its members have been
-//! written. The inner loop over the members of a container stops early at a member that it cannot
-//! write itself, or if space is needed. The loop in this module then does this work, and continues
-//! the container at that member.
+//! The loop over the open containers of an encoder. The inner loop over members stops if it needs
+//! space, or cannot write a member. This loop then does the work, and continues.
 
 use onecopy_text::Pen;
 use onecopy_text::convert::Kernels;
@@ -13,13 +11,11 @@ use super::format::MemberEncoder;
 use super::frames::{ContainerForm, ContainerFrame};
 use super::members::{ExitReason, container, write_fields, write_members};
 
-/// Writes the remaining members of all open containers. The frames on the stack describe the state
-/// of each open container. The function is called after a frame was pushed for the outermost
-/// container, or after [`enter`], which pushes frames if it stops before all members are written.
+/// Writes the remaining members of all open containers.
 ///
 /// # Safety
-/// The GIL must be held while the encoder lives, the caller must hold a reference to the root, and
-/// the frames must be those of the root.
+/// The caller must hold the GIL during the call, and a reference to the root. The frames must be
+/// those of the root.
 #[inline(always)]
 pub(super) unsafe fn run<'py, 's, K: Kernels, F: MemberEncoder<'py>>(
     kernels: K,
@@ -44,7 +40,7 @@ pub(super) unsafe fn run<'py, 's, K: Kernels, F: MemberEncoder<'py>>(
                 continue;
             }
             ExitReason::Slow(kind) | ExitReason::Large(kind) => {
-                // SAFETY: alive, as no code has run since it was found.
+                // SAFETY: alive, because no code has run since the value was found.
                 pen = unsafe { encoder.any_value(kernels, value, kind, start, pen)? };
                 continue;
             }
@@ -54,8 +50,8 @@ pub(super) unsafe fn run<'py, 's, K: Kernels, F: MemberEncoder<'py>>(
         };
         let mut has_members = frame.at > 0;
         let frame: *mut ContainerFrame = frame;
-        // SAFETY: the innermost frame, which does not move until one is pushed. Its object is
-        // alive: before code runs, the encoder takes references to all that it is inside of.
+        // SAFETY: the innermost frame does not move until another is pushed. Its object is alive:
+        // the encoder takes references before code runs.
         unsafe {
             if !is_at_end(encoder, frame)? {
                 has_members = true;
@@ -74,12 +70,11 @@ pub(super) unsafe fn run<'py, 's, K: Kernels, F: MemberEncoder<'py>>(
     }
 }
 
-/// Enters a list, tuple, `dict` or dataclass instance, and writes its members. If the function
-/// stops before all members are written, it pushes a frame for each container that has members left
-/// to write.
+/// Writes the members of a container. If it stops early, it pushes frames for the remaining
+/// members.
 ///
 /// # Safety
-/// The same requirements as for [`MemberEncoder::any_value`]; the depth must allow another level.
+/// Same as [`MemberEncoder::any_value`]. The depth must allow another level.
 #[inline(always)]
 pub(super) unsafe fn enter<'py, 's, K: Kernels, F: MemberEncoder<'py>>(
     kernels: K,
@@ -92,7 +87,7 @@ pub(super) unsafe fn enter<'py, 's, K: Kernels, F: MemberEncoder<'py>>(
     let levels = encoder.levels();
     let frames = &mut encoder.shared().frames;
     let (n_frames, at) = (frames.len(), frames.last_mut().map_or(0, |frame| frame.at));
-    // SAFETY: the caller guarantees the requirements.
+    // SAFETY: as the caller guarantees.
     pen = unsafe { container(kernels, encoder, value, kind, tag, at, levels, pen) };
     encoder.shared().settle(n_frames);
     if encoder.shared().interruption.reason == ExitReason::Done {
@@ -101,10 +96,10 @@ pub(super) unsafe fn enter<'py, 's, K: Kernels, F: MemberEncoder<'py>>(
     pen
 }
 
-/// Returns `true` if all members of the innermost open container have been written.
+/// Returns `true` if all members of the innermost container are written.
 ///
 /// # Errors
-/// Returns an error if Python code has changed the container since it was entered.
+/// An error if Python code has changed the container.
 ///
 /// # Safety
 /// `frame` must be the innermost frame.
@@ -119,7 +114,7 @@ unsafe fn is_at_end<'py, F: MemberEncoder<'py>>(
     let mut at = inner.at;
     Ok(match form {
         ContainerForm::List | ContainerForm::Tuple | ContainerForm::Pairs => {
-            // SAFETY: alive, with as many items as its size.
+            // SAFETY: alive, with this number of items.
             at >= unsafe { ffi::Py_SIZE(container) }
         }
         // SAFETY: alive, a `dict`.
@@ -149,14 +144,13 @@ unsafe fn is_at_end<'py, F: MemberEncoder<'py>>(
     })
 }
 
-/// Writes the next members of the innermost open container, until no members are left or the loop
-/// is interrupted.
+/// Writes the next members of the innermost open container.
 ///
 /// # Errors
-/// The same errors as [`MemberEncoder::any_key`].
+/// Same as [`MemberEncoder::any_key`].
 ///
 /// # Safety
-/// `frame` must be the innermost frame, and must have members left to write.
+/// `frame` must be the innermost frame, with members left to write.
 #[inline(always)]
 unsafe fn resume<'py, 's, K: Kernels, F: MemberEncoder<'py>>(
     kernels: K,

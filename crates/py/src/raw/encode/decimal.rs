@@ -1,16 +1,15 @@
-//! Reads `decimal.Decimal` objects of CPython's C implementation directly from memory. A call to
-//! `str()` would take twice as long as all other work for writing a decimal.
+//! Reads decimals of CPython's C implementation from memory. `str()` would take twice as long as
+//! all other work.
 //!
-//! After its header and its hash, the object contains a struct `mpd_t` of `libmpdec` (see CPython's
-//! `Modules/_decimal/_decimal.c` and `libmpdec/mpdecimal.h`). Its layout is the same from CPython
-//! 3.3 to 3.14. [`is_known`] compares some values that are read in place with the results of
-//! `str()`, once per process. Decimals of other implementations are written with `str()`.
+//! The object contains a struct `mpd_t` of `libmpdec` (see CPython's `libmpdec/mpdecimal.h`). Its
+//! layout is the same from CPython 3.3 to 3.14, and [`is_known`] checks it once per process. Other
+//! decimals are written with `str()`.
 
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 
-/// The memory layout of a number of `libmpdec` (`mpd_t`).
+/// The layout of `mpd_t` in `libmpdec`.
 #[repr(C)]
 struct Mpd {
     flags: u8,
@@ -30,26 +29,25 @@ struct Object {
 }
 
 const NEGATIVE: u8 = 1;
-/// The flags of `libmpdec` for infinity, NaN and signaling NaN.
+/// The flags for infinity, NaN and signaling NaN.
 const SPECIAL: u8 = 2 | 4 | 8;
 
-/// A decimal of at most 19 digits for which `str()` uses no exponent. Its value is `coefficient`
-/// divided by 10 to the power of `scale`.
+/// A decimal of at most 19 digits without an exponent. Its value is `coefficient` divided by 10 to
+/// the power of `scale`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ShortDecimal {
     pub(super) negative: bool,
     pub(super) coefficient: u64,
-    /// The number of digits after the decimal point.
     pub(super) scale: u32,
 }
 
-/// Returns the value of a decimal; `None` if it cannot be represented as a [`ShortDecimal`].
+/// Returns the value of a decimal. `None` if it is not a [`ShortDecimal`].
 ///
 /// # Safety
-/// `object` must be alive, and of a class for which [`is_known`] has returned `true`.
+/// `object` must be alive. [`is_known`] must have returned `true` for its class.
 #[inline(always)]
 pub(super) unsafe fn read(object: *mut ffi::PyObject) -> Option<ShortDecimal> {
-    // SAFETY: laid out as `is_known` has found; a number of one word has that word.
+    // SAFETY: `is_known` has checked the layout. A number of one word has that word.
     unsafe {
         let number = &(*object.cast::<Object>()).number;
         if number.flags & SPECIAL != 0 || number.len != 1 {
@@ -69,14 +67,13 @@ pub(super) unsafe fn read(object: *mut ffi::PyObject) -> Option<ShortDecimal> {
     }
 }
 
-/// Returns `true` if the instances of a class have the memory layout that [`read`] expects.
+/// Returns `true` if instances have the layout that [`read`] expects.
 pub(super) fn is_known(class: &Bound<'_, PyType>) -> PyResult<bool> {
     let py = class.py();
     if cfg!(Py_GIL_DISABLED) || !class.module()?.eq("decimal") {
         return Ok(false);
     }
-    // Decimals of the implementation in Python have slots too, but their methods are not written in
-    // C.
+    // Decimals of the Python implementation have slots too, but no methods in C.
     let method = super::attributes::of_class(class, pyo3::intern!(py, "as_tuple"))?;
     let is_of_c = match method {
         Some(method) => method.get_type().name()?.eq("method_descriptor"),
@@ -104,9 +101,8 @@ pub(super) fn is_known(class: &Bound<'_, PyType>) -> PyResult<bool> {
     ];
     for (text, expected) in samples {
         let sample = class.call1((text,))?;
-        // SAFETY: an instance that we hold, of the size that these fields have. Of another layout
-        // some other words of it would be read, and a pointer among them only if there is one word
-        // of digits.
+        // SAFETY: an instance that we hold, with the size of these fields. In another layout,
+        // `read` reads other words of it, and a pointer only if there is one word of digits.
         let found = unsafe { read(sample.as_ptr()) };
         let expected = expected.map(|(negative, coefficient, scale)| ShortDecimal {
             negative,

@@ -1,11 +1,8 @@
-//! Reads the members of a `dict` directly from its memory, because a call to `PyDict_Next` takes as
-//! long as writing a short string.
+//! Reads the members of a `dict` directly from memory, faster than `PyDict_Next`.
 //!
-//! A `dict` is a table of entries in the order of their insertion (CPython's
-//! `Objects/dictobject.c`); deleted entries have no value. This module reads two layouts of the
-//! table: that of CPython 3.10, and that of 3.11 to 3.15. When the module is imported, [`is_known`]
-//! compares the members it reads with those of `PyDict_Next`. `PyDict_Next` is used with other
-//! interpreters, and for dicts that share their keys with other dicts.
+//! A `dict` has a table of entries in insertion order; deleted entries have no value. Two layouts
+//! are read: CPython 3.10, and 3.11 to 3.15. At import, [`is_known`] compares the members with
+//! those of `PyDict_Next`. Other interpreters, and dicts with shared keys, use `PyDict_Next`.
 
 #[cfg(not(Py_GIL_DISABLED))]
 use std::mem::offset_of;
@@ -13,8 +10,7 @@ use std::mem::offset_of;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-/// The offset in bytes of the field `dk_log2_index_bytes` in the struct of a `dict`'s keys, in
-/// CPython 3.11 to 3.15. `N` is the offset of the number of entries, and `INDICES` is the offset of
+/// Offsets in the struct of a `dict`'s keys, in bytes. `N` is the number of entries, and `INDICES`
 /// the hash index.
 #[cfg(all(Py_3_11, not(Py_GIL_DISABLED)))]
 const LOG2_INDEX_BYTES: usize = 9;
@@ -23,14 +19,13 @@ const N: usize = 24;
 #[cfg(all(Py_3_11, not(Py_GIL_DISABLED)))]
 const INDICES: usize = 32;
 
-/// The entries (keys and values) of a `dict`. CPython stores them as an array in the hash table of
-/// the `dict`.
+/// The entries (keys and values) of a `dict`, an array in CPython's hash table.
 #[derive(Clone, Copy)]
 pub(super) struct Entries {
-    /// The address of the first entry's key; null if `PyDict_Next` must be used.
+    /// The address of the first key; null if `PyDict_Next` must be used.
     first: *mut *mut ffi::PyObject,
-    /// The distance from one key to the next, in units of the pointer size. The value of a key is
-    /// stored directly after the key.
+    /// The distance from one key to the next, in units of the pointer size. A value follows its
+    /// key.
     stride: usize,
     n: usize,
 }
@@ -53,8 +48,7 @@ pub(super) unsafe fn len(dict: *mut ffi::PyObject) -> isize {
     }
 }
 
-/// Returns the address of a `dict`'s table of entries. The caller may only prefetch this address,
-/// not read from it.
+/// Returns the address of a `dict`'s table of entries, only for a prefetch.
 ///
 /// # Safety
 /// The same requirements as for [`len`].
@@ -69,15 +63,15 @@ pub(super) unsafe fn table(dict: *mut ffi::PyObject) -> *const i8 {
     dict.cast_const().cast()
 }
 
-/// Returns the entries of a `dict`, which are valid until the `dict` is changed.
+/// Returns the entries of a `dict`. They are valid until the `dict` changes.
 ///
 /// # Safety
 /// The same requirements as for [`len`].
 #[inline(always)]
 pub(super) unsafe fn entries(dict: *mut ffi::PyObject) -> Entries {
     #[cfg(not(Py_GIL_DISABLED))]
-    // SAFETY: a `dict` of the layout that `is_known` has compared: its values follow its keys, and
-    // are null if its table has them.
+    // SAFETY: a `dict` of the layout that `is_known` has compared. Values follow their keys, or are
+    // null.
     unsafe {
         const VALUES: usize = offset_of!(ffi::PyDictObject, ma_keys) + size_of::<usize>();
         let is_split = *dict.byte_add(VALUES).cast::<usize>() != 0;
@@ -95,8 +89,8 @@ pub(super) unsafe fn entries(dict: *mut ffi::PyObject) -> Entries {
 
 /// Returns the entries of a `dict`'s table in CPython 3.11 or later.
 ///
-/// # Safety `keys` must be the table of a live `dict` in the expected layout. The function
-/// `is_known` checks at import that this interpreter has this layout.
+/// # Safety
+/// `keys` must be the table of a live `dict` in the layout that `is_known` has checked.
 #[cfg(all(Py_3_11, not(Py_GIL_DISABLED)))]
 #[inline(always)]
 unsafe fn table_entries(keys: *mut u8) -> Entries {
@@ -112,20 +106,19 @@ unsafe fn table_entries(keys: *mut u8) -> Entries {
         )
     };
     let (first, stride) = match kind {
-        // An entry consists of a hash, a key and a value.
+        // An entry is a hash, a key and a value.
         0 => (first.wrapping_add(1), 3),
-        // If all keys are `str`, an entry consists of a key and a value.
+        // If all keys are `str`, an entry is a key and a value.
         1 => (first, 2),
         _ => return Entries::ASK,
     };
     Entries { first, stride, n }
 }
 
-/// Returns the entries of a `dict`'s table in CPython 3.10. Each entry consists of a hash, a key
-/// and a value.
+/// Returns the entries of a `dict`'s table in CPython 3.10.
 ///
-/// # Safety `keys` must be the table of a live `dict` in the expected layout. The function
-/// `is_known` checks at import that this interpreter has this layout.
+/// # Safety
+/// `keys` must be the table of a live `dict` in the layout that `is_known` has checked.
 #[cfg(not(any(Py_3_11, Py_GIL_DISABLED)))]
 #[inline(always)]
 unsafe fn table_entries(keys: *mut u8) -> Entries {
@@ -153,11 +146,10 @@ unsafe fn table_entries(keys: *mut u8) -> Entries {
     }
 }
 
-/// Returns the index of a key among the keys that the instances of a class share. Keys are compared
-/// by address.
+/// Returns the index of a key among the shared keys of a class. Keys are compared by address.
 ///
 /// # Safety
-/// `keys` must be null, or the table of the keys that the instances of a live class share.
+/// `keys` must be null, or the shared keys of a live class.
 #[cold]
 pub(super) unsafe fn index_of(
     keys: *const std::ffi::c_void,
@@ -189,23 +181,21 @@ impl Entries {
         n: 0,
     };
 
-    /// Returns an iterator over the values of the first `n_max` entries. The value of a deleted
-    /// entry is null. The iterator is empty if `PyDict_Next` must be used.
+    /// Iterates over the values of the first `n_max` entries. A deleted value is null. Empty if
+    /// `PyDict_Next` must be used.
     ///
     /// # Safety
-    /// The `dict` must not have changed since [`entries`] has returned these entries.
+    /// The `dict` must not have changed since [`entries`].
     #[inline(always)]
     pub(super) unsafe fn values(self, n_max: usize) -> impl Iterator<Item = *mut ffi::PyObject> {
         // SAFETY: inside of the table; a value follows its key.
         (0..self.n.min(n_max)).map(move |i| unsafe { *self.first.add(i * self.stride + 1) })
     }
 
-    /// Returns the key and value of the next member, starting at index `at`, and sets `at` to the
-    /// index after this member.
+    /// Returns the next member from index `at` on, and sets `at` to the index after it.
     ///
     /// # Safety
-    /// `self` must be the entries of `dict`, which must not have changed since [`entries`] returned
-    /// them.
+    /// `self` must be the [`entries`] of `dict`, which must not have changed since.
     #[inline(always)]
     pub(super) unsafe fn next(
         self,
@@ -218,8 +208,8 @@ impl Entries {
         }
         let mut i = at.unsigned_abs();
         while i < self.n {
-            // SAFETY: inside of the table; an entry has a key and then a value, which is null if it
-            // was deleted.
+            // SAFETY: inside of the table. An entry has a key and a value; the value is null if
+            // deleted.
             let (key, value) = unsafe {
                 let entry = self.first.add(i * self.stride);
                 (*entry, *entry.add(1))
@@ -234,7 +224,7 @@ impl Entries {
     }
 }
 
-/// Implements [`Entries::next`] with `PyDict_Next`, for a `dict` of any layout.
+/// Implements [`Entries::next`] with `PyDict_Next`, for any layout.
 ///
 /// # Safety
 /// The same requirements as for [`len`].
@@ -249,7 +239,7 @@ unsafe fn next_by_api(
     (found != 0).then_some((key, value))
 }
 
-/// Returns `true` if dicts have the memory layout that [`entries`] expects.
+/// Returns `true` if dicts have the expected memory layout.
 pub(super) fn is_known(py: Python<'_>) -> PyResult<bool> {
     let globals = pyo3::types::PyDict::new(py);
     let code = c"
@@ -269,9 +259,9 @@ samples += [deleted, dict.fromkeys('abc'), dict(x=1)]
     {
         let sample = sample?;
         let dict = sample.as_ptr();
-        // SAFETY: a `dict` that we hold. Where the layout is another one, this reads memory of the
-        // interpreter that holds other things: the tables are larger than what is read before the
-        // first difference.
+        // SAFETY: a `dict` that we hold. In another layout, this reads other memory of the
+        // interpreter. The tables are larger than the part that is read before the first
+        // difference.
         unsafe {
             let read = entries(dict);
             let (mut at, mut api_at) = (0, 0);

@@ -1,5 +1,4 @@
-//! `MemberEncoder`: the interface between the loop over a container's members and an output format
-//! (JSON or BSON).
+//! `MemberEncoder`: the interface between the loop over members and an output format.
 
 use onecopy_text::Pen;
 use onecopy_text::convert::Kernels;
@@ -10,76 +9,66 @@ use super::frames::{ContainerForm, ContainerFrame};
 use super::members::ExitReason;
 use super::state::EncoderState;
 
-/// The result of trying to write a value with the fast path.
+/// The result of the fast path for a value.
 #[derive(Clone, Copy)]
 pub(super) enum Step {
     /// The value was written.
     Done,
-    /// The value was written, and is `None` or a `bool`.
+    /// The value was written. It is `None` or a `bool`.
     Constant,
-    /// The value was not written, although it is of a built-in type. It is a string that is long or
-    /// contains surrogates, an `int` of more than two internal digits (60 bits), or (in JSON) NaN
-    /// or an infinity.
+    /// The fast path does not support this value of a built-in type, such as a long string.
     Slow(ObjectKind),
-    /// The value was not written, because it is a container or an object that is not of a built-in
-    /// type.
+    /// The value was not written. It is a container or has no built-in type.
     Large(ObjectKind),
 }
 
-/// The methods of an encoder that the loop over a container's members calls. The loop is compiled
-/// separately for each output format, with all calls inlined.
+/// The encoder methods that the loop over a container's members calls.
 ///
-/// The parameter `tag` of these methods is the address of the output byte at which the member
-/// begins.
+/// The parameter `tag` is the address of the member's first output byte.
 pub(super) trait MemberEncoder<'py>: Sized {
-    /// The reason why an encoder has failed.
+    /// The reason for a failure.
     type Stop;
-    /// The key of the next item of an array, for a format whose arrays have keys (BSON).
+    /// The key of the next array item (BSON).
     type Index;
 
     fn shared(&mut self) -> &mut EncoderState<'py>;
 
     /// Returns `true` if the output has space for a key, a short value, and `key_bytes` more bytes.
-    /// `levels` is the number of nested containers that can still be entered by recursion, below
-    /// the container that has this key.
+    /// Recursion can enter `levels` more containers.
     fn has_space(&self, levels: usize, key_bytes: usize, pen: &Pen<'_>) -> bool;
 
-    /// Returns `true` if the output has space for the end of a container, such as a closing bracket
-    /// and the line break before it. `levels` is the number of nested containers that can still be
-    /// entered by recursion.
+    /// Returns `true` if the output has space for the end of a container. Recursion can enter
+    /// `levels` more containers.
     fn has_space_to_end(&self, levels: usize, pen: &Pen<'_>) -> bool;
 
-    /// Reserves the space that [`MemberEncoder::has_space`] requires for a member of the container
-    /// in the innermost frame.
+    /// Reserves the space of [`MemberEncoder::has_space`] for a member of the innermost frame.
     ///
     /// # Errors
-    /// Returns an error if the allocation fails, if the output would be too large, or if Python
-    /// code that runs raises an exception.
+    /// If the allocation fails, the output is too large, or Python code raises an exception.
     fn grow<'s>(&mut self, pen: Pen<'s>) -> Result<Pen<'s>, Self::Stop>;
 
-    /// Returns how many levels of nested containers may be entered by recursion, below the
-    /// container in the innermost frame. The result is at most [`LEVELS`](super::members::LEVELS),
-    /// and is also limited by the option for the maximum depth.
+    /// Returns the number of container levels for recursion, at most
+    /// [`LEVELS`](super::members::LEVELS). The option `max_depth` limits it too.
     fn levels(&mut self) -> usize;
 
-    /// Writes the bytes that the format requires before a member, such as a line break.
+    /// Writes the bytes before a member, such as a line break.
     fn before_member(&mut self, is_first: bool, levels: usize, pen: &mut Pen<'_>);
 
-    /// Completes a member after [`MemberEncoder::step`] or [`MemberEncoder::end`] has written its
-    /// value. The JSON encoder for output with line breaks removes the comma after the value.
+    /// Completes a member after its value. The indented JSON encoder removes the comma after the
+    /// value.
     fn after_member(&mut self, pen: &mut Pen<'_>);
 
-    /// Returns the key of the array item at index `at`, for [`MemberEncoder::put_index`].
+    /// Returns the key of the array item at index `at`.
     fn index(at: isize) -> Self::Index;
 
-    /// Writes the key of the array item at index `at`, and sets `index` to the next item.
+    /// Writes the key of the array item at index `at`, and advances `index`.
     fn put_index(index: &mut Self::Index, at: isize, pen: &mut Pen<'_>);
 
-    /// Writes a key with the fast path. Returns `false` if the fast path does not support this key.
-    /// The caller must then discard the bytes that were written.
+    /// Writes a key with the fast path. If the result is `false`, the caller must discard the
+    /// written bytes.
     ///
     /// # Safety
-    /// `key` must be alive, and there must be space as [`MemberEncoder::has_space`] defines it.
+    /// `key` must be alive. The output must have the space of [`MemberEncoder::has_space`].
     unsafe fn short_key<K: Kernels>(
         &mut self,
         kernels: K,
@@ -87,11 +76,10 @@ pub(super) trait MemberEncoder<'py>: Sized {
         pen: &mut Pen<'_>,
     ) -> bool;
 
-    /// Writes a value with the fast path. The returned [`Step`] reports that the value was written,
-    /// or the reason why it was not.
+    /// Writes a value with the fast path.
     ///
     /// # Safety
-    /// The same requirements as for [`MemberEncoder::short_key`].
+    /// The requirements of [`MemberEncoder::short_key`] apply.
     unsafe fn step<K: Kernels>(
         &mut self,
         kernels: K,
@@ -100,20 +88,16 @@ pub(super) trait MemberEncoder<'py>: Sized {
         pen: &mut Pen<'_>,
     ) -> Step;
 
-    /// Writes the leading items of `items` that are `None` or `bool`, and returns the number of
-    /// these items.
+    /// Writes the leading `None` and `bool` items, and returns their number.
     ///
     /// # Safety
     /// The items must be alive.
     unsafe fn constants(&mut self, items: &[*mut ffi::PyObject], pen: &mut Pen<'_>) -> isize;
 
-    /// Returns `true` if the loop over members may begin a container of this kind without
-    /// preparation. Returns `false` if preparation is required, for example if the keys of dicts
-    /// have to be sorted.
+    /// Returns `true` if a container of this kind needs no preparation, such as sorting.
     fn enters(&self, kind: ObjectKind) -> bool;
 
-    /// Returns `true` if the members of this `dict` are written in the order of their keys, and can
-    /// be sorted in place.
+    /// Returns `true` if the keys of this `dict` can be sorted in place.
     ///
     /// # Safety
     /// `dict` must be a live `dict`.
@@ -127,35 +111,33 @@ pub(super) trait MemberEncoder<'py>: Sized {
     /// Writes a container without members.
     ///
     /// # Safety
-    /// `tag` must be the address at which the member begins. There must be space as
-    /// [`MemberEncoder::has_space`] defines it.
+    /// `tag` must be the address of the member. The output must have the space of
+    /// [`MemberEncoder::has_space`].
     unsafe fn put_empty(&mut self, form: ContainerForm, tag: *mut u8, pen: &mut Pen<'_>);
 
-    /// Writes the beginning of a container that has members, such as a bracket. Returns the address
-    /// in the output at which the container begins.
+    /// Writes the beginning of a container, such as a bracket. Returns the container's address in
+    /// the output.
     ///
     /// # Safety
-    /// The same requirements as for [`MemberEncoder::put_empty`].
+    /// The requirements of [`MemberEncoder::put_empty`] apply.
     unsafe fn begin(&mut self, form: ContainerForm, tag: *mut u8, pen: &mut Pen<'_>) -> *mut u8;
 
-    /// Writes the end of the container that begins at `start`. Between [`MemberEncoder::begin`] and
-    /// this call, the caller must not reserve space: the output might move, which would invalidate
-    /// `start`.
+    /// Writes the end of the container at `start`. The output must not move after
+    /// [`MemberEncoder::begin`].
     ///
     /// # Safety
-    /// The last thing written must be a member of the container, and `start` must be the result of
+    /// The last written bytes must be a member of the container. `start` must be the result of
     /// [`MemberEncoder::begin`].
     unsafe fn end(&mut self, form: ContainerForm, start: *mut u8, levels: usize, pen: &mut Pen<'_>);
 
-    /// Returns the offset in bytes of the address `start` in the output.
+    /// Returns the output offset of the address `start`.
     fn offset_of(&self, start: *mut u8) -> usize;
 
-    /// Writes a NumPy array with few dimensions if there is space for all of it. Otherwise returns
-    /// `false` and leaves the output unchanged.
+    /// Writes a NumPy array of few dimensions if it fits. Otherwise returns `false` and leaves the
+    /// output unchanged.
     ///
     /// # Safety
-    /// `value` must be alive and of an array class. `tag` must be the address at which the member
-    /// begins.
+    /// `value` must be alive and of an array class. `tag` must be the address of the member.
     unsafe fn small_array<K: Kernels>(
         &mut self,
         kernels: K,
@@ -165,30 +147,28 @@ pub(super) trait MemberEncoder<'py>: Sized {
         pen: &mut Pen<'_>,
     ) -> bool;
 
-    /// Writes the next key of the container in the innermost frame, and the value of this key. The
-    /// key may be an object of any type.
+    /// Writes the next key and value of the innermost frame. The key may have any type.
     ///
     /// # Errors
-    /// Returns an error if the format cannot represent the key or the value, or if Python code that
-    /// runs raises an exception.
+    /// If the format cannot represent the key or the value, or if Python code raises an exception.
     ///
     /// # Safety
-    /// The container must have members with keys, and the next key must not have been written.
+    /// The container must have keys, and the next key must not have been written.
     unsafe fn any_key<'s, K: Kernels>(
         &mut self,
         kernels: K,
         pen: Pen<'s>,
     ) -> Result<Pen<'s>, Self::Stop>;
 
-    /// Writes a value of any type. The value may be a container. If writing its members is
-    /// interrupted, pushes a frame for each container that has members left to write.
+    /// Writes a value of any type. After an interruption, pushes a frame for each unfinished
+    /// container.
     ///
     /// # Errors
-    /// The same errors as [`MemberEncoder::any_key`].
+    /// The errors of [`MemberEncoder::any_key`].
     ///
     /// # Safety
-    /// `value` must be alive and of the given kind, and must not have a frame. There must be space
-    /// as [`MemberEncoder::has_space`] defines it.
+    /// `value` must be alive and of the given kind, and must have no frame. The output must have
+    /// the space of [`MemberEncoder::has_space`].
     unsafe fn any_value<'s, K: Kernels>(
         &mut self,
         kernels: K,
@@ -198,21 +178,21 @@ pub(super) trait MemberEncoder<'py>: Sized {
         pen: Pen<'s>,
     ) -> Result<Pen<'s>, Self::Stop>;
 
-    /// Returns `true` if all members of the container in `frame` have been written. The form of
-    /// `frame` must be `Rows`, `Row` or `Columns`.
+    /// Returns `true` if all members of `frame` were written. The form of `frame` must be `Rows`,
+    /// `Row` or `Columns`.
     ///
     /// # Errors
-    /// Returns an error if Python code has changed the number of values in a row.
+    /// If Python code has changed the number of values in a row.
     ///
     /// # Safety
     /// `frame` must be the innermost frame.
     unsafe fn are_rows_written(&self, frame: *const ContainerFrame) -> Result<bool, Self::Stop>;
 
-    /// Writes the remaining members of the container in `frame`. The form of `frame` must be
-    /// `Rows`, `Row` or `Columns`.
+    /// Writes the remaining members of `frame`. The form of `frame` must be `Rows`, `Row` or
+    /// `Columns`.
     ///
     /// # Errors
-    /// The same errors as [`MemberEncoder::any_key`].
+    /// The errors of [`MemberEncoder::any_key`].
     ///
     /// # Safety
     /// `frame` must be the innermost frame.
@@ -223,11 +203,11 @@ pub(super) trait MemberEncoder<'py>: Sized {
         pen: Pen<'s>,
     ) -> Result<Pen<'s>, Self::Stop>;
 
-    /// Writes the end of the container in the innermost frame. `is_due` is `true` if space was
-    /// reserved for another member, but the container had none left.
+    /// Writes the end of the innermost frame's container. `is_due` is `true` if unused space was
+    /// reserved for another member.
     ///
     /// # Errors
-    /// Returns an error if the allocation fails, or if Python code that runs raises an exception.
+    /// If the allocation fails, or if Python code raises an exception.
     fn leave<'s>(
         &mut self,
         frame: *const ContainerFrame,
@@ -236,11 +216,10 @@ pub(super) trait MemberEncoder<'py>: Sized {
         pen: Pen<'s>,
     ) -> Result<Pen<'s>, Self::Stop>;
 
-    /// Returns the error for a container that Python code has changed while it was being written.
+    /// Returns the error for a container that Python code has changed.
     fn changed() -> Self::Stop;
 
-    /// Records the reason and the position of an interruption of the loop over a container's
-    /// members.
+    /// Records the reason and the position of an interruption.
     #[inline(always)]
     fn interrupt(
         &mut self,
@@ -252,11 +231,11 @@ pub(super) trait MemberEncoder<'py>: Sized {
         self.shared().interruption.set(reason, value, at, start);
     }
 
-    /// Pushes a frame for `container`, after the loop over its members was interrupted. `at` is the
-    /// position of the next member in the parent container.
+    /// Pushes a frame for the interrupted `container`. `at` is the next position in the parent
+    /// container.
     ///
     /// # Safety
-    /// The same requirements as for [`Frames::push`](super::frames::Frames::push).
+    /// The requirements of [`Frames::push`](super::frames::Frames::push) apply.
     #[cold]
     #[inline(never)]
     unsafe fn push_interrupted(

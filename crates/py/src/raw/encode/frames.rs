@@ -1,5 +1,4 @@
-//! `Frames`: the stack of an encoder's open containers. A container is open until all its members
-//! have been written. The entries of the stack are called frames.
+//! The stack of an encoder's open containers. Its entries are called frames.
 
 use std::cell::Cell;
 use std::fmt::Write as _;
@@ -14,75 +13,65 @@ use super::sorted::SortedMembers;
 use super::{builtin_types, dict};
 use crate::raw::text;
 
-/// The type of a container, and how the container is written.
+/// The type of a container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ContainerForm {
-    /// A list, written as an array.
+    /// Written as an array.
     List,
-    /// A tuple, written as an array.
+    /// Written as an array.
     Tuple,
-    /// A `dict`, written as an object.
+    /// Written as an object.
     Dict,
-    /// A `dict` whose members are sorted in place, written as an object. The position in the frame
-    /// is the index of the next member in the order of the keys.
+    /// A `dict` that is sorted in place. The position in the frame is an index in the order of the
+    /// keys.
     SortedDict,
-    /// A list in which keys and values alternate, written as an object.
+    /// A list of alternating keys and values, written as an object.
     Pairs,
     /// A list or tuple of rows, written as an array of objects.
     Rows,
-    /// A row, written as an object whose keys are passed separately. The row is a list if the
-    /// frame's `n` is 1, otherwise a tuple.
+    /// A row, written as an object with separate keys. It is a list if `n` is 1, otherwise a tuple.
     Row,
-    /// A tuple of columns, each of which is a list or tuple. It is written as an array that
-    /// contains an object for each row.
+    /// A tuple of columns, written as an array with an object for each row.
     Columns,
-    /// An instance of a dataclass, written as an object. The field `n` of the frame is the index of
-    /// the instance's class in the encoder's list of dataclasses.
+    /// An instance of a dataclass. `n` is the index of its class in the encoder's list.
     Fields,
-    /// Not a container: an object that is written instead of another object. The frame keeps it
-    /// alive.
+    /// Not a container: the frame keeps an object alive.
     Held,
 }
 
-/// The state of a container (list, `dict`, …) whose members are being written.
+/// The state of an open container.
 #[derive(Debug)]
 pub(super) struct ContainerFrame {
     pub(super) object: *mut ffi::PyObject,
     pub(super) form: ContainerForm,
-    /// `true` if the frame owns a reference to the container, `false` if the reference is borrowed.
+    /// `true` if the frame owns its reference to the container.
     owned: bool,
-    /// The position of the next member: its index, or for a `dict` the position for `PyDict_Next`.
+    /// The position of the next member: an index, or for a `dict` the position for `PyDict_Next`.
     pub(super) at: isize,
-    /// The number of members at the time when the container was entered. If the number of entries
-    /// of a `dict` changes later, the encoder returns an error. For some variants of `form`, this
-    /// field has another meaning, which the documentation of the variant describes.
+    /// The number of members at the start. If the size of a `dict` changes later, the encoder
+    /// fails. Some variants of `form` give this field another meaning.
     pub(super) n: isize,
-    /// The offset of the container in the output, for a format that writes the length of a
-    /// container at its start; otherwise 0.
+    /// The offset of the container in the output, if the format writes a length there; otherwise 0.
     pub(super) start: usize,
 }
 
 thread_local! {
-    /// The memory in which the previous encoder of this thread stored its frames. The next encoder
-    /// reuses it, so that writing a small object needs no allocation for frames.
+    /// The allocation of this thread's previous encoder. The next encoder reuses it.
     static ROOM: Cell<Vec<ContainerFrame>> = const { Cell::new(Vec::new()) };
 }
 
-/// The largest capacity, in frames, of a stack that is kept in [`ROOM`] for the next encoder.
+/// The largest capacity, in frames, that [`ROOM`] keeps.
 const KEPT: usize = 64;
 
-/// The stack of the open containers of an encoder, the outermost first. Each frame contains a
-/// reference to its container.
+/// The stack of an encoder's open containers, the outermost first.
 ///
-/// The references in frames are borrowed as long as no Python code runs, because no container
-/// inside the outermost one can then be freed. Before Python code runs, [`Frames::own`] converts
-/// them to owned references.
+/// References are borrowed while no Python code runs, because no container can then be freed.
+/// [`Frames::own`] makes them owned before Python code runs.
 pub(super) struct Frames<'py> {
     frames: Vec<ContainerFrame>,
-    /// The number of frames that own the reference to their object. They are the outermost frames,
-    /// at the bottom of the stack.
+    /// The number of frames with an owned reference. They are the outermost frames.
     n_owned: u32,
-    /// The number of frames of the form `Held`, which keep an object alive and are not containers.
+    /// The number of frames of the form `Held`, which are not containers.
     n_held: u32,
     py: Python<'py>,
 }
@@ -97,8 +86,7 @@ impl<'py> Frames<'py> {
         }
     }
 
-    /// Returns the number of frames of the form `Held`, which keep an object alive and are not
-    /// containers.
+    /// Returns the number of frames of the form `Held`.
     pub(super) fn n_held(&self) -> usize {
         self.n_held as usize
     }
@@ -123,11 +111,11 @@ impl<'py> Frames<'py> {
         self.frames.iter()
     }
 
-    /// Pushes a frame for a container, with a borrowed reference.
+    /// Pushes a frame with a borrowed reference.
     ///
     /// # Safety
-    /// The container must be alive, and its form must be `form`. The outermost object must keep it
-    /// alive, directly or indirectly, until Python code runs.
+    /// The container must be alive and of the form `form`. The outermost object must keep it alive
+    /// until Python code runs.
     #[inline(always)]
     pub(super) unsafe fn push(
         &mut self,
@@ -135,16 +123,15 @@ impl<'py> Frames<'py> {
         form: ContainerForm,
         n: isize,
     ) {
-        // SAFETY: the caller guarantees the requirements.
+        // SAFETY: as the caller guarantees.
         unsafe { self.push_at(object, form, n, 0, 0) };
     }
 
-    /// Pushes a frame for a container with a borrowed reference, like [`Frames::push`]. The
-    /// container begins at offset `start` of the output, and `at` is the position of its next
-    /// member.
+    /// Same as [`Frames::push`]. `start` is the container's offset in the output, and `at` the
+    /// position of its next member.
     ///
     /// # Safety
-    /// The same requirements as for [`Frames::push`].
+    /// Same as [`Frames::push`].
     #[inline(always)]
     pub(super) unsafe fn push_at(
         &mut self,
@@ -164,8 +151,8 @@ impl<'py> Frames<'py> {
         });
     }
 
-    /// Sets the position of frame `n - 1` to `at`. Then reverses the order of the frames from index
-    /// `n` on, because these frames were pushed in the wrong order: the innermost container first.
+    /// Sets the position of frame `n - 1`, and reverses the frames from `n` on. They were pushed
+    /// with the innermost container first.
     #[cold]
     #[inline(never)]
     pub(super) fn settle(&mut self, n: usize, at: isize) {
@@ -175,8 +162,8 @@ impl<'py> Frames<'py> {
         self.frames[n..].reverse();
     }
 
-    /// Pushes a frame that owns the reference `object`. All earlier frames become owners of their
-    /// references too, because the later release of `object` may run Python code.
+    /// Pushes a frame with an owned reference. All other frames become owners too, because the
+    /// release of `object` may run Python code.
     pub(super) fn push_owned(&mut self, object: Bound<'py, PyAny>, form: ContainerForm, n: isize) {
         self.own();
         self.n_held += u32::from(form == ContainerForm::Held);
@@ -191,15 +178,14 @@ impl<'py> Frames<'py> {
         self.n_owned = self.n_frames();
     }
 
-    /// Returns the number of frames. 32 bits are sufficient, because the depth is limited. With a
-    /// 32-bit counter, the initial state of an encoder has at most 128 bytes, which the compiler
-    /// moves without a call to `memcpy`.
+    /// 32 bits keep the encoder's initial state at 128 bytes, which the compiler moves without
+    /// `memcpy`.
     fn n_frames(&self) -> u32 {
         self.frames.len() as u32
     }
 
-    /// Pops the innermost frame. Returns `true` if the frame owned the reference to its object. In
-    /// this case the reference was released, which may have run any Python code.
+    /// Pops the innermost frame. Returns `true` if its reference was released, which may have run
+    /// Python code.
     #[inline(always)]
     pub(super) fn pop(&mut self) -> bool {
         match self.frames.pop() {
@@ -215,19 +201,17 @@ impl<'py> Frames<'py> {
     fn release(&mut self, frame: &ContainerFrame) {
         self.n_owned = self.n_owned.min(self.n_frames());
         self.n_held -= u32::from(frame.form == ContainerForm::Held);
-        // Releasing the reference may run Python code, so the enclosing containers must be owned.
-        // They are: when a frame becomes owned, all frames before it do too.
-        // SAFETY: attached, by the lifetime; the reference is ours.
+        // The release may run Python code, so all outer frames are owned already. SAFETY: attached,
+        // by the lifetime, and the reference is ours.
         unsafe { ffi::Py_DECREF(frame.object) };
     }
 
-    /// Makes all frames own the references to their containers. It is called before Python code
-    /// runs, because such code could release the other references to the containers.
+    /// Makes all references owned. Must be called before Python code runs.
     pub(super) fn own(&mut self) {
         for frame in &mut self.frames[self.n_owned as usize..] {
             if !frame.owned {
-                // SAFETY: attached; no Python code has run since the frame was pushed, or it would
-                // be owned: it is alive.
+                // SAFETY: attached. The object is alive, because no Python code has run since the
+                // frame was pushed.
                 unsafe { ffi::Py_INCREF(frame.object) };
                 frame.owned = true;
             }
@@ -251,8 +235,7 @@ impl Drop for Frames<'_> {
     }
 }
 
-/// Returns the index of `class` in `classes`, the list of the classes of all dataclass instances
-/// that have a frame. Adds the class if the list does not contain it.
+/// Returns the index of `class` in `classes`. Adds a missing class.
 pub(super) fn index_of_class(classes: &mut Vec<Rc<Class>>, class: Rc<Class>) -> isize {
     let found = classes.iter().rposition(|known| Rc::ptr_eq(known, &class));
     let index = found.unwrap_or_else(|| {
@@ -262,11 +245,10 @@ pub(super) fn index_of_class(classes: &mut Vec<Rc<Class>>, class: Rc<Class>) -> 
     index as isize
 }
 
-/// Appends one step to a path, such as `[3]` or `.price`. The step identifies the most recently
-/// written member of the frame's container.
+/// Appends the most recent member to a path, for example `[3]` or `.price`.
 ///
 /// # Safety
-/// The GIL must be held, and the frame's object must be alive.
+/// The caller must hold the GIL, and the frame's object must be alive.
 pub(super) unsafe fn append_step(
     py: Python<'_>,
     frame: &ContainerFrame,
@@ -304,19 +286,18 @@ pub(super) unsafe fn append_step(
         },
     };
     if let Some(key) = key {
-        // SAFETY: borrowed from the container, as no code runs.
+        // SAFETY: borrowed from the container, because no code runs.
         append_key(unsafe { Borrowed::from_ptr(py, key) }, path);
     }
 }
 
-/// Returns the last key before the position `frame.at` in the frame's `dict`. This key is the most
-/// recently written one.
+/// Returns the most recently written key of a `dict`.
 ///
 /// # Safety
 /// The frame's object must be a live `dict`.
 unsafe fn last_key(frame: &ContainerFrame) -> Option<*mut ffi::PyObject> {
     let (mut at, mut found) = (0, None);
-    // SAFETY: the caller guarantees the requirements; no code runs.
+    // SAFETY: as the caller guarantees. No code runs.
     unsafe {
         let entries = dict::entries(frame.object);
         while at < frame.at
@@ -328,8 +309,7 @@ unsafe fn last_key(frame: &ContainerFrame) -> Option<*mut ffi::PyObject> {
     found
 }
 
-/// Appends a key to a path, as `.name`, or as `['other name']` if the key is not an identifier.
-/// Long keys are shortened.
+/// Appends a key to a path, as `.name` or `['other name']`. Long keys are shortened.
 fn append_key(key: Borrowed<'_, '_, PyAny>, path: &mut String) {
     const MOST: usize = 40;
     let name = match key.cast::<PyString>() {

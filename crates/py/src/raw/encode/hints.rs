@@ -1,26 +1,24 @@
-//! `Hints`: attributes of a Python class that determine how the encoders write its instances.
+//! `Hints`: the attributes of a Python class that the encoders use.
 
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 
 use super::classes;
 
-/// The attributes of a Python class that determine how its instances are encoded. They are cached
-/// because each lookup calls the class's metaclass, which may run Python code.
+/// The attributes of a Python class that the encoders use. This cache avoids Python code in the
+/// metaclass.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hints {
-    /// The attribute `_type_marker`, with which pymongo marks its BSON classes. `None` if the class
-    /// does not have the attribute, or if its value does not fit into 8 bits.
+    /// The attribute `_type_marker` of pymongo's classes, if it fits into 8 bits.
     pub(crate) marker: Option<u8>,
-    /// `true` if the class has the attribute `__dataclass_fields__`.
+    /// `true` for a class with `__dataclass_fields__`.
     pub(crate) has_fields: bool,
 }
 
-/// Returns the [`Hints`] for the class of an object, from the cache or from the attributes of the
-/// class.
+/// Returns the cached [`Hints`] of an object's class, or reads them from the class.
 ///
 /// # Errors
-/// An exception that a method of the metaclass raises.
+/// The exception of a metaclass.
 pub(crate) fn hints(object: &Bound<'_, PyAny>) -> PyResult<Hints> {
     // SAFETY: alive.
     match unsafe { classes::of(object.as_ptr()) } {

@@ -1,11 +1,8 @@
-//! The loop that writes the members of a container, such as the items of a list or the entries of a
-//! `dict`. It is generic over the type of container and the output format.
+//! The loop over the members of a container, for any container type and output format.
 //!
-//! The loop is interrupted if it needs more space in the output, must run Python code, or needs a
-//! slow path. Each open container then gets a frame, which is an entry of the stack of open
-//! containers and records the position of the next member. The module
-//! [`containers`](super::containers) continues at these positions. A container that is written
-//! without an interruption needs no frame.
+//! The loop stops if it needs space, Python code or a slow path. Each open container then gets a
+//! frame with the position of its next member, and [`containers`](super::containers) continues
+//! there.
 
 use onecopy_text::Pen;
 use onecopy_text::convert::{Kernels, Work};
@@ -20,40 +17,33 @@ use super::frames::ContainerForm;
 use super::python_members::{DictMembers, FieldMembers, Pairs, SequenceItems};
 use super::sorted::SortedMembers;
 
-/// The maximum number of nested containers that the loop enters by recursion; deeper ones get
-/// frames. The maximum limits the use of the C stack.
+/// The maximum recursion depth, which limits the use of the C stack. Deeper containers get frames.
 pub(super) const LEVELS: usize = 16;
 
-/// The reason why the loop that writes the members of a container has returned.
+/// The reason why the loop has returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ExitReason {
-    /// All members have been written.
     Done,
-    /// The output may have too little space for the next member.
+    /// The next member may need more space.
     Space,
-    /// The loop has stopped before the next member, of which nothing was written yet. Either the
-    /// fast path does not support the member's key (it is long or not a `str`), or the fast path
-    /// cannot read the next attribute of a dataclass instance.
+    /// The fast path does not support the next key, or cannot read the next attribute. Nothing of
+    /// the member is written.
     Key,
-    /// The value is of a built-in type that the fast path does not write.
+    /// The fast path does not write this value of a built-in type.
     Slow(ObjectKind),
-    /// The value is not of a built-in type, or is a container that cannot be entered without a
-    /// frame.
+    /// The value is not of a built-in type, or is a container that needs a frame.
     Large(ObjectKind),
 }
 
-/// The reason for the interruption of the loop over the members, and the position at which the loop
-/// must continue.
+/// The position and reason of an interruption.
 pub(super) struct Interruption {
     pub(super) reason: ExitReason,
-    /// The value that must be written next; unused if `reason` is `Space` or `Key`.
+    /// The next value. Unused if `reason` is `Space` or `Key`.
     pub(super) value: *mut ffi::PyObject,
-    /// The position of the next member of one container: the innermost container that already had a
-    /// frame before the interruption. The containers inside it got their frames at the
-    /// interruption; these frames contain their own positions.
+    /// The position in the innermost container that already had a frame. Containers inside it have
+    /// their position in their new frames.
     pub(super) at: isize,
-    /// The address in the output at which the member begins whose value is `value`. In BSON, a
-    /// member begins with its tag.
+    /// The address of the member in the output. In BSON, a member begins with its tag.
     pub(super) start: *mut u8,
 }
 
@@ -83,25 +73,22 @@ impl Interruption {
     }
 }
 
-/// The members of a container: the items of a list, the entries of a `dict` or the fields of a
-/// dataclass instance. No Python code runs while this value is used, so the container does not
-/// change. The members of a `dict` or a dataclass instance have keys. If the loop must look up a
-/// member's value by the key, the value in this container is null.
+/// The members of a container: items, entries of a `dict`, or fields of a dataclass instance. No
+/// Python code runs meanwhile, so the container does not change. A null value must be looked up by
+/// its key.
 pub(super) trait Members: Copy {
-    /// Returns the key and value of the next member, starting at position `at`, and sets `at` to
-    /// the position after this member. The key is null if the members have no keys.
+    /// Returns the key and value at position `at`, and advances `at`. The key is null for items.
     ///
     /// # Safety
-    /// The container must be alive, and must not have changed since this value was created.
+    /// The container must be alive, and unchanged since this value was created.
     unsafe fn next(&self, at: &mut isize) -> Option<(*mut ffi::PyObject, *mut ffi::PyObject)>;
 
-    /// Writes the key of the member at position `at` with the fast path. Returns `false` if the
-    /// fast path does not support this key. In this case, part of the key may have been written,
-    /// and the caller must discard it.
+    /// Writes the key at position `at`. Returns `false` if the fast path does not support the key.
+    /// The caller then discards the output.
     ///
     /// # Safety
-    /// The same requirements as for [`Members::next`], which must have returned the key. There must
-    /// be the space that [`MemberEncoder::has_space`] requires.
+    /// Same as [`Members::next`], which must have returned the key. The output must have the space
+    /// of [`MemberEncoder::has_space`].
     unsafe fn put_key<'py, K: Kernels, F: MemberEncoder<'py>>(
         &self,
         kernels: K,
@@ -112,36 +99,31 @@ pub(super) trait Members: Copy {
         pen: &mut Pen<'_>,
     ) -> bool;
 
-    /// Returns the space in bytes that the longest key of this container needs in addition to the
-    /// space that is always reserved before a member.
+    /// Returns the extra space in bytes for the longest key of this container.
     #[inline(always)]
     fn key_bytes(&self) -> usize {
         0
     }
 
-    /// Prefetches the value of a later member: the one that follows position `at` by a fixed number
-    /// of members.
+    /// Prefetches the value of a later member.
     #[inline(always)]
     fn prefetch(&self, _at: isize) {}
 
-    /// Loads the contents of the next members, starting at position `at`, into the processor's
-    /// cache in advance. Members that are not containers are skipped.
+    /// Prefetches the contents of the next members.
     ///
     /// # Safety
-    /// The same requirements as for [`Members::next`].
+    /// Same as [`Members::next`].
     #[inline(always)]
     unsafe fn prefetch_contents(&self, _at: isize) {}
 
-    /// Returns the items from index `at` on. The slice is empty if the members are not the items of
-    /// a list or tuple.
+    /// Returns the items from index `at` on. Empty unless the container is a list or tuple.
     #[inline(always)]
     fn items_from(&self, _at: isize) -> &[*mut ffi::PyObject] {
         &[]
     }
 }
 
-/// Writes the members from position `at` on. If all of them are written, [`Interruption::reason`]
-/// is `Done` afterwards; otherwise [`Interruption`] contains the reason and the position.
+/// Writes the members from position `at` on. [`Interruption::reason`] is `Done` after the last one.
 ///
 /// # Safety
 /// The container must be alive, and no Python code may run during this call.
@@ -157,7 +139,7 @@ pub(super) unsafe fn write<'py, 's, K: Kernels, F: MemberEncoder<'py>, M: Member
     let mut index = F::index(at);
     loop {
         let before = at;
-        // SAFETY: alive, as the caller guarantees, and not changed, as no code runs.
+        // SAFETY: alive, as the caller guarantees, and unchanged, because no code runs.
         let Some((key, value)) = (unsafe { members.next(&mut at) }) else {
             break;
         };
@@ -169,13 +151,12 @@ pub(super) unsafe fn write<'py, 's, K: Kernels, F: MemberEncoder<'py>, M: Member
         let start = pen.at();
         encoder.before_member(before == 0, levels, &mut pen);
         let tag = pen.at();
-        // The code is not in a closure, because a closure would not be compiled with the kernels'
-        // instructions.
+        // Not a closure, which would not use the instructions of the kernels.
         let is_put = !value.is_null()
             // SAFETY: the key was found just now, and there is space.
             && unsafe { members.put_key(kernels, encoder, key, before, &mut index, &mut pen) };
         if !is_put {
-            // SAFETY: what was put ends where the pen was before.
+            // SAFETY: an earlier position of the pen.
             unsafe { pen.set_at(start) };
             encoder.interrupt(ExitReason::Key, value, before, start);
             return pen;
@@ -210,8 +191,8 @@ pub(super) unsafe fn write<'py, 's, K: Kernels, F: MemberEncoder<'py>, M: Member
     pen
 }
 
-/// The arguments for writing the members of a list, tuple, `dict` or list of pairs. The struct
-/// implements [`Work`], whose method `run` is compiled once for each instruction set.
+/// The arguments for the members of a list, tuple, `dict` or list of pairs. [`Work`] compiles `run`
+/// for each instruction set.
 struct WriteMembers<'w, 's, F, const FORM: u8> {
     encoder: &'w mut F,
     container: *mut ffi::PyObject,
@@ -240,7 +221,7 @@ impl<'py, 's, F: MemberEncoder<'py>, const FORM: u8> Work for WriteMembers<'_, '
             } else if FORM == ContainerForm::SortedDict as u8 {
                 let recent = &mut encoder.shared().recent_order;
                 let Some(members) = SortedMembers::of(container, recent) else {
-                    // Python code has changed the `dict` since it was entered.
+                    // Python code has changed the `dict`.
                     encoder.interrupt(ExitReason::Key, std::ptr::null_mut(), at, pen.at());
                     return pen;
                 };
@@ -256,10 +237,10 @@ impl<'py, 's, F: MemberEncoder<'py>, const FORM: u8> Work for WriteMembers<'_, '
     }
 }
 
-/// Writes the members of a container of the form `FORM`. Begins with the member at position `at`.
+/// Writes the members of a container of the form `FORM`, from position `at` on.
 ///
 /// # Safety
-/// The same requirements as for [`write()`]; `container` must be of that form.
+/// Same as [`write()`]. `container` must be of that form.
 #[inline(always)]
 unsafe fn write_form<'py, 's, K: Kernels, F: MemberEncoder<'py>, const FORM: u8>(
     kernels: K,
@@ -278,11 +259,10 @@ unsafe fn write_form<'py, 's, K: Kernels, F: MemberEncoder<'py>, const FORM: u8>
     })
 }
 
-/// Writes the members of a list, tuple, `dict` or list of pairs. Begins with the member at position
-/// `at`.
+/// Writes the members of a list, tuple, `dict` or list of pairs, from position `at` on.
 ///
 /// # Safety
-/// The same requirements as for [`write_form`].
+/// Same as [`write_form`].
 #[inline(always)]
 pub(super) unsafe fn write_members<'py, 's, K: Kernels, F: MemberEncoder<'py>>(
     kernels: K,
@@ -298,7 +278,7 @@ pub(super) unsafe fn write_members<'py, 's, K: Kernels, F: MemberEncoder<'py>>(
     const DICT: u8 = ContainerForm::Dict as u8;
     const SORTED: u8 = ContainerForm::SortedDict as u8;
     const PAIRS: u8 = ContainerForm::Pairs as u8;
-    // SAFETY: the caller guarantees the requirements.
+    // SAFETY: as the caller guarantees.
     unsafe {
         match form {
             ContainerForm::List => {
@@ -318,12 +298,11 @@ pub(super) unsafe fn write_members<'py, 's, K: Kernels, F: MemberEncoder<'py>>(
     }
 }
 
-/// Writes a list, tuple, `dict`, dataclass instance or NumPy array that is a member of another
-/// container. `at` is the position of the next member in that other container.
+/// Writes a container inside another container. `at` is the next position in the outer container.
 ///
 /// # Safety
-/// The same requirements as for [`write()`]. There must be the space that
-/// [`MemberEncoder::has_space`] requires, and `tag` must be the address at which the member begins.
+/// Same as [`write()`]. The output must have the space of [`MemberEncoder::has_space`], and `tag`
+/// must be the address of the member.
 #[inline(always)]
 #[expect(clippy::too_many_arguments)]
 pub(super) unsafe fn container<'py, 's, K: Kernels, F: MemberEncoder<'py>>(
@@ -343,11 +322,11 @@ pub(super) unsafe fn container<'py, 's, K: Kernels, F: MemberEncoder<'py>>(
         _ => ContainerForm::Held,
     };
     if levels == 0 || form == ContainerForm::Held {
-        // SAFETY: the caller guarantees the requirements.
+        // SAFETY: as the caller guarantees.
         return unsafe { other_container(kernels, encoder, value, kind, tag, at, levels, pen) };
     }
-    // SAFETY: alive, as the caller guarantees. Each level takes what ends it besides its members,
-    // of the space that the last of them has left.
+    // SAFETY: alive, as the caller guarantees. The space that the last member leaves is enough for
+    // the end of each level.
     unsafe {
         let n = match form {
             ContainerForm::Dict => dict::len(value),
@@ -373,11 +352,10 @@ pub(super) unsafe fn container<'py, 's, K: Kernels, F: MemberEncoder<'py>>(
     pen
 }
 
-/// Does the work of [`container`] in two cases: the object is not a list, tuple or `dict`, or the
-/// container needs a frame because the recursion limit is reached.
+/// Implements [`container`] for other objects, and for containers that need a frame.
 ///
 /// # Safety
-/// The same requirements as for [`container`].
+/// Same as [`container`].
 #[inline(never)]
 #[expect(clippy::too_many_arguments)]
 unsafe fn other_container<'py, 's, K: Kernels, F: MemberEncoder<'py>>(
@@ -393,17 +371,16 @@ unsafe fn other_container<'py, 's, K: Kernels, F: MemberEncoder<'py>>(
     let is_entered = levels > 0 && encoder.enters(kind);
     if is_entered && kind == ObjectKind::Fields {
         let class = encoder.shared().found;
-        // SAFETY: found just before, and valid as no code has run.
+        // SAFETY: found just before, and valid because no code has run.
         if let Some(fields) = unsafe { (*class).fields() } {
-            // SAFETY: the caller guarantees the requirements; the object is of the class of the
-            // fields.
+            // SAFETY: as the caller guarantees. The object is of the class of the fields.
             return unsafe {
                 fields_of(kernels, encoder, value, class, fields, tag, at, levels, pen)
             };
         }
     }
     let is_array = is_entered && kind == ObjectKind::Array;
-    // SAFETY: the caller guarantees the requirements; an array, by its class.
+    // SAFETY: as the caller guarantees. An array, by its class.
     let is_put = is_array && unsafe { encoder.small_array(kernels, value, levels, tag, &mut pen) };
     if !is_put {
         encoder.interrupt(ExitReason::Large(kind), value, at, tag);
@@ -411,11 +388,10 @@ unsafe fn other_container<'py, 's, K: Kernels, F: MemberEncoder<'py>>(
     pen
 }
 
-/// Does the work of [`container`] if the member, `object`, is an instance of a dataclass.
+/// Implements [`container`] for an instance of a dataclass.
 ///
 /// # Safety
-/// The same requirements as for [`container`]; `object` must be an instance of `class`, whose
-/// fields are `fields`.
+/// Same as [`container`]. `object` must be an instance of `class`, with the fields `fields`.
 #[inline(always)]
 #[expect(clippy::too_many_arguments)]
 unsafe fn fields_of<'py, 's, K: Kernels, F: MemberEncoder<'py>>(
@@ -429,7 +405,7 @@ unsafe fn fields_of<'py, 's, K: Kernels, F: MemberEncoder<'py>>(
     levels: usize,
     mut pen: Pen<'s>,
 ) -> Pen<'s> {
-    // SAFETY: the caller guarantees the requirements.
+    // SAFETY: as the caller guarantees.
     unsafe {
         if fields.count(encoder.writes_private_fields()) == 0 {
             encoder.put_empty(ContainerForm::Fields, tag, &mut pen);
@@ -447,8 +423,8 @@ unsafe fn fields_of<'py, 's, K: Kernels, F: MemberEncoder<'py>>(
     pen
 }
 
-/// The arguments for writing the fields of a dataclass instance. The struct implements [`Work`],
-/// whose method `run` is compiled once for each instruction set.
+/// The arguments for the fields of a dataclass instance. [`Work`] compiles `run` for each
+/// instruction set.
 struct WriteFields<'w, 'f, 's, F> {
     encoder: &'w mut F,
     object: *mut ffi::PyObject,
@@ -468,7 +444,7 @@ impl<'py, 's, F: MemberEncoder<'py>> Work for WriteFields<'_, '_, 's, F> {
             fields: self.fields,
             private: self.encoder.writes_private_fields(),
         };
-        // SAFETY: alive, and of the class that has these fields, as the caller of `write_fields`
+        // SAFETY: alive, and of the class of these fields, as the caller of `write_fields`
         // guarantees.
         unsafe {
             write(
@@ -483,10 +459,10 @@ impl<'py, 's, F: MemberEncoder<'py>> Work for WriteFields<'_, '_, 's, F> {
     }
 }
 
-/// Writes the fields of an instance of a dataclass. Begins with the field at position `at`.
+/// Writes the fields of a dataclass instance, from position `at` on.
 ///
 /// # Safety
-/// The same requirements as for [`write()`]; `object` must be of the class with these fields.
+/// Same as [`write()`]. `object` must be of the class of these fields.
 #[inline(always)]
 pub(super) unsafe fn write_fields<'py, 's, K: Kernels, F: MemberEncoder<'py>>(
     kernels: K,

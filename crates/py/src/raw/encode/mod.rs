@@ -21,12 +21,11 @@
 //! | `prefetch` | objects that are loaded into the processor's cache before they are read |
 //! | `sinks` | destinations other than a new `bytes` |
 //!
-//! Strings, numbers and containers of CPython's built-in types are read directly from the memory of
-//! the objects, without reference counting and without running Python code. In the comments, such
-//! objects are "read in place". A container is a list, tuple, `dict`, dataclass instance or array;
-//! its members are the items, entries or fields in it. All other objects are passed to the trait
-//! `ObjectForms` of the format, which may run any Python code. Before that, the encoder acquires
-//! references to all open containers.
+//! The encoder reads objects of built-in types directly from memory ("in place"), without reference
+//! counting or Python code. A container is a list, tuple, `dict`, dataclass instance or array. Its
+//! members are its items, entries or fields. The trait `ObjectForms` of the format handles all
+//! other objects, and may run Python code. The encoder first acquires references to all open
+//! containers.
 
 mod attributes;
 pub(crate) mod bson;
@@ -61,8 +60,8 @@ pub(crate) use hints::hints;
 pub(crate) use sinks::{Fixed, Flushing};
 pub(crate) use standard_types::Natives;
 
-/// Returns an `ImportError` if Python objects do not have the expected memory layout. It is called
-/// when the extension module is imported.
+/// Returns an `ImportError` if Python objects have an unknown memory layout. The import of the
+/// extension module calls this function.
 pub(crate) fn check_layout(py: Python<'_>) -> PyResult<()> {
     if str_header::is_known(py)? && builtin_types::reads_ints(py) && dict::is_known(py)? {
         return attributes::check(py);

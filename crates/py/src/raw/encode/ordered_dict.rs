@@ -1,11 +1,9 @@
-//! Determines whether a `collections.OrderedDict` can be read as a plain `dict`: whether the order
-//! of its list of keys is the order of its `dict`. The orders differ after `move_to_end`, and if a
-//! method of `dict` was called on the object.
+//! Checks whether a `collections.OrderedDict` has the order of its underlying `dict`. For example,
+//! the orders differ after `move_to_end`.
 //!
-//! After its `dict`, the object contains the head of a linked list of keys (see CPython's
-//! `Objects/odictobject.c`). Its layout is the same from CPython 3.10 to 3.15. [`is_known`] compares
-//! some orders that are read in place with those of Python, once per process. With any other
-//! implementation, `items()` is called.
+//! The head of a linked list of keys follows the `dict` in memory (CPython's
+//! `Objects/odictobject.c`). The layout is the same from CPython 3.10 to 3.15, and is tested by
+//! [`is_known`]. With another layout, `items()` is called.
 
 use std::ptr;
 
@@ -22,7 +20,7 @@ struct Node {
     previous: *mut Node,
 }
 
-/// The fields of an `OrderedDict` that follow those of its `dict`.
+/// The fields of an `OrderedDict` after its `dict`.
 #[repr(C)]
 struct List {
     fast_nodes: *mut *mut Node,
@@ -47,16 +45,14 @@ unsafe fn list(object: *mut ffi::PyObject) -> *const List {
     }
 }
 
-/// Returns `true` if the keys in the list of an `OrderedDict` are those of its `dict`, in the same
-/// order.
+/// Returns `true` if the list of an `OrderedDict` has the keys of its `dict` in order.
 ///
 /// # Safety
-/// `object` must be alive, and of a class for which [`is_known`] has returned `true`, or of a class
-/// derived from it.
+/// `object` must be alive. Its class or a base of it must have passed [`is_known`].
 pub(super) unsafe fn has_order_of_dict(object: *mut ffi::PyObject) -> bool {
     let (mut position, mut key) = (0, ptr::null_mut());
-    // SAFETY: laid out as `is_known` has found: the list follows the `dict`, and each node is alive
-    // as long as it is in the list. No Python code runs that could change the object.
+    // SAFETY: the layout of `is_known`: the list follows the `dict`, and each node in the list is
+    // alive. No Python code runs that could change the object.
     unsafe {
         let mut node = (*list(object)).first;
         while ffi::PyDict_Next(object, &mut position, &mut key, ptr::null_mut()) != 0 {
@@ -69,8 +65,7 @@ pub(super) unsafe fn has_order_of_dict(object: *mut ffi::PyObject) -> bool {
     }
 }
 
-/// Returns `true` if `class`, which is `collections.OrderedDict`, has the memory layout that
-/// [`has_order_of_dict`] expects.
+/// Returns `true` if `collections.OrderedDict` has the memory layout of [`has_order_of_dict`].
 pub(super) fn is_known(class: &Bound<'_, PyType>) -> PyResult<bool> {
     let py = class.py();
     let n_bytes = |class: &Bound<'_, PyType>| -> PyResult<usize> {

@@ -1,29 +1,24 @@
-//! Loads objects into the L1 cache before they are written. The processor's own prefetcher does
-//! not, because the objects of a list are often not in the order of their addresses.
+//! Loads objects into the L1 cache before they are written. The objects of a list are often not in
+//! the order of their addresses.
 //!
-//! A prefetch cannot fail, whatever its address. On a processor without a prefetch instruction,
-//! these functions do nothing.
+//! A prefetch cannot fail at any address. Without a prefetch instruction, these functions do
+//! nothing.
 
 use pyo3::ffi;
 
 use super::builtin_types;
 use super::dict;
 
-/// The distance at which objects are prefetched, in items: while item `i` of a list is written,
-/// item `i + OBJECTS` is prefetched. Its first two cache lines are loaded, which contain its type
-/// and size.
+/// While item `i` is written, item `i + OBJECTS` is prefetched. Its first two cache lines contain
+/// its type and size.
 const OBJECTS: usize = 8;
-/// The distance at which tables of entries are prefetched, in rows: while row `i` is written, the
-/// table of the `dict` in row `i + ENTRIES` is prefetched.
+/// While row `i` is written, the table of the `dict` in row `i + ENTRIES` is prefetched.
 const ENTRIES: usize = 4;
-/// The distance at which values are prefetched, in rows: while row `i` is written, the values of
-/// row `i + VALUES` are prefetched.
+/// While row `i` is written, the values of row `i + VALUES` are prefetched.
 const VALUES: usize = 2;
-/// The number of cache lines that are prefetched at the start of a `dict`'s table of entries. They
-/// contain about ten entries.
+/// The number of prefetched cache lines of a table. They contain about ten entries.
 const TABLE_LINES: usize = 4;
-/// The number of values at the start of a row that the encoder prefetches with instructions. The
-/// later values of the row are prefetched by the processor itself.
+/// The number of prefetched values of a row. The processor prefetches later values itself.
 const ROW_VALUES: usize = 12;
 /// The size of a cache line in bytes.
 const LINE: usize = 64;
@@ -36,10 +31,8 @@ pub(super) fn fetch_object(items: &[*mut ffi::PyObject], at: usize) {
     }
 }
 
-/// Prefetches data of two later rows. For row `at + ENTRIES`, if it is a `dict` or a list,
-/// prefetches the table of pointers to its values. For row `at + VALUES`, if it is a `dict`, list
-/// or tuple, prefetches the values. Instances of classes derived from these three types are treated
-/// alike.
+/// Prefetches the table of row `at + ENTRIES`, and the values of row `at + VALUES`. The rows are
+/// dicts, lists or tuples.
 ///
 /// # Safety
 /// The items must be alive.

@@ -1,5 +1,4 @@
-//! Implements the trait `Members` for lists, tuples, dicts and dataclass instances, which are read
-//! directly from memory.
+//! Implements the trait `Members` for lists, tuples, dicts and dataclass instances.
 
 use onecopy_text::Pen;
 use onecopy_text::convert::Kernels;
@@ -12,7 +11,7 @@ use super::members::Members;
 use super::prefetch;
 use super::sorted::SortedMembers;
 
-/// The items of a list or tuple, which the encoder writes as the elements of an array.
+/// The items of a list or tuple, written as an array.
 #[derive(Clone, Copy)]
 pub(super) struct SequenceItems<'i>(pub(super) &'i [*mut ffi::PyObject]);
 
@@ -74,8 +73,7 @@ macro_rules! put_key_object {
     };
 }
 
-/// The keys and values of a `dict`, which the encoder writes as the members of an object or
-/// document.
+/// The members of a `dict`, written as an object or document.
 #[derive(Clone, Copy)]
 pub(super) struct DictMembers(pub(super) Entries, pub(super) *mut ffi::PyObject);
 
@@ -99,8 +97,7 @@ impl Members for SortedMembers {
     put_key_object!();
 }
 
-/// A list in which keys and values alternate, which the encoder writes as the members of an object
-/// or document.
+/// A list of alternating keys and values. The encoder writes them as members.
 #[derive(Clone, Copy)]
 pub(super) struct Pairs<'i>(pub(super) &'i [*mut ffi::PyObject]);
 
@@ -118,8 +115,7 @@ impl Members for Pairs<'_> {
     put_key_object!();
 }
 
-/// The fields of a dataclass instance, which the encoder writes as the members of an object or
-/// document.
+/// The fields of a dataclass instance, written as an object or document.
 #[derive(Clone, Copy)]
 pub(super) struct FieldMembers<'f> {
     pub(super) object: *mut ffi::PyObject,

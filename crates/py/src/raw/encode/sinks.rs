@@ -1,5 +1,4 @@
-//! `Flushing` and `Fixed`: sinks for the encoder's output if the result is not a new `bytes`
-//! object. `Flushing` passes chunks to a function, and `Fixed` writes to an existing buffer.
+//! Sinks that pass the encoder's output to a function, or write it to an existing buffer.
 
 use std::mem::MaybeUninit;
 
@@ -7,9 +6,8 @@ use onecopy_text::{ByteSink, SinkFull};
 
 use crate::raw::buffer::WritableBuffer;
 
-/// A sink that passes its chunk of output to a function when the chunk is full. The sink checks the
-/// size of the chunk only when the encoder requests more space. A chunk may therefore exceed its
-/// size by the bytes that the encoder writes between two requests.
+/// A sink that passes full chunks of output to a function. A chunk may exceed its size, because the
+/// sink checks it only at a request for space.
 pub(crate) struct Flushing<F: FnMut(&[u8]) -> bool> {
     chunk: Vec<u8>,
     full_bytes: usize,
@@ -18,8 +16,8 @@ pub(crate) struct Flushing<F: FnMut(&[u8]) -> bool> {
 }
 
 impl<F: FnMut(&[u8]) -> bool> Flushing<F> {
-    /// Creates a sink that collects bytes in a chunk. When the chunk contains at least `full_bytes`
-    /// bytes, the sink passes it to the function `flush`, which returns `false` if it failed.
+    /// Creates a sink. It calls `flush` when a chunk has `full_bytes` bytes. `flush` returns
+    /// `false` after an error.
     pub(crate) fn new(full_bytes: usize, flush: F) -> Flushing<F> {
         Flushing {
             chunk: Vec::new(),
@@ -29,8 +27,8 @@ impl<F: FnMut(&[u8]) -> bool> Flushing<F> {
         }
     }
 
-    /// Flushes the remaining bytes. Returns the total number of flushed bytes, or `None` if this
-    /// flush failed.
+    /// Flushes the remaining bytes. Returns the total number of bytes, or `None` if the flush
+    /// failed.
     pub(crate) fn finish(mut self) -> Option<u64> {
         self.flush().then_some(self.written_bytes)
     }
@@ -48,8 +46,7 @@ impl<F: FnMut(&[u8]) -> bool> Flushing<F> {
     }
 }
 
-// SAFETY: as of the Vec, which only `spare` moves and clears: all committed bytes were passed on
-// then.
+// SAFETY: as for the Vec. Only `spare` moves and clears it, after all committed bytes were flushed.
 unsafe impl<F: FnMut(&[u8]) -> bool> ByteSink for Flushing<F> {
     fn committed(&self) -> &[u8] {
         &self.chunk
@@ -72,7 +69,7 @@ unsafe impl<F: FnMut(&[u8]) -> bool> ByteSink for Flushing<F> {
     }
 
     unsafe fn commit(&mut self, n_bytes: usize) {
-        // SAFETY: the caller guarantees the requirements.
+        // SAFETY: as the caller guarantees.
         unsafe { self.chunk.commit(n_bytes) };
     }
 
@@ -81,13 +78,12 @@ unsafe impl<F: FnMut(&[u8]) -> bool> ByteSink for Flushing<F> {
     }
 }
 
-/// A sink that writes to a buffer of fixed size. The encoder requests space before it writes, often
-/// more than it then uses. If the fixed buffer has less space than requested, the encoder writes to
-/// the buffer `tail`. The sink copies `tail` to the fixed buffer at the next request or at the end.
+/// A sink that writes to a fixed buffer. If the encoder requests more space than the buffer has, it
+/// writes to `tail` first. The sink then copies `tail`.
 pub(crate) struct Fixed<'a> {
     place: WritableBuffer<'a>,
     len: usize,
-    /// The buffer that receives the next bytes if the fixed buffer has less space than requested.
+    /// The buffer for the next bytes if the fixed buffer is too small for a request.
     tail: Vec<u8>,
     in_tail: bool,
     copied_bytes: usize,
@@ -104,40 +100,39 @@ impl<'a> Fixed<'a> {
         }
     }
 
-    /// Returns the number of bytes written, and the number of those bytes that were first written
-    /// to the separate buffer `tail` and then copied. Returns `None` if the output does not fit
-    /// into the buffer.
+    /// Returns the number of written bytes, and how many of them were copied from `tail`. `None` if
+    /// the output does not fit.
     pub(crate) fn finish(mut self) -> Option<(usize, usize)> {
         self.settle().then_some((self.len, self.copied_bytes))
     }
 
-    /// Returns 0 while the encoder writes to the fixed buffer. While the encoder writes to the
-    /// separate buffer `tail`, returns the number of bytes that were written to the fixed buffer.
+    /// Returns the number of bytes in the fixed buffer while the encoder writes to `tail`,
+    /// otherwise 0.
     pub(super) fn settled(&self) -> usize {
         if self.in_tail { self.len } else { 0 }
     }
 
-    /// Overwrites bytes of the fixed buffer, from position `at` on, with `bytes`.
+    /// Overwrites bytes of the fixed buffer from position `at` on.
     ///
     /// # Panics
-    /// If one of these bytes has not been written to the fixed buffer yet.
+    /// If one of these bytes has not been written yet.
     pub(super) fn patch_settled(&mut self, at: usize, bytes: &[u8]) {
         assert!(at + bytes.len() <= self.len, "not in the place");
-        // SAFETY: inside of the written part of the buffer, checked above.
+        // SAFETY: in the written part of the buffer, as checked above.
         unsafe {
             let to = self.place.at.add(at);
             to.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
         }
     }
 
-    /// Copies the bytes of the separate buffer `tail`, if it is in use, to the end of the fixed
-    /// buffer. Returns `false` if the fixed buffer has too little space.
+    /// Copies `tail`, if it is in use, to the fixed buffer. Returns `false` if the buffer is too
+    /// small.
     fn settle(&mut self) -> bool {
         if self.in_tail {
             if self.tail.len() > self.place.len - self.len {
                 return false;
             }
-            // SAFETY: they fit, as checked above; the tail is separate memory.
+            // SAFETY: they fit, as checked above. The tail is separate memory.
             unsafe {
                 let to = self.place.at.add(self.len);
                 to.copy_from_nonoverlapping(self.tail.as_ptr(), self.tail.len());
@@ -151,14 +146,14 @@ impl<'a> Fixed<'a> {
     }
 }
 
-// SAFETY: the spare area follows what is committed, in the fixed place or in the tail; `spare` goes
-// from one to the other, and then nothing is committed that it would have to follow.
+// SAFETY: the spare area follows the committed bytes, in the fixed buffer or in the tail. When
+// `spare` changes to the other one, no committed bytes precede the area.
 unsafe impl ByteSink for Fixed<'_> {
     fn committed(&self) -> &[u8] {
         if self.in_tail {
             return &self.tail;
         }
-        // SAFETY: as many bytes were committed.
+        // SAFETY: this number of bytes was committed.
         unsafe { std::slice::from_raw_parts(self.place.at, self.len) }
     }
 
@@ -166,7 +161,7 @@ unsafe impl ByteSink for Fixed<'_> {
         if self.in_tail {
             return &mut self.tail;
         }
-        // SAFETY: as many bytes were committed.
+        // SAFETY: this number of bytes was committed.
         unsafe { std::slice::from_raw_parts_mut(self.place.at, self.len) }
     }
 
@@ -180,7 +175,7 @@ unsafe impl ByteSink for Fixed<'_> {
             self.in_tail = true;
             return self.tail.spare(n_bytes);
         }
-        // SAFETY: as many bytes are left; MaybeUninit requires no initialisation.
+        // SAFETY: this number of bytes is left. MaybeUninit requires no initialisation.
         Ok(unsafe {
             std::slice::from_raw_parts_mut(
                 self.place.at.add(self.len).cast(),
@@ -191,7 +186,7 @@ unsafe impl ByteSink for Fixed<'_> {
 
     unsafe fn commit(&mut self, n_bytes: usize) {
         if self.in_tail {
-            // SAFETY: the caller guarantees the requirements.
+            // SAFETY: as the caller guarantees.
             unsafe { self.tail.commit(n_bytes) };
         } else {
             self.len += n_bytes;

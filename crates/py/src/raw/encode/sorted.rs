@@ -1,4 +1,4 @@
-//! The members of a `dict`, sorted by their keys: in place for a short `dict`, otherwise in a list.
+//! The members of a `dict`, sorted by key.
 
 use std::cmp::Ordering;
 
@@ -10,19 +10,18 @@ use pyo3::types::PyList;
 use super::builtin_types::{self, ObjectKind};
 use super::dict::{self, Entries};
 
-/// The largest number of members that are sorted in place.
+/// The maximum number of members for a sort in place.
 const MOST_SORTED: usize = 32;
 
-/// The positions of the members of a `dict`, in the order of their keys.
+/// The positions of members in the order of their keys.
 #[derive(Clone, Copy, Debug)]
 struct Order {
     positions: [u8; MOST_SORTED],
     n: usize,
 }
 
-/// The keys of the `dict` that was sorted last, and their order. Dicts with the same keys, such as
-/// the rows of a table, are sorted only once. It is valid until Python code runs, which might free
-/// the keys.
+/// The keys of the last sorted `dict`, and their order. Rows with the same keys are sorted once.
+/// Python code makes the order invalid, because it might free the keys.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RecentOrder {
     keys: [*mut ffi::PyObject; MOST_SORTED],
@@ -40,14 +39,12 @@ impl RecentOrder {
         },
     };
 
-    /// Forgets the order.
     pub(super) fn clear(&mut self) {
         self.order.n = 0;
     }
 }
 
-/// The members of a `dict` of up to [`MOST_SORTED`] members whose keys are exactly `str`, in the
-/// order of the code points of the keys.
+/// The members of a `dict` with at most [`MOST_SORTED`] `str` keys, sorted by code points.
 #[derive(Clone, Copy)]
 pub(super) struct SortedMembers {
     dict: *mut ffi::PyObject,
@@ -56,23 +53,23 @@ pub(super) struct SortedMembers {
 }
 
 impl SortedMembers {
-    /// Sorts the members of a `dict`. Returns `None` if it has too many members, or a key that is
-    /// not exactly a `str`.
+    /// Sorts the members of a `dict`. `None` if it has too many, or if a key is not exactly a
+    /// `str`.
     ///
     /// # Safety
-    /// `dict` must be a live `dict`. No Python code may have run since `recent` was used last or
-    /// cleared, and none may run while the result is used.
+    /// `dict` must be a live `dict`. No Python code may have run since the last use of `recent`, or
+    /// run while the result is used.
     pub(super) unsafe fn of(
         dict: *mut ffi::PyObject,
         recent: &mut RecentOrder,
     ) -> Option<SortedMembers> {
-        // SAFETY: the caller guarantees the requirements.
+        // SAFETY: as the caller guarantees.
         let entries = unsafe { dict::entries(dict) };
         let (mut keys, mut positions) = ([std::ptr::null_mut(); MOST_SORTED], [0; MOST_SORTED]);
         let (mut n, mut at) = (0, 0);
         loop {
             let before = at;
-            // SAFETY: the caller guarantees the requirements; a key is alive.
+            // SAFETY: as the caller guarantees. A key is alive.
             unsafe {
                 let Some((key, _)) = entries.next(dict, &mut at) else {
                     break;
@@ -87,8 +84,8 @@ impl SortedMembers {
         }
         if n == 0 || recent.order.n != n || recent.keys != keys || recent.positions != positions {
             let mut sorted: [u8; MOST_SORTED] = std::array::from_fn(|i| i as u8);
-            // SAFETY: keys of the `dict`, which are `str`. Keys of one `dict` are never equal, so
-            // the sort need not be stable.
+            // SAFETY: keys of the `dict`, which are `str`. An unstable sort is sufficient, because
+            // keys are never equal.
             sorted[..n].sort_unstable_by(|&a, &b| unsafe {
                 compare(keys[usize::from(a)], keys[usize::from(b)])
             });
@@ -108,20 +105,20 @@ impl SortedMembers {
         })
     }
 
-    /// Sorts the members of a `dict`, as [`SortedMembers::of`] does if there is no recent order.
+    /// Same as [`SortedMembers::of`], without a recent order.
     ///
     /// # Safety
-    /// `dict` must be a live `dict`, and no Python code may run while the result is used.
+    /// `dict` must be a live `dict`. No Python code may run while the result is used.
     pub(super) unsafe fn without_recent(dict: *mut ffi::PyObject) -> Option<SortedMembers> {
         let mut recent = RecentOrder::NONE;
-        // SAFETY: the caller guarantees the requirements.
+        // SAFETY: as the caller guarantees.
         unsafe { SortedMembers::of(dict, &mut recent) }
     }
 
-    /// Returns the key and value of the member with index `at`, and increments `at`.
+    /// Returns the key and value at index `at`, and increments `at`.
     ///
     /// # Safety
-    /// The `dict` must be alive, and must not have changed since it was sorted.
+    /// The `dict` must be alive, and unchanged since the sort.
     #[inline(always)]
     pub(super) unsafe fn next(
         &self,
@@ -130,28 +127,26 @@ impl SortedMembers {
         let positions = &self.order.positions[..self.order.n];
         let mut position = isize::from(*positions.get(at.cast_unsigned())?);
         *at += 1;
-        // SAFETY: the caller guarantees the requirements.
+        // SAFETY: as the caller guarantees.
         unsafe { self.entries.next(self.dict, &mut position) }
     }
 }
 
-/// Returns a list in which the keys and values of a `dict` alternate, sorted by the code points of
-/// the keys. Returns `None` if a key is not of exactly the class `str`, or if the allocation of the
-/// list ran Python code that changed the number of entries.
+/// Returns a list of alternating keys and values, sorted by key. `None` if a key is not exactly a
+/// `str`, or if the `dict` was changed meanwhile.
 ///
 /// # Errors
 /// The `MemoryError` of a failed allocation.
 ///
 /// # Safety
-/// `dict` must be a `dict` to which the caller holds a reference. The garbage collector may run,
-/// and therefore any Python code.
+/// The caller must hold a reference to `dict`. Any Python code may run, through the garbage
+/// collector.
 pub(super) unsafe fn pairs<'py>(
     py: Python<'py>,
     dict: *mut ffi::PyObject,
 ) -> PyResult<Option<Bound<'py, PyList>>> {
-    // SAFETY: attached, and the `dict` is held. Nothing runs after the list was made, so what it
-    // borrows stays alive until it has references; a list of which items are missing may be
-    // dropped.
+    // SAFETY: attached, and the caller holds the `dict`. No code runs after the allocation of the
+    // list, so borrowed items stay alive. An incomplete list may be dropped.
     unsafe {
         let n = dict::len(dict).cast_unsigned();
         let list = Bound::from_owned_ptr_or_err(py, ffi::PyList_New(2 * n as isize))?;
@@ -167,17 +162,17 @@ pub(super) unsafe fn pairs<'py>(
     }
 }
 
-/// Returns the `n` key-value pairs of a `dict`, sorted by key. Returns `None` if a key is not of
-/// exactly the class `str`, or if the `dict` does not have `n` entries.
+/// Returns the `n` key-value pairs of a `dict`, sorted by key. `None` if a key is not exactly a
+/// `str`, or if `dict` has another size.
 ///
 /// # Safety
-/// `dict` must be a live `dict`, and no Python code may run while the members are used.
+/// `dict` must be a live `dict`. No Python code may run while the members are used.
 unsafe fn members(
     dict: *mut ffi::PyObject,
     n: usize,
 ) -> Option<Vec<(*mut ffi::PyObject, *mut ffi::PyObject)>> {
     let mut members = Vec::with_capacity(n);
-    // SAFETY: the caller guarantees the requirements.
+    // SAFETY: as the caller guarantees.
     unsafe {
         let entries = dict::entries(dict);
         let mut at = 0;
@@ -187,7 +182,7 @@ unsafe fn members(
             }
             members.push((key, value));
         }
-        // Keys of one `dict` are never equal, so the sort need not be stable.
+        // An unstable sort is sufficient, because keys are never equal.
         members.sort_unstable_by(|&(a, _), &(b, _)| compare(a, b));
     }
     (members.len() == n).then_some(members)
@@ -198,7 +193,7 @@ unsafe fn members(
 /// # Safety
 /// Both must be live objects of exactly the type `str`.
 unsafe fn compare(a: *mut ffi::PyObject, b: *mut ffi::PyObject) -> Ordering {
-    // SAFETY: the caller guarantees the requirements.
+    // SAFETY: as the caller guarantees.
     unsafe {
         if let (Some(a), Some(b)) = (builtin_types::ascii(a), builtin_types::ascii(b)) {
             return a.cmp(b);

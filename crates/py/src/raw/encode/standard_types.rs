@@ -1,8 +1,6 @@
-//! Reads values of the standard library's types, and of classes derived from built-in types,
-//! directly from memory, without running Python code.
+//! Reads values of standard types and of derived classes from memory. No Python code runs.
 //!
-//! The encoders of all formats use this module: [`read`] returns the value of an object, and the
-//! encoder writes it.
+//! The encoders of all formats use this module: [`read`] returns the value of an object.
 
 use onecopy_wire::datetime::Date;
 use pyo3::ffi;
@@ -14,36 +12,32 @@ use super::ordered_dict;
 use crate::raw::ndarray::{Choice, Scalar};
 use crate::raw::temporal;
 
-/// Options that determine which types of objects the encoder writes without running Python code,
-/// and how it writes them.
+/// Options for the types that the encoder writes without Python code.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Natives {
     pub(crate) temporal: bool,
     pub(crate) uuid: bool,
     pub(crate) enums: bool,
     pub(crate) dataclasses: bool,
-    /// `true` if an instance of a class that is derived from a built-in type is written like an
-    /// instance of the built-in type. This field does not concern classes derived from `float` or
-    /// `tuple`; for these, the fields `floats` and `tuples` have the same meaning.
+    /// `true` if instances of classes derived from built-in types are written like the built-in
+    /// type. For `float` and `tuple`, see `floats` and `tuples`.
     pub(crate) subclasses: bool,
     pub(crate) floats: bool,
     pub(crate) tuples: bool,
     pub(crate) numpy: Choice,
-    /// `true` if the format has no special representation for instances of BSON classes, so that
-    /// they are written like instances of any other class. `false` if they are written as
-    /// [`Native::Marked`], or by the `ObjectForms` of the format.
+    /// `true` if instances of BSON classes are written like other instances. `false` if they are
+    /// [`Native::Marked`], or if `ObjectForms` writes them.
     pub(crate) marked: bool,
-    /// `true` if dataclass fields whose names begin with an underscore are written.
+    /// `true` to write dataclass fields whose names begin with an underscore.
     pub(crate) private_fields: bool,
-    /// `true` if a `datetime` without a time zone is written as a time in UTC.
+    /// `true` to write a `datetime` without a time zone as UTC.
     pub(crate) naive_utc: bool,
     pub(crate) utc_z: bool,
     pub(crate) omit_microseconds: bool,
     pub(crate) decimals: bool,
-    /// `true` if integers of any size may be written as JSON numbers.
+    /// `true` to write integers of any size as JSON numbers.
     pub(crate) exact_ints: bool,
-    /// `true` to write only objects of classes that orjson supports, and to write them as orjson
-    /// does.
+    /// `true` to write only the types of orjson, and in the same way.
     pub(crate) orjson: bool,
 }
 
@@ -68,31 +62,27 @@ impl Natives {
     };
 }
 
-/// The result of reading an object's memory: either the value of the object, or the way in which
-/// the encoder must write the object.
+/// The value of an object, or the way to write the object.
 pub(super) enum Native {
     Uuid([u8; 16]),
     Decimal(ShortDecimal),
-    /// An instance of a BSON class, which the pointed-to `Class` describes. The pointer is valid
-    /// until Python code runs.
+    /// An instance of this BSON class. The pointer is valid until Python code runs.
     Marked(*const Class),
-    /// The attribute `value` of an enumeration member. It is written instead of the member.
+    /// The value of an enumeration member, which is written instead of the member.
     Instead(*mut ffi::PyObject),
-    /// The object's class is derived from this built-in type. The object is written like an object
-    /// of the built-in type.
+    /// The class is derived from this built-in type. The object is written like the built-in type.
     Contents(ObjectKind),
-    /// A dataclass instance, whose fields are written. The pointer is valid until Python code runs.
+    /// A dataclass instance. The pointer is valid until Python code runs.
     Fields(*const Class),
     /// The value of a NumPy scalar.
     Scalar(Scalar),
     /// A NumPy array. [`ndarray::view_of`] returns a view of its memory.
     Array,
-    /// The value cannot be read from memory; Python code must run.
+    /// The value requires Python code.
     Other,
 }
 
-/// A cache of facts about the most recently written objects: their time zone and their classes. The
-/// cache is valid until Python code runs.
+/// The time zone and classes of the last written objects. Valid until Python code runs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RecentObjects {
     pub(super) zone: Zone,
@@ -106,14 +96,13 @@ impl RecentObjects {
     };
 }
 
-/// A cache of the UTC offset of one time zone: the most recently used zone whose offset is
-/// constant. The address of the zone object identifies the zone. The cache is cleared when Python
-/// code runs, because such code might free the zone object.
+/// A cache of the UTC offset of one time zone, keyed by its address. It is cleared when Python code
+/// runs, because such code might free the zone object.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Zone {
     zone: *mut ffi::PyObject,
     us: Option<i64>,
-    /// The offset in minutes; `None` if the offset is not a whole number of minutes.
+    /// The offset in minutes; `None` if it has seconds.
     minutes: Option<i16>,
 }
 
@@ -124,12 +113,11 @@ impl Zone {
         minutes: None,
     };
 
-    /// Returns the UTC offset of a `datetime` in microseconds. The outer `Option` is `None` if the
-    /// offset cannot be determined without running Python code. The inner `Option` is `None` if the
-    /// zone has no offset.
+    /// Returns the UTC offset of a `datetime` in microseconds, if it has one. The outer `Option` is
+    /// `None` if Python code must run.
     ///
     /// # Safety
-    /// `zone` must be the zone of `at`, which is exactly a `datetime`, and must not be `None`; both
+    /// `zone` must be the zone of `at`, and not `None`. `at` must be exactly a `datetime`. Both
     /// must be alive.
     #[inline(always)]
     pub(super) unsafe fn offset(
@@ -141,10 +129,8 @@ impl Zone {
         unsafe { self.found(zone, at).map(|zone| zone.us) }
     }
 
-    /// Returns the UTC offset of a `datetime` in minutes. The outer `Option` is `None` if the
-    /// offset cannot be determined without running Python code, or if it includes seconds. (In
-    /// both cases, [`ObjectForms`](super::ObjectForms) determines it.) The inner `Option` is `None`
-    /// if the zone has no offset.
+    /// Returns the UTC offset of a `datetime` in minutes, if it has one. The outer `Option` is
+    /// `None` if Python code must run, or the offset has seconds.
     ///
     /// # Safety
     /// The same requirements as for [`Zone::offset`].
@@ -162,9 +148,8 @@ impl Zone {
         }
     }
 
-    /// Determines the UTC offset that the `tzinfo` object `zone` has at the time `at` (a
-    /// `datetime`), and returns it as a [`Zone`]. Returns `None` if this requires running Python
-    /// code.
+    /// Finds the UTC offset of the time zone `zone` at the time `at`. Returns `None` if this
+    /// requires Python code.
     ///
     /// # Safety
     /// The same requirements as for [`Zone::offset`].
@@ -187,8 +172,8 @@ impl Zone {
     }
 }
 
-/// Reads the value of an object from its memory. The caller has already handled objects of built-in
-/// types and objects of the classes `date`, `time` and `datetime`.
+/// Reads the value of an object from its memory. Built-in types, `date`, `time` and `datetime` are
+/// handled by the caller.
 ///
 /// # Safety
 /// `object` must be alive, and the GIL must be held. The borrowed parts of the result are valid
@@ -223,7 +208,7 @@ pub(super) unsafe fn read(
         ClassForm::Contents(kind) if natives.subclasses => match kind {
             ObjectKind::Float if !natives.floats => Native::Other,
             ObjectKind::Tuple if !natives.tuples => Native::Other,
-            // For a larger value, `ObjectForms` creates an `int`, or returns another form.
+            // `ObjectForms` creates an `int` or another form for a larger value.
             ObjectKind::Int if is_long() => Native::Other,
             kind => Native::Contents(*kind),
         },
@@ -238,7 +223,7 @@ pub(super) unsafe fn read(
             // SAFETY: an instance of this class of NumPy's.
             Native::Scalar(unsafe { scalar.read(object) })
         }
-        // A NumPy `float64` is also an instance of `float`, and can be written as one.
+        // A NumPy `float64` is also an instance of `float`.
         ClassForm::Scalar(scalar) if scalar.is_float() && natives.subclasses && natives.floats => {
             Native::Contents(ObjectKind::Float)
         }
@@ -275,8 +260,8 @@ pub(super) unsafe fn read(
     }
 }
 
-/// Returns `true` if an `int` can be written as a number without running Python code: its magnitude
-/// is below 2**53, or below 2**60 (two internal digits) if `exact` is `true`.
+/// Returns `true` if an `int` can be written as a number without Python code. Its magnitude must be
+/// below 2**53, or below 2**60 if `exact` is `true`.
 ///
 /// # Safety
 /// `object` must be an `int`, or of a class derived from it.
@@ -302,7 +287,7 @@ pub(super) unsafe fn date(date: *mut ffi::PyObject) -> Date {
     }
 }
 
-/// Returns the date of an object of exactly the class `date`; `None` for any other object.
+/// Returns the date of an object of exactly the class `date`.
 ///
 /// # Safety
 /// The same requirements as for [`read`].

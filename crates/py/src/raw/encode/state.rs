@@ -1,4 +1,4 @@
-//! `EncoderState`: the part of an encoder's state that is the same for all output formats.
+//! `EncoderState`: the state of an encoder for any format.
 
 use std::rc::Rc;
 
@@ -16,31 +16,29 @@ use super::standard_types::RecentObjects;
 use super::{builtin_types, dict};
 use crate::raw::gil;
 
-/// The error that containers, or calls to `default`, are nested more deeply than the limit allows.
+/// The error for containers or `default` calls that are nested too deeply.
 pub(super) struct TooDeep {
     pub(super) is_circular: bool,
 }
 
-/// The part of an encoder's state that does not depend on the output format. It does not contain
-/// the write position.
+/// The state of an encoder for any format, without the write position.
 pub(super) struct EncoderState<'py> {
     pub(super) frames: Frames<'py>,
     pub(super) keys: KeyCache,
-    /// Why, and at which member, the loop over a container's members was last interrupted.
+    /// The reason and the position of the last interruption.
     pub(super) interruption: Interruption,
-    /// A cache of the classes and time zones that were looked up since Python code last ran.
+    /// The classes and time zones since the last Python code.
     pub(super) recent: RecentObjects,
-    /// The order of the keys of the `dict` that was sorted last.
+    /// The key order of the last sorted `dict`.
     pub(super) recent_order: RecentOrder,
-    /// The cached properties of the class of the dataclass instance that is written next. The
-    /// pointer is valid until Python code runs.
+    /// The cached class of the next dataclass instance. The pointer is valid until Python code
+    /// runs.
     pub(super) found: *const Class,
-    /// The reason why the fast path did not write an object; set each time when it writes nothing.
+    /// The reason for the last object that the fast path did not write.
     pub(super) unwritten: Step,
-    /// The classes of all dataclass instances on the stack of open containers.
+    /// The classes of the open dataclass instances.
     pub(super) classes: Vec<Rc<Class>>,
-    /// Set before Python code runs for the first time. Until the encoder is dropped, the calls of
-    /// [`gil::calls`] are nested in it, which is faster.
+    /// A guard from the first Python code on. It makes the nested [`gil::calls`] faster.
     crossing: Option<gil::Crossing>,
 }
 
@@ -64,9 +62,8 @@ impl<'py> EncoderState<'py> {
         self.frames.py()
     }
 
-    /// Prepares the state for Python code, which may free or change any object: makes the frames
-    /// own the references to their containers, and clears the caches of keys, classes and time
-    /// zones. It must be called before any Python code runs.
+    /// Prepares the state for Python code. The frames then own their containers, and the caches are
+    /// empty.
     pub(super) fn before_code(&mut self) {
         self.crossing.get_or_insert_with(gil::Crossing::begin);
         self.frames.own();
@@ -75,17 +72,14 @@ impl<'py> EncoderState<'py> {
         self.found = std::ptr::null();
     }
 
-    /// Clears the caches of keys, whose `str` may have been freed.
+    /// Clears the key caches. Their `str` objects may no longer exist.
     pub(super) fn forget_keys(&mut self) {
         self.keys.forget();
         self.recent_order.clear();
     }
 
-    /// Completes the stack of container frames after the loop over members was interrupted. `n` is
-    /// the number of frames that existed before the loop. The method stores the position of the
-    /// next member in frame `n - 1`, and reverses the order of the later frames, because they were
-    /// pushed from the innermost container to the outermost. If the loop was not interrupted, the
-    /// method does nothing.
+    /// Completes the frames after an interruption of the loop. `n` is the number of earlier frames.
+    /// The later frames are reversed.
     #[inline(always)]
     pub(super) fn settle(&mut self, n: usize) {
         if self.interruption.reason != ExitReason::Done {
@@ -93,14 +87,12 @@ impl<'py> EncoderState<'py> {
         }
     }
 
-    /// Returns the index of `class` in the list `classes`. Adds the class to the list if it is
-    /// missing.
+    /// Returns the index of `class` in `classes`. Adds a missing class.
     pub(super) fn index_of_class(&mut self, class: Rc<Class>) -> isize {
         frames::index_of_class(&mut self.classes, class)
     }
 
-    /// Returns an error if `max_depth` containers are already open, so that entering `object` would
-    /// exceed the limit.
+    /// Returns an error if `max_depth` containers are already open.
     #[inline(always)]
     pub(super) fn check_depth(
         &self,
@@ -115,17 +107,15 @@ impl<'py> EncoderState<'py> {
 
     #[cold]
     fn too_deep(&self, object: *mut ffi::PyObject) -> TooDeep {
-        // A replacement is kept alive by a frame of its own, which is not a container.
+        // The frame of a replacement is not a container.
         let mut around = self.frames.iter().filter(|f| f.form != ContainerForm::Held);
         TooDeep {
             is_circular: around.any(|f| f.object == object),
         }
     }
 
-    /// Limits chains of replacements. A replacement is an object that is written instead of another
-    /// one, for example a result of `default`. Returns an error if more than `max_depth` of the
-    /// objects that are being written are replacements. Replacements do not count as containers, so
-    /// an object with one replacement can be written at any depth.
+    /// Returns an error if more than `max_depth` open objects are replacements, such as results of
+    /// `default`.
     pub(super) fn check_held(
         &self,
         object: *mut ffi::PyObject,
@@ -139,10 +129,10 @@ impl<'py> EncoderState<'py> {
         })
     }
 
-    /// Pushes a frame for the items of an instance of a class derived from list or tuple. If the
-    /// instance has no items, pushes no frame and returns `false`.
+    /// Pushes a frame for an instance of a class derived from list or tuple. Returns `false` if it
+    /// is empty.
     pub(super) fn push_items(&mut self, object: Bound<'py, PyAny>) -> bool {
-        // SAFETY: a list or tuple, as the caller guarantees, whose size is the number of items.
+        // SAFETY: the caller guarantees a list or tuple; its size is the number of items.
         let n = unsafe { ffi::Py_SIZE(object.as_ptr()) };
         let form = match object.is_instance_of::<PyList>() {
             true => ContainerForm::List,
@@ -154,12 +144,11 @@ impl<'py> EncoderState<'py> {
         n != 0
     }
 
-    /// Returns the next key of the container in `frame`, and advances the position in the frame.
-    /// Returns `None` after the last key, and for containers without keys.
+    /// Returns the next key of `frame` and advances its position. `None` at the end, and for
+    /// containers without keys.
     ///
     /// # Safety
-    /// `frame` must be the innermost frame. The returned reference to the key is borrowed, and
-    /// valid until Python code runs.
+    /// `frame` must be the innermost frame. The borrowed key is valid until Python code runs.
     pub(super) unsafe fn next_key(
         &self,
         frame: *mut ContainerFrame,
@@ -193,12 +182,11 @@ impl<'py> EncoderState<'py> {
         }
     }
 
-    /// Returns the value of the key that [`EncoderState::next_key`] returned last. Returns `None`
-    /// if the number of entries of a `dict` has changed, or if a dataclass instance does not store
-    /// the attribute at the position that was determined for its class.
+    /// Returns the value of the last key of [`EncoderState::next_key`]. `None` if a `dict` has
+    /// changed its size, or if an attribute is not at its expected position.
     ///
     /// # Safety
-    /// The same requirements as for [`EncoderState::next_key`], which must have returned a key.
+    /// The requirements of [`EncoderState::next_key`] apply. It must have returned a key.
     pub(super) unsafe fn value_of_key(
         &self,
         frame: *const ContainerFrame,
@@ -231,15 +219,14 @@ impl<'py> EncoderState<'py> {
         }
     }
 
-    /// Returns the value of the attribute `name` of `object`, the dataclass instance in the
-    /// innermost frame. A new frame keeps the value alive. Any Python code may run.
+    /// Returns the attribute `name` of the dataclass instance `object`. A new frame keeps the value
+    /// alive. Python code may run.
     ///
     /// # Errors
-    /// The exception that Python code raises while the attribute is read.
+    /// The exception of the Python code.
     ///
     /// # Safety
-    /// The innermost frame must be for `object`, which is a dataclass instance, and `name` must be
-    /// the name of one of its fields.
+    /// The innermost frame must be for `object`, and `name` must be one of its fields.
     pub(super) unsafe fn attribute(
         &mut self,
         object: *mut ffi::PyObject,
@@ -258,12 +245,11 @@ impl<'py> EncoderState<'py> {
         Ok(borrowed)
     }
 
-    /// Returns the path to the value that is being written, such as `$.rows[3].price`.
+    /// Returns the path to the current value, such as `$.rows[3].price`.
     pub(super) fn path(&self) -> String {
         let mut path = String::from("$");
         for frame in self.frames.iter() {
-            // SAFETY: attached, and each frame's object is alive: borrowed from what holds it, or
-            // ours.
+            // SAFETY: attached. Each frame's object is alive: its container or the frame owns it.
             unsafe { frames::append_step(self.py(), frame, &self.classes, &mut path) };
         }
         path

@@ -1,5 +1,4 @@
-//! Recognizes the classes of NumPy. This module does not import NumPy. If no other code has
-//! imported it, no class is recognized.
+//! Recognizes the classes of NumPy. If no other code has imported NumPy, no class is recognized.
 
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -18,9 +17,8 @@ use super::{Choice, ItemType, Scalar, item_type};
 pub(crate) enum Class {
     /// The class `ndarray` itself, not a class derived from it.
     Array,
-    /// `memmap` or `matrix`, derived classes whose memory has the same meaning as that of
-    /// `ndarray`. In other derived classes the memory may have another meaning, for example because
-    /// of a mask or a unit of measurement.
+    /// `memmap` or `matrix`: derived classes with the same memory as `ndarray`. In other derived
+    /// classes, the memory may have another meaning (a mask, a unit).
     DerivedArray,
     /// A scalar class, such as `float64`.
     Scalar,
@@ -33,17 +31,15 @@ struct NumpyClasses {
     derived: [Py<PyType>; 2],
 }
 
-/// `true` if a test has shown that NumPy's `ndarray` objects have the memory layout that this
-/// module expects.
+/// `true` if NumPy's `ndarray` objects have the expected memory layout.
 static READS_ARRAYS: AtomicBool = AtomicBool::new(false);
 
-/// Returns `true` if NumPy's `ndarray` objects have the expected memory layout. This is determined
-/// by a comparison with the results of NumPy's array interface protocol.
+/// Returns `true` if `ndarray` objects have the expected memory layout.
 pub(crate) fn reads_arrays() -> bool {
     READS_ARRAYS.load(Relaxed)
 }
 
-/// Returns the module `numpy`, or `None` if it has not been imported.
+/// Returns the module `numpy`, if it was imported.
 fn numpy(py: Python<'_>) -> PyResult<Option<Bound<'_, PyAny>>> {
     // SAFETY: attached; the dictionary of modules is borrowed from the interpreter.
     let modules = unsafe { Bound::from_borrowed_ptr(py, ffi::PyImport_GetModuleDict()) };
@@ -63,7 +59,7 @@ fn known(py: Python<'_>) -> PyResult<Option<&NumpyClasses>> {
     let class = |name: &str| -> PyResult<Py<PyType>> {
         Ok(numpy.getattr(name)?.cast_into::<PyType>()?.unbind())
     };
-    // While NumPy is being imported, not all of its classes exist yet.
+    // During the import of NumPy, some of its classes are missing.
     let made = || -> PyResult<NumpyClasses> {
         Ok(NumpyClasses {
             dtype: numpy.getattr("dtype")?.unbind(),
@@ -80,8 +76,7 @@ fn known(py: Python<'_>) -> PyResult<Option<&NumpyClasses>> {
     Ok(KNOWN.get(py))
 }
 
-/// Returns the [`Class`] for a NumPy class whose instances the encoders can write; `None` for any
-/// other class. Any Python code may run.
+/// Returns the [`Class`] of a NumPy class that the encoders can write. Python code may run.
 pub(crate) fn class_of(class: &Bound<'_, PyType>) -> PyResult<Option<Class>> {
     let py = class.py();
     let Some(known) = known(py)? else {
@@ -96,8 +91,7 @@ pub(crate) fn class_of(class: &Bound<'_, PyType>) -> PyResult<Option<Class>> {
     if !class.is_subclass(known.generic.bind(py))? {
         return Ok(None);
     }
-    // A class that derives from a scalar class may give its value another meaning, so only the
-    // class of an item type itself is accepted.
+    // A class derived from a scalar class may give its value another meaning, so it is refused.
     let Ok(dtype) = known.dtype.bind(py).call1((class,)) else {
         return Ok(None);
     };
@@ -105,13 +99,13 @@ pub(crate) fn class_of(class: &Bound<'_, PyType>) -> PyResult<Option<Class>> {
     Ok(is_itself.then_some(Class::Scalar))
 }
 
-/// Returns `true` if an object is a NumPy scalar. The check may run arbitrary Python code.
+/// Returns `true` if an object is a NumPy scalar. Python code may run.
 pub(crate) fn is_scalar(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(class_of(&object.get_type())? == Some(Class::Scalar))
 }
 
-/// Returns `true` if an object is an instance of NumPy's class `generic`, the base of all scalar
-/// classes. Returns `false` if NumPy was not imported. Any Python code may run.
+/// Returns `true` for an instance of NumPy's `generic`, the base of all scalars. Returns `false` if
+/// NumPy was not imported. Python code may run.
 pub(crate) fn is_generic(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     let py = object.py();
     known(py)?.map_or(Ok(false), |known| {
@@ -119,11 +113,11 @@ pub(crate) fn is_generic(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     })
 }
 
-/// A NumPy scalar class. The values of its instances are read from memory.
+/// A NumPy scalar class, with values that are read from memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ScalarClass(ItemType);
 
-/// The time units of `datetime64`. The index of a unit is its number in NumPy's C API.
+/// The time units of `datetime64`, indexed by their numbers in NumPy's C API.
 const UNITS: [Option<Unit>; 14] = [
     Some(Unit::Year),
     Some(Unit::Month),
@@ -142,8 +136,8 @@ const UNITS: [Option<Unit>; 14] = [
 ];
 
 impl ScalarClass {
-    /// Returns the `ScalarClass` of `class`. Returns `None` if `class` is not a NumPy scalar class,
-    /// or if its instances do not have the expected memory layout. Any Python code may run.
+    /// Returns the `ScalarClass` of `class`. Returns `None` if it is not a NumPy scalar class or
+    /// has another memory layout. Python code may run.
     pub(crate) fn find(class: &Bound<'_, PyType>) -> PyResult<Option<ScalarClass>> {
         let py = class.py();
         if class_of(class)? != Some(Class::Scalar) {
@@ -181,8 +175,7 @@ impl ScalarClass {
         Ok(Some(found))
     }
 
-    /// Creates some instances of the class as test data. The caller reads the values from the
-    /// memory of these instances, and compares them with the values that NumPy itself reports.
+    /// Creates test instances of the class. The caller compares their memory with NumPy's values.
     fn samples<'py>(
         self,
         class: &Bound<'py, PyType>,
@@ -207,13 +200,12 @@ impl ScalarClass {
         Ok(vec![array.get_item(0)?])
     }
 
-    /// Returns `true` if the instances of the class are also instances of `float`.
+    /// Returns `true` if the instances are also instances of `float`.
     pub(crate) fn is_float(self) -> bool {
         self.0 == ItemType::Float64
     }
 
-    /// Returns the size in bytes that an instance must at least have, so that its value can be read
-    /// from its memory.
+    /// Returns the minimum size of an instance in bytes, for a read of its value.
     fn least_bytes(self) -> isize {
         let value = match self.0 {
             // The number of units, and the unit itself.
@@ -271,8 +263,8 @@ impl ScalarClass {
     }
 }
 
-/// Tests whether this module can read NumPy's array objects. Reads the shape and the other fields
-/// of some sample arrays from memory. Returns `true` if NumPy itself reports the same fields.
+/// Tests whether this module can read NumPy's arrays. Compares the fields of sample arrays with the
+/// fields that NumPy reports.
 fn arrays_are_as_read(numpy: &Bound<'_, PyAny>) -> PyResult<bool> {
     let globals = PyDict::new(numpy.py());
     globals.set_item("numpy", numpy)?;

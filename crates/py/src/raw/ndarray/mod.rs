@@ -6,11 +6,9 @@
 //! | `object` | views of the memory of arrays, and values of scalars |
 //! | `view` | the items in the memory of an array |
 //!
-//! C code may write to the memory of an array at any time without the GIL (ufuncs do so). Therefore
-//! each item is read only once. The shape and strides are read once too, when a [`View`] is
-//! created. Python code may replace the memory of the array (`resize(refcheck=False)`,
-//! `__setstate__`). Therefore, after Python code may have run, [`is_current`] checks that a view
-//! still describes its array.
+//! C code may write to an array without the GIL. Therefore each item is read only once, and the
+//! shape and strides too, at the creation of a [`View`]. Python code may replace the memory
+//! (`resize(refcheck=False)`). After Python code, [`is_current`] checks the view.
 
 mod classes;
 mod object;
@@ -22,7 +20,7 @@ pub(crate) use classes::{Class, ScalarClass, class_of, is_generic, is_scalar, re
 pub(crate) use object::{Described, Memory, describe, is_current, view_of};
 pub(crate) use view::{Bits, Item, Subarray, View};
 
-/// The type of an array's items, without their byte order. It corresponds to NumPy's `dtype`.
+/// The type of an array's items, without their byte order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ItemType {
     Bool,
@@ -37,12 +35,11 @@ pub(crate) enum ItemType {
     Float16,
     Float32,
     Float64,
-    /// `datetime64`, with its time unit; `None` for a `datetime64` without a unit.
+    /// `datetime64` with its time unit, or `None` without a unit.
     Moment(Option<Step>),
-    /// Strings, which all occupy this number of characters of 32 bits. Shorter strings are padded
-    /// with NULs.
+    /// Strings of this number of 32-bit characters, padded with NULs.
     Text(usize),
-    /// Binary values, which all occupy this number of bytes. Shorter values are padded with NULs.
+    /// Binary values of this number of bytes, padded with NULs.
     Binary(usize),
 }
 
@@ -63,20 +60,19 @@ impl ItemType {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct DType {
     pub(crate) of: ItemType,
-    /// `true` if the byte order of the array's items differs from that of the processor.
+    /// `true` if the byte order differs from that of the processor.
     pub(crate) is_swapped: bool,
 }
 
 impl DType {
-    /// Returns `true` if the items of the array are strings or binary values.
+    /// Returns `true` for strings and binary values.
     pub(crate) fn is_text(self) -> bool {
         matches!(self.of, ItemType::Text(_) | ItemType::Binary(_))
     }
 }
 
-/// Returns the item type for a type character (such as `i` for signed integers) and an item size in
-/// bytes, as defined by NumPy's array interface. `step` is the time unit of a `datetime64` or
-/// `timedelta64`. Returns `None` for an unsupported type.
+/// Returns the item type for a type character of NumPy and an item size. `step` is the time unit of
+/// a `datetime64` or `timedelta64`. `None` if the type is not supported.
 fn item_type(kind: u8, n_bytes: usize, step: Option<Step>) -> Option<ItemType> {
     Some(match (kind, n_bytes) {
         (b'b', 1) => ItemType::Bool,
@@ -102,32 +98,29 @@ fn item_type(kind: u8, n_bytes: usize, step: Option<Step>) -> Option<ItemType> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Scalar {
     Bool(bool),
-    /// A signed integer of up to 32 bits, or an unsigned integer of up to 16 bits.
+    /// A signed integer of up to 32 bits, or an unsigned one of up to 16 bits.
     Int32(i32),
-    /// A signed integer of 64 bits, or an unsigned integer of 32 bits.
+    /// A signed integer of 64 bits, or an unsigned one of 32 bits.
     Int64(i64),
     Uint64(u64),
-    /// A 16-bit float, as the bits of its IEEE 754 format.
+    /// The bits of a 16-bit float (IEEE 754).
     Half(u16),
     Float(f32),
     Double(f64),
-    /// A `datetime64`. The fields are the number of time units since 1970, and the time unit. The
-    /// second field is `None` if the `datetime64` has no unit.
+    /// A `datetime64`: its count of time units since 1970, and the unit, if any.
     Moment(i64, Option<Step>),
 }
 
-/// The value of a `datetime64` that represents `NaT` (not a time).
+/// The `datetime64` value `NaT` (not a time).
 pub(crate) const NOT_A_TIME: i64 = i64::MIN;
 
-/// Determines which NumPy objects the encoder writes itself. The user selects this by an option.
+/// The option for NumPy objects that the encoder writes itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Choice {
-    /// NumPy objects are passed to the user's function `default` instead of being written by the
-    /// encoder. A `float64`, which is an instance of `float`, is still written if subclasses of
-    /// `float` are.
+    /// `default` receives NumPy objects. A `float64` is still written as a subclass of `float`.
     Left,
-    /// All NumPy objects that the format can represent are written.
+    /// All NumPy objects that the format can represent.
     Any,
-    /// Only the NumPy objects that orjson supports are written, as orjson writes them.
+    /// Only the NumPy objects that orjson writes.
     Orjson,
 }

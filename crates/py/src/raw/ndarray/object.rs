@@ -1,4 +1,4 @@
-//! Reads NumPy objects: the memory of arrays, and the values of scalars.
+//! Reads the memory of NumPy arrays, and the values of scalars.
 
 use std::cell::RefCell;
 use std::ffi::{c_char, c_int, c_void};
@@ -13,7 +13,7 @@ use super::classes::{Class, class_of, reads_arrays};
 use super::view::Item;
 use super::{Choice, DType, View, item_type};
 
-/// The fields of an array object in NumPy's C API since version 1.7 (`PyArrayObject_fields`).
+/// NumPy's struct `PyArrayObject_fields`, since version 1.7.
 #[repr(C)]
 pub(super) struct ArrayObject {
     head: ffi::PyObject,
@@ -38,15 +38,11 @@ struct ArrayInterface {
     first: *mut c_void,
 }
 
-/// The NumPy flag of an array whose items are contiguous in C order (the index of the last
-/// dimension varies fastest). `NOT_SWAPPED` is the NumPy flag of an array whose items have the
-/// processor's byte order.
+/// The NumPy flags of arrays in C order, and of items in the processor's byte order.
 const CONTIGUOUS: c_int = 1;
 const NOT_SWAPPED: c_int = 0x200;
 
-/// The number of cached item types (from `dtype` objects) that are never evicted. Each thread
-/// caches up to `REMEMBERED` item types. When its cache is full, a new type replaces one at an
-/// index of at least `KEPT`.
+/// The size of each thread's cache of item types. The first `KEPT` entries are never replaced.
 const KEPT: usize = 16;
 const REMEMBERED: usize = 24;
 
@@ -54,8 +50,7 @@ thread_local! {
     static DTYPES: RefCell<Vec<(Py<PyAny>, DType)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Returns the item type of a NumPy `dtype` object from this thread's cache; `None` if the cache
-/// does not contain it.
+/// Returns the cached item type of a `dtype` object.
 #[inline]
 fn known_dtype(object: *mut ffi::PyObject) -> Option<DType> {
     DTYPES.with_borrow(|known| {
@@ -64,10 +59,10 @@ fn known_dtype(object: *mut ffi::PyObject) -> Option<DType> {
     })
 }
 
-/// Caches the item type of a `dtype` object. Returns the `dtype` object that was evicted from the
-/// cache. The caller must drop it at a time when Python code may run.
+/// Caches the item type of a `dtype` object. Returns the evicted `dtype`. The caller must drop it
+/// when Python code may run.
 fn remember_dtype<'py>(object: Bound<'py, PyAny>, dtype: DType) -> Option<Bound<'py, PyAny>> {
-    // `__setstate__` may change the size of text items, so text types are not cached.
+    // Text types are not cached, because `__setstate__` may change their size.
     if dtype.is_text() {
         return None;
     }
@@ -87,15 +82,14 @@ fn remember_dtype<'py>(object: Bound<'py, PyAny>, dtype: DType) -> Option<Bound<
     replaced.map(|(object, _)| object.into_bound(py))
 }
 
-/// Returns the [`View`] of an array (its memory, shape and item type), without running Python code.
-/// Returns `None` if this thread has not cached the item type of the array, or if the option
-/// `choice` does not permit writing the array.
+/// Returns the [`View`] of an array, without Python code. `None` if the item type is not cached, or
+/// if `choice` excludes the array.
 ///
 /// # Safety
-/// `object` must be alive and exactly of a NumPy array class, and the GIL must be held.
+/// `object` must be alive and exactly of a NumPy array class. The caller must hold the GIL.
 #[inline]
 pub(crate) unsafe fn view_of(object: *mut ffi::PyObject, choice: Choice) -> Option<View> {
-    // SAFETY: an array, in the layout that was compared with the protocol when its class was found.
+    // SAFETY: an array. Its layout was checked when its class was found.
     let view = unsafe {
         let array = object.cast::<ArrayObject>();
         let dtype = known_dtype((*array).dtype)?;
@@ -104,11 +98,10 @@ pub(crate) unsafe fn view_of(object: *mut ffi::PyObject, choice: Choice) -> Opti
     is_written(&view, choice).then_some(view)
 }
 
-/// Creates the view of an array of type `dtype` from the fields of the array object. Returns `None`
-/// if a length is invalid.
+/// Creates the view of an array from its object. `None` if a length is invalid.
 ///
 /// # Safety
-/// The same requirements as for [`view_of`]. The items must be of the type `dtype`.
+/// Same as [`view_of`]. The items must be of the type `dtype`.
 #[inline]
 pub(super) unsafe fn fields_of(object: *mut ffi::PyObject, dtype: DType) -> Option<View> {
     // SAFETY: an array, as the caller guarantees.
@@ -119,8 +112,8 @@ pub(super) unsafe fn fields_of(object: *mut ffi::PyObject, dtype: DType) -> Opti
     }
 }
 
-/// Returns `true` if the option `choice` permits writing this array. `Choice::Orjson` permits only
-/// the arrays that orjson writes: contiguous arrays of numbers in native byte order.
+/// Returns `true` if the option `choice` permits this array. orjson writes only contiguous arrays
+/// of numbers in native byte order.
 #[inline]
 fn is_written(view: &View, choice: Choice) -> bool {
     match choice {
@@ -135,34 +128,30 @@ fn is_written(view: &View, choice: Choice) -> bool {
     }
 }
 
-/// How a NumPy object is written.
+/// The way in which a NumPy object is written.
 pub(crate) enum Described<'py> {
-    /// The object is an array or a scalar, and its items are read from its memory. A scalar is
-    /// treated as an array without dimensions.
+    /// Read from memory. A scalar is an array without dimensions.
     Memory(Memory<'py>),
-    /// The array is written as a list of its items, which are objects or strings of variable
-    /// length.
+    /// Written as a list of its items.
     List(Bound<'py, PyAny>),
-    /// The object is not written, because the byte order of the array differs from the processor's.
-    /// orjson refuses such an array even if a `default` is set.
+    /// Not written: its byte order is not native. orjson refuses such an array.
     Swapped,
 }
 
-/// The memory of an array, with references that keep it alive.
+/// The memory of an array, and the references that keep it alive.
 pub(crate) struct Memory<'py> {
     pub(crate) view: View,
     pub(crate) object: Bound<'py, PyAny>,
-    /// The value of `__array_struct__`, which keeps the array's memory alive.
+    /// The value of `__array_struct__`.
     _interface: Bound<'py, PyAny>,
-    /// A `dtype` object that was evicted from the cache of item types. It must be released only
-    /// after the memory was read, because its release may run Python code.
+    /// A `dtype` object from the cache. Its release may run Python code, so it is released after
+    /// the memory was read.
     _forgotten: Option<Bound<'py, PyAny>>,
 }
 
 impl<'py> Memory<'py> {
-    /// Returns the memory that `__array_struct__` describes. If the type of its items is not
-    /// supported, the inner error is the type character of NumPy's array interface. Any Python code
-    /// may run before the memory is examined, but not afterwards.
+    /// Returns the memory that `__array_struct__` describes. The inner error is the type character
+    /// of an unsupported item type. Any Python code may run first.
     fn of(object: &Bound<'py, PyAny>) -> PyResult<Result<Memory<'py>, u8>> {
         let name = pyo3::intern!(object.py(), "__array_struct__");
         let mut interface = object.getattr(name)?;
@@ -180,7 +169,7 @@ impl<'py> Memory<'py> {
             of: item,
             is_swapped: n_bytes > 1 && of.flags & NOT_SWAPPED == 0,
         };
-        // SAFETY: the interface of an array of such items, which it keeps alive.
+        // SAFETY: the interface describes such items, and keeps them alive.
         let view = unsafe { View::new(of.first.cast(), of.n_dims, of.shape, of.strides, dtype) };
         Ok(view
             .map(|view| Memory {
@@ -193,11 +182,10 @@ impl<'py> Memory<'py> {
     }
 }
 
-/// Returns the struct in the capsule `interface`, which is the value of the attribute
-/// `__array_struct__`.
+/// Returns the struct in the capsule `interface`.
 fn struct_of<'a>(interface: &'a Bound<'_, PyAny>) -> PyResult<&'a ArrayInterface> {
-    // SAFETY: attached. It is null, and an error is set, if that is no capsule without a name; such
-    // a one has this struct as long as it lives, by NumPy's documentation.
+    // SAFETY: attached. Null with an error if it is not a capsule without a name. By NumPy's
+    // documentation, such a capsule contains this struct.
     unsafe {
         let at = ffi::PyCapsule_GetPointer(interface.as_ptr(), null());
         match at.cast::<ArrayInterface>().as_ref() {
@@ -207,8 +195,7 @@ fn struct_of<'a>(interface: &'a Bound<'_, PyAny>) -> PyResult<&'a ArrayInterface
     }
 }
 
-/// Returns the time unit of an array or scalar of `datetime64`, such as microseconds; `None` if
-/// there is no unit.
+/// Returns the time unit of a `datetime64`. `None` if it has no unit.
 fn step_of(object: &Bound<'_, PyAny>) -> PyResult<Option<Step>> {
     let py = object.py();
     let dtype = object.getattr(pyo3::intern!(py, "dtype"))?;
@@ -219,8 +206,8 @@ fn step_of(object: &Bound<'_, PyAny>) -> PyResult<Option<Step>> {
     Ok(Unit::of_name(&unit).map(|unit| Step { unit, n_units }))
 }
 
-/// Reads an object through NumPy's array interface. Returns `None` if the object is not from NumPy,
-/// cannot be represented, or is excluded by `choice`. Any Python code may run.
+/// Reads a NumPy object. `None` for other objects, and if `choice` excludes it. Any Python code may
+/// run.
 pub(crate) fn describe<'py>(
     object: &Bound<'py, PyAny>,
     choice: Choice,
@@ -241,11 +228,10 @@ pub(crate) fn describe<'py>(
         }
     }
     let mut memory = match Memory::of(object)? {
-        // Scalars of these types are also instances of `str` or `bytes`, and are written as such.
+        // Such scalars are also `str` or `bytes`, and are written as such.
         Ok(memory) if !is_array && memory.view.dtype().is_text() => return Ok(None),
         Ok(memory) => memory,
-        // The memory of such arrays contains object references, or texts in a format of NumPy's
-        // own.
+        // Their memory contains references, or texts in NumPy's own format.
         Err(b'O' | b'T') if is_array && choice == Choice::Any => {
             return Ok(Some(Described::List(object.call_method0("tolist")?)));
         }
@@ -260,22 +246,20 @@ pub(crate) fn describe<'py>(
     Ok(is_written.then_some(Described::Memory(memory)))
 }
 
-/// Returns `true` if the memory of `array` is still the memory that `view` describes. Python code
-/// may have replaced the memory since `view` was created. This function may run Python code.
+/// Returns `true` if `view` still describes the memory of `array`. May run Python code.
 pub(crate) fn is_current(array: &Bound<'_, PyAny>, view: &View) -> PyResult<bool> {
     let now = Memory::of(array)?;
     Ok(now.is_ok_and(|now| now.view.is_same(view)))
 }
 
-/// Returns `true` if the fields of [`ArrayObject`] that are read from an array object are equal to
-/// those that the array interface reports.
+/// Returns `true` if [`ArrayObject`] has the same values as the array interface.
 pub(super) fn is_as_read(array: &Bound<'_, PyAny>) -> PyResult<bool> {
     let Ok(memory) = Memory::of(array)? else {
         return Ok(false);
     };
     let dtype = array.getattr("dtype")?;
-    // SAFETY: an array, whose struct has these fields in all versions up to 2; only words of its
-    // own size are compared, but for the shape and strides, whose number is compared before.
+    // SAFETY: an array, whose struct has these fields in all versions up to 2. Only words of its
+    // own size are compared, and the number of dimensions before the shape and strides.
     unsafe {
         let of = array.as_ptr().cast::<ArrayObject>();
         let is_large =
@@ -292,11 +276,10 @@ pub(super) fn is_as_read(array: &Bound<'_, PyAny>) -> PyResult<bool> {
 }
 
 impl Item<'_> {
-    /// Returns the value of a string item as a `str`.
+    /// Converts a string item to a `str`.
     ///
     /// # Errors
-    /// `MemoryError` if the `str` cannot be allocated; `ValueError` for a code point above
-    /// U+10FFFF.
+    /// `MemoryError` if the allocation fails. `ValueError` for a code point above U+10FFFF.
     pub(crate) fn to_str<'py>(self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let mut text = Vec::new();
         self.text(&mut text)
@@ -306,7 +289,7 @@ impl Item<'_> {
                 "an array has a text with U+{unit:X}, which is no character"
             )));
         }
-        // SAFETY: as many characters, all up to the last that there is.
+        // SAFETY: this number of characters, up to the last one.
         unsafe {
             let (kind, n) = (ffi::PyUnicode_4BYTE_KIND as c_int, text.len() as isize);
             let made = ffi::PyUnicode_FromKindAndData(kind, text.as_ptr().cast(), n);

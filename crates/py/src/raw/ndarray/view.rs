@@ -1,21 +1,20 @@
-//! `View`: the memory of an array, described by its shape and strides.
+//! `View`: the memory of an array, with its shape and strides.
 
 use std::ffi::c_int;
 use std::marker::PhantomData;
 
 use super::{DType, ItemType, Scalar};
 
-/// The memory of an array. After Python code has run, it may be read only if
-/// [`is_current`](super::is_current) has confirmed that the array still has this memory.
+/// The memory of an array. After Python code has run, check it with
+/// [`is_current`](super::is_current) before a read.
 pub(crate) struct View {
     first: *const u8,
     dtype: DType,
     n_dims: usize,
-    /// The length and stride of each dimension, if the array has at most [`INLINE_DIMS`]
-    /// dimensions. Unused entries have no meaning.
+    /// The length and stride of each dimension, for up to [`INLINE_DIMS`] dimensions. Unused
+    /// entries have no meaning.
     inline_dims: [Dim; INLINE_DIMS],
-    /// The length and stride of each dimension, if the array has more than [`INLINE_DIMS`]
-    /// dimensions.
+    /// The length and stride of each dimension, above [`INLINE_DIMS`] dimensions.
     heap_dims: Vec<Dim>,
 }
 
@@ -25,16 +24,15 @@ struct Dim {
     stride: isize,
 }
 
-/// The largest number of dimensions for which the view of an array needs no allocation.
+/// The maximum number of dimensions without an allocation.
 const INLINE_DIMS: usize = 3;
 
 impl View {
     /// Creates the view of an array. Returns `None` if the length of a dimension is invalid.
     ///
     /// # Safety
-    /// The arguments must describe an array as NumPy stores it: there are `n_dims` lengths and
-    /// `n_dims` strides. The address of each item is `first` plus the sum of each index multiplied
-    /// by its stride.
+    /// The arguments must describe an array as NumPy stores it, with `n_dims` lengths and strides.
+    /// The address of an item is `first` plus the sum of each index multiplied by its stride.
     #[inline]
     pub(super) unsafe fn new(
         first: *const u8,
@@ -86,13 +84,13 @@ impl View {
         }
     }
 
-    /// Returns `true` if both views describe the same memory with the same shape and item type.
+    /// Returns `true` if both views have the same memory, shape and item type.
     pub(super) fn is_same(&self, other: &View) -> bool {
         self.first == other.first && self.dtype == other.dtype && self.dims() == other.dims()
     }
 
-    /// Returns `true` if the items are contiguous in C order, with the last dimension varying
-    /// fastest. An array without items is contiguous.
+    /// Returns `true` if the items are contiguous in C order (last dimension fastest). An array
+    /// without items is contiguous.
     #[inline]
     pub(super) fn is_contiguous(&self) -> bool {
         let mut expected = self.dtype.of.n_bytes() as isize;
@@ -104,8 +102,8 @@ impl View {
         is_it || self.dims().iter().any(|dim| dim.len == 0)
     }
 
-    /// Returns the total number of items and subarrays, which determines the size of the output;
-    /// `usize::MAX` if the number is larger.
+    /// Returns the number of items and subarrays, at most `usize::MAX`. It determines the size of
+    /// the output.
     #[inline]
     pub(crate) fn n_written(&self) -> usize {
         let mut n_items = 1_usize;
@@ -131,7 +129,7 @@ impl View {
         }
     }
 
-    /// Returns the only item of an array without dimensions; `None` for any other array.
+    /// Returns the item of an array without dimensions.
     #[inline(always)]
     pub(crate) fn item(&self) -> Option<Item<'_>> {
         (self.n_dims == 0).then_some(Item {
@@ -183,8 +181,8 @@ impl Item<'_> {
         })
     }
 
-    /// Replaces the contents of `text` with the characters of a string item, without the padding.
-    /// Returns `None` if the allocation fails, or if the item is not a string.
+    /// Replaces `text` with the characters of a string item, without the padding. Returns `None` if
+    /// the allocation fails, or the item is not a string.
     pub(crate) fn text(self, text: &mut Vec<u32>) -> Option<()> {
         let ItemType::Text(n_chars) = self.dtype.of else {
             return None;
@@ -202,8 +200,8 @@ impl Item<'_> {
         Some(())
     }
 
-    /// Replaces the contents of `binary` with the bytes of a binary item, without the padding.
-    /// Returns `None` if the allocation fails, or if the item is not binary.
+    /// Replaces `binary` with the bytes of a binary item, without the padding. Returns `None` if
+    /// the allocation fails, or the item is not binary.
     pub(crate) fn binary(self, binary: &mut Vec<u8>) -> Option<()> {
         let ItemType::Binary(n_bytes) = self.dtype.of else {
             return None;
@@ -221,8 +219,8 @@ impl Item<'_> {
     }
 }
 
-/// A whole array, or the part of an array that is selected by indexes of the first dimensions. It
-/// has at least one dimension.
+/// An array, or a part of it that indexes of the first dimensions select. It has at least one
+/// dimension.
 #[derive(Clone, Copy)]
 pub(crate) struct Subarray<'v> {
     view: &'v View,
@@ -236,7 +234,7 @@ impl<'v> Subarray<'v> {
         self.view.dims()[self.dim].len
     }
 
-    /// Returns the number of dimensions of this subarray, which is at least 1.
+    /// Returns the number of dimensions, at least 1.
     #[inline(always)]
     pub(crate) fn n_dims(self) -> usize {
         self.view.n_dims - self.dim
@@ -282,7 +280,7 @@ impl<'v> Subarray<'v> {
         }
     }
 
-    /// Returns the items of a one-dimensional array, whose bits are read as integers of type `T`.
+    /// Returns the items of a one-dimensional array, as integers of type `T`.
     ///
     /// # Panics
     /// If the items do not have the size of `T`, or there are several dimensions.
@@ -300,7 +298,7 @@ impl<'v> Subarray<'v> {
     }
 }
 
-/// The items of a one-dimensional array, whose bits are read as integers of type `T`.
+/// The items of a one-dimensional array, as integers of type `T`.
 #[derive(Clone, Copy)]
 pub(crate) struct ArrayItems<'v, T> {
     at: *const u8,
@@ -332,9 +330,8 @@ impl<T: Bits> ArrayItems<'_, T> {
 }
 
 impl ArrayItems<'_, u8> {
-    /// Returns `n` one-byte items (at most four), from `index` on, packed into an integer. The
-    /// first item is in the lowest byte; if `n` is less than four, the remaining bytes are 0. The
-    /// memory of each item is read only once.
+    /// Returns up to four one-byte items from `index` on, as an integer. The first item is the
+    /// lowest byte. Each item is read only once.
     ///
     /// # Panics
     /// If an index is out of range.
@@ -350,21 +347,20 @@ impl ArrayItems<'_, u8> {
     }
 }
 
-/// How the bytes of an array item are read: by one load, byte by byte, or in reverse order.
+/// How an array item is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ItemOrder {
-    /// An item is read with one load. Its address must be aligned.
+    /// By one load, from an aligned address.
     Native,
-    /// An item is read byte by byte. Its address may be unaligned.
+    /// Byte by byte, from any address.
     Bytewise,
-    /// An item is read byte by byte in reverse order, because its byte order is not the
-    /// processor's.
+    /// Byte by byte in reverse order.
     Swapped,
 }
 
 impl ItemOrder {
-    /// Returns how the items of an array are read. If the item at `address` is aligned for `T`, the
-    /// others must be aligned too, because all items are then read by aligned loads.
+    /// Selects how array items are read. All items must have the alignment of the item at
+    /// `address`.
     #[inline(always)]
     fn of<T>(dtype: DType, address: usize) -> ItemOrder {
         match dtype.is_swapped {
@@ -375,10 +371,10 @@ impl ItemOrder {
     }
 }
 
-/// An unsigned integer type, used to read the bits of an array item of the same size.
+/// An unsigned integer type for the bits of an array item.
 pub(crate) trait Bits: Copy {
-    /// Reads the item at `at`. Each of its bytes is read only once, because other code may write to
-    /// the memory at the same time.
+    /// Reads the item at `at`. Each byte is read only once, because other code may write to the
+    /// memory.
     ///
     /// # Safety
     /// The item at `at` must be readable. Its address must be aligned if `order` is

@@ -1,10 +1,8 @@
-//! `Building`: creates Python objects from parse events. It collects the values of open lists and
-//! dicts until each list or dict ends.
+//! `Building`: creates Python objects from parse events.
 //!
-//! A list or dict is usually created when it ends. The number of its items is then known, so it
-//! does not have to be resized. The number of pending values is limited. When the limit is reached,
-//! all open lists and dicts are created early from the pending values, and later values are added
-//! to them.
+//! A list or dict is usually created at its end, with a known number of items. The number of
+//! pending values is limited. At the limit, all open lists and dicts are created early. Later
+//! values are then added to them.
 
 use std::mem::ManuallyDrop;
 use std::ptr::null_mut;
@@ -18,46 +16,37 @@ use super::recent_keys::{Keys, NONE};
 use super::shapes::Shapes;
 use crate::raw::collector::HeldOff;
 
-/// The number of pending values and keys for which memory is kept between calls. A value or key is
-/// pending until it is added to its list or dict. If a call needed more memory, the excess is freed
-/// when the call ends.
+/// The number of pending values and keys whose memory is kept between calls.
 const MOST_WAITING: usize = 2048;
 
-/// The largest number of open lists and dicts for which memory is kept for the next call.
+/// The number of open lists and dicts whose memory is kept between calls.
 const KEPT_LEVELS: usize = 1024;
 
-/// A list or dict whose begin event has been received, but not its end event.
+/// An open list or dict.
 struct OpenContainer {
-    /// The index of the first pending value of this container in the vector of the pending values
-    /// of all containers.
+    /// The index of this container's first pending value.
     start: usize,
-    /// The list or dict to which earlier pending values have already been moved; null if there is
-    /// none.
+    /// The list or dict with earlier values; null if there is none.
     container: *mut ffi::PyObject,
-    /// The value of the builder's field `guess` before this container began. It is restored when
-    /// the container ends.
+    /// The previous `guess` of the builder, restored at the end of the container.
     before: Guess,
     is_dict: bool,
-    /// `true` if one of the container's values may contain other objects.
+    /// `true` if a value of the container may contain other objects.
     has_container: bool,
-    /// The number of keys that have been moved into `container`. A key that occurs twice is counted
-    /// twice.
+    /// The number of keys that were added to `container`, with duplicates.
     n_put: usize,
 }
 
-/// The state from which the next key is predicted. The prediction is based on the fact that an
-/// object often has the same keys, in the same order, as an earlier object.
+/// The state for predicting the next key. Objects often have the same keys in the same order.
 #[derive(Clone, Copy)]
 struct Guess {
-    /// The slot in [`Keys`] of the object's previous key; [`NONE`] before the first key.
+    /// The slot in [`Keys`] of the previous key; [`NONE`] before the first key.
     last: u16,
-    /// The slot in [`Keys`] of the key that leads to the innermost open container: the value of the
-    /// key is this container, or a list that contains it.
+    /// The slot in [`Keys`] of the key that leads to the innermost open container.
     owner: u16,
 }
 
-/// The state of a builder that the builders of later calls use again: the memory for pending
-/// values, and the caches of recent keys and dicts.
+/// The builder state that later calls reuse: memory and caches.
 struct BuilderCache {
     waiting: Vec<*mut ffi::PyObject>,
     frames: Vec<OpenContainer>,
@@ -65,35 +54,32 @@ struct BuilderCache {
     shapes: Shapes,
 }
 
-/// The state that the previous call has left for the next call; null while a call uses it. A call
-/// takes the state out of this variable, and stores it here again at its end. A nested call, or a
-/// simultaneous call in another thread, creates a new state. The objects in the state belong to the
-/// only interpreter of the process, also after a fork.
+/// The state of the previous call; null while a call uses it. A nested or simultaneous call creates
+/// a new state.
 static KEPT: AtomicPtr<BuilderCache> = AtomicPtr::new(null_mut());
 
-/// Builds a Python object from the parse events of a JSON or BSON reader.
+/// Builds a Python object from the events of a JSON or BSON reader.
 pub(crate) struct Building<'py> {
     py: Python<'py>,
-    /// The state that later calls reuse. It is moved out of this field only by `drop`.
+    /// The reusable state. Only `drop` moves it.
     state: ManuallyDrop<Box<BuilderCache>>,
     guess: Guess,
-    /// The slot in [`Keys`] of the predicted next key; [`NONE`] if there is no prediction.
+    /// The slot in [`Keys`] of the predicted next key, or [`NONE`].
     likely: u16,
     no_collection: Option<HeldOff<'py>>,
 }
 
 impl<'py> Building<'py> {
     /// Creates an empty builder. If `is_alone` is `true`, the garbage collector is disabled until
-    /// the object is complete. `is_alone` must be `false` if Python code that the user has passed
-    /// (such as a hook) may run before the object is complete.
+    /// the end. Pass `false` if the user's Python code, such as a hook, may run.
     #[inline]
     pub(crate) fn new(py: Python<'py>, is_alone: bool) -> Building<'py> {
         let kept = KEPT.swap(null_mut(), Ordering::Acquire);
         let state = if kept.is_null() {
             new_state()
         } else {
-            // SAFETY: made by `Box::into_raw` in `drop`, and taken out by the swap: there is no
-            // other reference.
+            // SAFETY: `Box::into_raw` in `drop` made the pointer. The swap has removed the only
+            // reference.
             unsafe { Box::from_raw(kept) }
         };
         Building {
@@ -112,8 +98,7 @@ impl<'py> Building<'py> {
         self.py
     }
 
-    /// Adds a value to the innermost open container. For a dict, the values are alternately keys
-    /// and values.
+    /// Adds a key or value to the innermost open container.
     #[inline(always)]
     pub(crate) fn push(&mut self, value: Bound<'py, PyAny>) -> PyResult<()> {
         if self.state.waiting.len() == self.state.waiting.capacity() {
@@ -123,15 +108,15 @@ impl<'py> Building<'py> {
         Ok(())
     }
 
-    /// Returns the UTF-8 of the predicted next key; `None` without a prediction. If `is_utf8` is
-    /// `false`, the input has another encoding, and only an ASCII key is returned.
+    /// Returns the UTF-8 of the predicted next key. If `is_utf8` is `false`, returns only an ASCII
+    /// key.
     #[inline(always)]
     pub(crate) fn guess(&self, is_utf8: bool) -> Option<&[u8]> {
         let guess = self.state.keys.text(self.likely)?;
         (is_utf8 || self.state.keys.is_ascii(self.likely)).then_some(guess)
     }
 
-    /// Adds a key to the innermost dict. The key is the one that [`Building::guess`] has predicted.
+    /// Adds the key from [`Building::guess`] to the innermost dict.
     #[inline(always)]
     pub(crate) fn push_likely_key(&mut self) -> PyResult<()> {
         let at = self.likely;
@@ -141,14 +126,14 @@ impl<'py> Building<'py> {
         self.push(key)
     }
 
-    /// Returns the slot of the cached key that has this hash and for which `is_it` returns `true`.
-    /// If no such key is cached, returns `Err` with the slot in which the key may be stored.
+    /// Returns the slot of the cached key for `hash` and `is_it`. `Err` contains a slot for a new
+    /// key.
     #[inline(always)]
     pub(crate) fn find_key(&self, hash: u32, is_it: impl Fn(&[u8]) -> bool) -> Result<u16, u16> {
         self.state.keys.find(hash, is_it)
     }
 
-    /// Stores the `str` of a key, whose UTF-8 is `text`, in a slot of the key cache.
+    /// Stores the `str` of a key with the UTF-8 `text` in a cache slot.
     pub(crate) fn keep_key(
         &mut self,
         at: u16,
@@ -159,7 +144,7 @@ impl<'py> Building<'py> {
         self.state.keys.set(at, hash, text, key)
     }
 
-    /// Adds the key in slot `at` of the key cache to the innermost dict.
+    /// Adds the cached key in slot `at` to the innermost dict.
     #[inline(always)]
     pub(crate) fn push_kept_key(&mut self, at: u16) -> PyResult<()> {
         let keys = &mut self.state.keys;
@@ -170,7 +155,7 @@ impl<'py> Building<'py> {
         self.push(key)
     }
 
-    /// Adds a key to the innermost dict. The key is one that the key cache does not contain.
+    /// Adds a key without a cache slot to the innermost dict.
     #[inline]
     pub(crate) fn push_key(&mut self, key: Bound<'py, PyAny>) -> PyResult<()> {
         self.guess.last = NONE;
@@ -200,8 +185,7 @@ impl<'py> Building<'py> {
         }
     }
 
-    /// Returns a new empty list. The caller adds it as a value, without calling
-    /// [`Building::begin`].
+    /// Returns a new empty list, without [`Building::begin`].
     #[inline(always)]
     pub(crate) fn empty_list(&mut self) -> PyResult<Bound<'py, PyAny>> {
         self.has_container();
@@ -209,8 +193,7 @@ impl<'py> Building<'py> {
         unsafe { Bound::from_owned_ptr_or_err(self.py, ffi::PyList_New(0)) }
     }
 
-    /// Returns a new empty dict. The caller adds this dict to a container as a finished value, and
-    /// therefore does not call [`Building::begin`] for it.
+    /// Returns a new empty dict, without [`Building::begin`].
     #[inline(always)]
     pub(crate) fn empty_dict(&mut self) -> PyResult<Bound<'py, PyAny>> {
         self.has_container();
@@ -218,8 +201,7 @@ impl<'py> Building<'py> {
         unsafe { Bound::from_owned_ptr_or_err(self.py, ffi::PyDict_New()) }
     }
 
-    /// Calls `run`, which may run Python code that the user has passed, such as a hook. The garbage
-    /// collector is enabled during the call.
+    /// Calls `run` with the garbage collector enabled, for the user's Python code.
     #[inline]
     pub(crate) fn with_foreign<R>(&mut self, run: impl FnOnce() -> R) -> R {
         let is_held = self.no_collection.take().is_some();
@@ -228,14 +210,12 @@ impl<'py> Building<'py> {
         made
     }
 
-    /// Returns the number of open lists and dicts.
     #[inline]
     pub(crate) fn depth(&self) -> usize {
         self.state.frames.len()
     }
 
-    /// Records that a value of the innermost open list or dict can contain other objects, as a list
-    /// or dict can.
+    /// Records that the innermost container has a value that may contain other objects.
     #[inline(always)]
     pub(crate) fn has_container(&mut self) {
         if let Some(frame) = self.state.frames.last_mut() {
@@ -246,23 +226,21 @@ impl<'py> Building<'py> {
     /// Ends the innermost list and returns it.
     ///
     /// # Panics
-    /// If the innermost open container is not a list, which is a bug of the caller.
+    /// If the innermost open container is not a list.
     #[inline(always)]
     pub(crate) fn end_list(&mut self) -> PyResult<Bound<'py, PyAny>> {
         let py = self.py;
         let frame = self.end(false);
         let pending = Pending::take(&mut self.state.waiting, frame.start);
-        // SAFETY: the values from the start on are the pending ones of this list, each with a
-        // reference of ours; the container is null or a list that `containers` has made of earlier
-        // ones.
+        // SAFETY: the values from the start on are the pending ones of this list, with one owned
+        // reference each. The container is null or a list with earlier values from `containers`.
         unsafe { containers::list(py, pending, frame.container) }
     }
 
-    /// Ends the innermost dict. Returns the dict, and `true` if one of its keys occurred more than
-    /// once.
+    /// Ends the innermost dict. Also returns `true` if a key occurred twice.
     ///
     /// # Panics
-    /// If the innermost open container is not a dict, which is a bug of the caller.
+    /// If the innermost open container is not a dict.
     #[inline(always)]
     pub(crate) fn end_dict(&mut self) -> PyResult<(Bound<'py, PyAny>, bool)> {
         let py = self.py;
@@ -272,21 +250,20 @@ impl<'py> Building<'py> {
         } = &mut **self.state;
         let pending = Pending::take(waiting, frame.start);
         if frame.container.is_null() {
-            // SAFETY: the values from the start on are the pending ones of this dict, keys and
-            // values by turns, each with a reference of ours.
+            // SAFETY: the values from the start on are the pending keys and values of this dict,
+            // with one owned reference each.
             let made = unsafe { shapes.copy(py, pending.items(), frame.has_container) };
             if let Some(made) = made {
                 return Ok((made, false));
             }
         }
-        // SAFETY: the values from the start on are the pending ones of this dict, keys and values
-        // by turns, each with a reference of ours; the container is null or a dict that
-        // `containers` has made of earlier ones.
+        // SAFETY: the values from the start on are the pending keys and values of this dict, with
+        // one owned reference each. The container is null or a dict with earlier values from
+        // `containers`.
         unsafe { containers::dict(py, pending, frame.container, frame.n_put) }
     }
 
-    /// Removes the innermost container from the open containers, and restores the key prediction of
-    /// the enclosing object.
+    /// Ends the innermost container and restores the previous key prediction.
     #[inline(always)]
     fn end(&mut self, is_dict: bool) -> OpenContainer {
         let frame = self.state.frames.pop().expect("one was begun");
@@ -299,10 +276,10 @@ impl<'py> Building<'py> {
         frame
     }
 
-    /// Returns the complete object. Must be called after the last event.
+    /// Returns the complete object. Call it after the last event.
     ///
     /// # Panics
-    /// If a container is open, or if the number of values is not one. Both are bugs of the caller.
+    /// If a container is open, or if the number of values is not one.
     #[inline]
     pub(crate) fn finish(mut self) -> Bound<'py, PyAny> {
         assert!(self.state.frames.is_empty() && self.state.waiting.len() == 1);
@@ -311,8 +288,7 @@ impl<'py> Building<'py> {
         unsafe { Bound::from_owned_ptr(self.py, value) }
     }
 
-    /// Makes space for more pending values: moves all pending values into the lists and dicts to
-    /// which they belong. A list or dict that does not exist yet is created.
+    /// Moves all pending values into their lists and dicts. Creates missing lists and dicts.
     #[cold]
     #[inline(never)]
     fn spill(&mut self) -> PyResult<()> {
@@ -325,16 +301,15 @@ impl<'py> Building<'py> {
             let end = frames.get(i + 1).map_or(waiting.len(), |next| next.start);
             let frame = &mut frames[i];
             let start = frame.start;
-            // In a dict, the key whose value is not complete yet remains pending.
+            // In a dict, a key without a value remains pending.
             let n_waiting_on = usize::from(frame.is_dict && !(end - start).is_multiple_of(2));
             let n = end - start - n_waiting_on;
-            // If an exception is raised below, each value that was moved is null. `drop` releases
-            // the other values.
+            // After an exception, each moved value is null. `drop` releases the others.
             let items = &mut waiting[start..start + n];
             if n > 0 {
                 frame.n_put += n / 2;
-                // SAFETY: the pending values of this container, with a reference of ours each; the
-                // container is null or was made here before. Each item is taken, and null then.
+                // SAFETY: the pending values of this container, with an owned reference each. The
+                // container is null or was made here. Each taken item becomes null.
                 frame.container = unsafe {
                     if frame.is_dict {
                         containers::put_in_dict(self.py, frame.container, items)?
@@ -351,7 +326,7 @@ impl<'py> Building<'py> {
         }
         waiting.truncate(kept);
         if waiting.len() > waiting.capacity() / 2 {
-            // With thousands of nested dicts, the keys that remain pending fill the space.
+            // With thousands of nested dicts, the pending keys fill the space.
             waiting.reserve(waiting.capacity());
         }
         Ok(())

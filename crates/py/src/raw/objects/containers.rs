@@ -5,12 +5,11 @@ use std::ptr::null_mut;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-/// Values that were created and are not yet in their list or dict. Each one is an owned reference,
-/// which must be passed on or released.
+/// Values that are not in a list or dict yet. Each one is an owned reference.
 pub(super) struct Pending<'a>(&'a mut [*mut ffi::PyObject]);
 
 impl<'a> Pending<'a> {
-    /// Removes the values from index `start` on from `waiting`, and returns them.
+    /// Removes the values from index `start` on from `waiting`.
     #[inline(always)]
     pub(super) fn take(waiting: &'a mut Vec<*mut ffi::PyObject>, start: usize) -> Pending<'a> {
         let (at, n) = (waiting.as_mut_ptr(), waiting.len());
@@ -20,27 +19,26 @@ impl<'a> Pending<'a> {
         Pending(unsafe { std::slice::from_raw_parts_mut(at.add(start), n - start) })
     }
 
-    /// Returns the values. For the members of a dict, keys and values alternate.
+    /// Returns the values. For a dict, keys and values alternate.
     #[inline(always)]
     pub(super) fn items(&self) -> &[*mut ffi::PyObject] {
         self.0
     }
 
-    /// Releases the references to all values. The caller calls this method after an exception.
+    /// Releases all values after an exception.
     #[cold]
     fn give_up(self) {
         for &mut value in self.0 {
-            // SAFETY: null, or an object with a reference of ours; who holds one is attached.
+            // SAFETY: null, or an object with an owned reference; the owner is attached.
             unsafe { ffi::Py_XDECREF(value) };
         }
     }
 }
 
-/// Creates a list from the pending values. If `container` is not null, appends the values to this
-/// list instead.
+/// Creates a list from the pending values, or appends them to `container`.
 ///
 /// # Safety
-/// Every value must be an object with an owned reference; the container must be null, or a list
+/// Every value must be an object with an owned reference. The container must be null, or a list
 /// from [`put_in_list`].
 #[inline(always)]
 pub(super) unsafe fn list<'py>(
@@ -49,8 +47,7 @@ pub(super) unsafe fn list<'py>(
     container: *mut ffi::PyObject,
 ) -> PyResult<Bound<'py, PyAny>> {
     let n = pending.0.len();
-    // SAFETY: attached; a new list of n items, all null, has no other reference, and takes as many
-    // references.
+    // SAFETY: attached. A new list of n null items has no other reference, and takes n references.
     unsafe {
         if container.is_null() {
             let list = ffi::PyList_New(n as ffi::Py_ssize_t);
@@ -68,11 +65,10 @@ pub(super) unsafe fn list<'py>(
     }
 }
 
-/// Appends the pending values to the list `container`, frees the unused capacity of the list, and
-/// returns the list.
+/// Appends the pending values to `container` and frees its unused capacity.
 ///
 /// # Safety
-/// The same requirements as for [`list`]; `container` must be a container that [`list`] accepts.
+/// The requirements of [`list`] with a container.
 #[cold]
 unsafe fn grown_list<'py>(
     py: Python<'py>,
@@ -91,11 +87,10 @@ unsafe fn grown_list<'py>(
     }
 }
 
-/// Appends `values` to the list `container`, or to a new list if `container` is null, and returns
-/// the list. Each entry of `values` is set to null, because the list now owns its reference.
+/// Appends `values` to `container`, or to a new list. Each entry of `values` becomes null.
 ///
 /// # Safety
-/// The same requirements as for [`list`].
+/// The requirements of [`list`] apply.
 pub(super) unsafe fn put_in_list(
     py: Python<'_>,
     container: *mut ffi::PyObject,
@@ -108,8 +103,8 @@ pub(super) unsafe fn put_in_list(
             false => Bound::from_owned_ptr(py, container),
         }
     };
-    // SAFETY: a list of ours that nobody else changes meanwhile; the caller's reference to its own
-    // container stays with it.
+    // SAFETY: an owned list that no other code changes. The caller keeps its reference to its own
+    // container.
     let done = unsafe { append(list.as_ptr(), values) };
     match done {
         Ok(()) => Ok(list.into_ptr()),
@@ -122,8 +117,8 @@ pub(super) unsafe fn put_in_list(
     }
 }
 
-/// Appends `values` to a list, and sets each entry of `values` to null. This implementation is for
-/// free-threaded interpreters, in which only CPython's functions may change a list.
+/// Appends `values` to a list with CPython's functions, for free-threaded interpreters. Each entry
+/// of `values` becomes null.
 ///
 /// # Safety
 /// The GIL must be held. `list` must be owned, and each value must be an object with an owned
@@ -131,7 +126,7 @@ pub(super) unsafe fn put_in_list(
 #[cfg(Py_GIL_DISABLED)]
 unsafe fn append(list: *mut ffi::PyObject, values: &mut [*mut ffi::PyObject]) -> PyResult<()> {
     for value in values {
-        // SAFETY: the caller guarantees the requirements; the list has a reference of its own.
+        // SAFETY: the caller guarantees the requirements; the list has its own reference.
         unsafe {
             if ffi::PyList_Append(list, *value) != 0 {
                 return Err(PyErr::fetch(Python::assume_attached()));
@@ -142,20 +137,19 @@ unsafe fn append(list: *mut ffi::PyObject, values: &mut [*mut ffi::PyObject]) ->
     Ok(())
 }
 
-/// Appends `values` to a list by moving their references, and sets each entry of `values` to null.
+/// Moves the references in `values` to the end of a list. Each entry of `values` becomes null.
 ///
 /// # Safety
 /// The GIL must be held. `list` must be owned, and each value must be an object with an owned
-/// reference. No Python code of the user runs in this function.
+/// reference. No Python code of the user runs here.
 #[cfg(not(Py_GIL_DISABLED))]
 unsafe fn append(list: *mut ffi::PyObject, values: &mut [*mut ffi::PyObject]) -> PyResult<()> {
-    // SAFETY: a list, of which nobody else has a reference to its fields.
+    // SAFETY: a list without other references to its fields.
     let fields = unsafe { &mut *list.cast::<ffi::PyListObject>() };
     let n = fields.ob_base.ob_size.unsigned_abs();
     let n_all = n + values.len();
     if fields.allocated.unsigned_abs() < n_all {
-        // The capacity is a sixteenth larger than required; pages that are not used are never
-        // written to. A long list grows by moving pages or in place, so it is rarely copied.
+        // The additional capacity is a sixteenth; unused pages are never written.
         let capacity = n_all + n_all / 16;
         let n_bytes = capacity * size_of::<*mut ffi::PyObject>();
         // SAFETY: the items are in memory of `PyMem_Realloc`.
@@ -166,7 +160,7 @@ unsafe fn append(list: *mut ffi::PyObject, values: &mut [*mut ffi::PyObject]) ->
         fields.ob_item = at.cast();
         fields.allocated = capacity as ffi::Py_ssize_t;
     }
-    // SAFETY: there is space for as many after the items that are set, as made sure above.
+    // SAFETY: the code above has made space after the set items.
     unsafe {
         let to = fields.ob_item.add(n);
         std::ptr::copy_nonoverlapping(values.as_ptr(), to, values.len());
@@ -182,8 +176,8 @@ unsafe fn append(list: *mut ffi::PyObject, values: &mut [*mut ffi::PyObject]) ->
 /// `list` must be owned and not empty.
 unsafe fn trim(list: *mut ffi::PyObject) {
     #[cfg(not(Py_GIL_DISABLED))]
-    // SAFETY: a list of ours that no other code changes meanwhile, whose items are in memory of
-    // PyMem_Realloc. If the memory cannot be made smaller it is unchanged.
+    // SAFETY: an owned list that no other code changes. Its items are in memory of PyMem_Realloc,
+    // which is unchanged after a failure.
     unsafe {
         let fields = list.cast::<ffi::PyListObject>();
         let n = ffi::PyList_GET_SIZE(list).unsigned_abs();
@@ -210,15 +204,13 @@ unsafe extern "C" {
     ) -> std::ffi::c_int;
 }
 
-/// Creates a dict with space for `n` keys. From Python 3.14 on, no space is reserved, because
-/// CPython does not export the required function.
+/// Creates a dict with space for `n` keys, or without space from Python 3.14 on.
 ///
 /// # Safety
 /// The GIL must be held.
 unsafe fn new_dict(n: usize) -> *mut ffi::PyObject {
     #[cfg(not(Py_3_14))]
-    // SAFETY: the caller guarantees the requirements; of CPython up to 3.13 it is known that it has
-    // the function.
+    // SAFETY: the caller guarantees the requirements; CPython up to 3.13 has the function.
     return unsafe { _PyDict_NewPresized(n as ffi::Py_ssize_t) };
     #[cfg(Py_3_14)]
     // SAFETY: the caller guarantees the requirements.
@@ -228,11 +220,10 @@ unsafe fn new_dict(n: usize) -> *mut ffi::PyObject {
     }
 }
 
-/// Sets the value of a key in a dict. Returns `false` if this fails; CPython has then set an
-/// exception.
+/// Sets the value of a key in a dict. Returns `false` after an exception.
 ///
 /// # Safety
-/// The arguments must be a dict, a `str` and an object, and the GIL must be held.
+/// The arguments must be a dict, a `str` and an object. The GIL must be held.
 #[inline(always)]
 unsafe fn set_item(
     dict: *mut ffi::PyObject,
@@ -256,9 +247,8 @@ unsafe fn set_item(
     }
 }
 
-/// Creates a dict from the pending keys and values, which alternate. If `container` is not null,
-/// adds them to this dict instead; `n_put` is the number of keys that were added to it before. The
-/// second item of the result is `true` if a key occurs more than once.
+/// Creates a dict from alternating keys and values, or adds them to `container`. `n_put` is the
+/// number of earlier keys. The returned `bool` is `true` if a key occurs twice.
 ///
 /// # Safety
 /// Every value must be an object with an owned reference. Every key must be a `str`. The container
@@ -286,12 +276,10 @@ pub(super) unsafe fn dict<'py>(
     }
 }
 
-/// Adds keys and values to the dict `container`, or to a new dict if `container` is null, and
-/// returns the dict. Each entry of `items` is set to null, because this function has released its
-/// reference.
+/// Adds keys and values to `container`, or to a new dict. Each entry of `items` becomes null.
 ///
 /// # Safety
-/// The same requirements as for [`dict`].
+/// The requirements of [`dict`] apply.
 #[inline(always)]
 pub(super) unsafe fn put_in_dict(
     py: Python<'_>,
@@ -308,8 +296,8 @@ pub(super) unsafe fn put_in_dict(
     }
     for pair in items.as_chunks_mut::<2>().0 {
         let [key, value] = *pair;
-        // SAFETY: keys are `str`, whose hash and comparison run no foreign code. The dict has
-        // references of its own.
+        // SAFETY: keys are `str`, whose hash and comparison run no foreign code. The dict has its
+        // own references.
         unsafe {
             if !set_item(dict, key, value) {
                 if container.is_null() {

@@ -1,8 +1,7 @@
 //! Creates `int` and `float` objects without calling CPython for each of them.
 //!
-//! A new object is an allocation into which a header is copied, like the `str` objects of
-//! `raw/fresh.rs`. At import, objects with copied headers are compared with objects that CPython
-//! has created. If they differ, CPython creates all numbers.
+//! A new object is an allocation into which a header is copied. At import, such objects are
+//! compared with CPython's. If they differ, CPython creates all numbers.
 
 use std::sync::OnceLock;
 
@@ -12,9 +11,9 @@ use pyo3::types::{PyInt, PyType};
 
 use crate::raw::number;
 
-/// The number of bits in one internal digit of an `int`.
+/// The number of bits per internal digit of an `int`.
 const DIGIT_BITS: u32 = 30;
-/// The maximum number of internal digits (of 30 bits) of an `int` that fits into 64 bits.
+/// The maximum number of internal digits of a 64-bit `int`.
 const MOST_DIGITS: usize = 3;
 
 /// The memory layout of a `float`.
@@ -30,7 +29,7 @@ struct Float {
 #[derive(Clone, Copy)]
 struct Int {
     head: [usize; 2],
-    /// CPython's `lv_tag`: the number of digits in `digits`, and the sign of the `int`.
+    /// CPython's `lv_tag`: the number of digits, and the sign.
     tag: usize,
     digits: [u32; MOST_DIGITS],
 }
@@ -44,8 +43,7 @@ struct Heads {
 
 static HEADS: OnceLock<Heads> = OnceLock::new();
 
-/// Creates `int` and `float` objects by copying prebuilt object headers. The struct contains the
-/// address of the headers, which is thus loaded only once for many objects.
+/// Creates `int` and `float` objects from copied headers. It contains the address of the headers.
 #[derive(Clone, Copy)]
 pub(crate) struct Numbers<'py>(Python<'py>, Option<&'static Heads>);
 
@@ -60,7 +58,7 @@ impl<'py> Numbers<'py> {
     pub(crate) fn float(self, value: f64) -> PyResult<Bound<'py, PyAny>> {
         if let Some(heads) = self.1 {
             // SAFETY: attached. Memory of the size of a `float`, with the contents that CPython
-            // writes, by the comparison in `take`.
+            // writes (compared in `take`).
             unsafe {
                 let at = ffi::PyObject_Malloc(size_of::<Float>()).cast::<Float>();
                 if !at.is_null() {
@@ -78,7 +76,7 @@ impl<'py> Numbers<'py> {
     /// Creates an `int`.
     #[inline(always)]
     pub(crate) fn int(self, value: i64) -> PyResult<Bound<'py, PyAny>> {
-        // CPython shares the small integers. Integers of three internal digits are rare.
+        // CPython shares the small integers. Three internal digits are rare.
         if let Some(heads) = self.1
             && !(-5..=256).contains(&value)
             && value.unsigned_abs() < 1 << (2 * DIGIT_BITS)
@@ -86,9 +84,8 @@ impl<'py> Numbers<'py> {
             let made = composed(heads.int, value);
             let two = usize::from(made.digits[1] != 0);
             let size = std::mem::offset_of!(Int, digits) + 4 * (1 + two);
-            // SAFETY: as for `float`. Memory comes in blocks of at least 16 bytes, but the
-            // requested size is CPython's: the second digit is written only if there is space for
-            // it.
+            // SAFETY: as for `float`. The memory has the size that CPython requests; the second
+            // digit is written only if there is space for it.
             unsafe {
                 let at = ffi::PyObject_Malloc(size).cast::<u8>();
                 if !at.is_null() {
@@ -105,11 +102,11 @@ impl<'py> Numbers<'py> {
     }
 }
 
-/// A class that derives from `int` and does not define a constructor, such as `Int64`.
+/// A class such as `Int64`: derived from `int`, without a constructor.
 #[derive(Debug)]
 pub(crate) struct Integers {
     class: Py<PyType>,
-    /// `true` if the instances of the class have the memory layout of `int`.
+    /// `true` if instances have the memory layout of `int`.
     is_known: bool,
 }
 
@@ -129,8 +126,7 @@ impl Integers {
         }
     }
 
-    /// Creates an instance with the value `value`, like `int.__new__`. No Python code of the class
-    /// runs.
+    /// Creates an instance like `int.__new__`, without Python code of the class.
     #[inline]
     pub(crate) fn make<'py>(&self, py: Python<'py>, value: i64) -> PyResult<Bound<'py, PyAny>> {
         let class = self.class.bind(py);
@@ -143,8 +139,8 @@ impl Integers {
         }
         let composed = composed([0; 2], value);
         let two = composed.digits[1] != 0;
-        // SAFETY: attached; a class with the layout of `int`, as checked in `new`: a new instance
-        // with space for as many digits as are written. (A zero has one digit, all zeros.)
+        // SAFETY: attached; a class with the layout of `int`, as checked in `new`. A new instance
+        // with space for all written digits. (A zero has one digit, 0.)
         unsafe {
             let made = ffi::PyType_GenericAlloc(class.as_type_ptr(), 1 + isize::from(two));
             let made = Bound::from_owned_ptr_or_err(py, made)?;
@@ -160,12 +156,12 @@ impl Integers {
     }
 }
 
-/// The value of the field `tag` in the `int` 0. The field contains the number of digits, which is 0
-/// here. From 3.12 on, it also contains the sign, which is encoded as 1 for the number zero.
+/// The field `tag` of the `int` 0. It contains the number of digits (0), and from 3.12 on the sign
+/// (1 for zero).
 const ZERO_TAG: usize = if cfg!(Py_3_12) { 1 } else { 0 };
 
-/// Returns the bytes of an `int` object with the header `head`, in CPython's memory layout. From
-/// 3.12 on, the field `tag` has separate bits for the number of digits and the sign.
+/// Returns the bytes of an `int` with the header `head`. From 3.12 on, `tag` contains the number of
+/// digits and the sign.
 #[inline(always)]
 fn composed(head: [usize; 2], value: i64) -> Int {
     let rest = value.unsigned_abs();
@@ -185,14 +181,13 @@ fn composed(head: [usize; 2], value: i64) -> Int {
     Int { head, tag, digits }
 }
 
-/// Reads the headers of numbers that CPython has created. Creates numbers with copies of these
-/// headers, and stores the headers only if these numbers are equal to CPython's. The function is
-/// called when the module is imported.
+/// Reads the headers of CPython's numbers, at import. Stores the headers only if numbers made from
+/// them equal CPython's.
 pub(crate) fn take(py: Python<'_>) -> PyResult<()> {
     if cfg!(any(Py_3_14, Py_GIL_DISABLED)) || cfg!(not(target_pointer_width = "64")) {
         return Ok(());
     }
-    // A build that counts all references counts new objects where it creates them.
+    // A build with `gettotalrefcount` counts new objects where CPython creates them.
     if py.import("sys")?.hasattr("gettotalrefcount")? {
         return Ok(());
     }
@@ -243,7 +238,7 @@ pub(crate) fn take(py: Python<'_>) -> PyResult<()> {
         int = Some(head);
     }
     let Some(int) = int else { return Ok(()) };
-    // A second import in the same process reads the same headers.
+    // A second import reads the same headers.
     let _ = HEADS.set(Heads { float, int });
     Ok(())
 }

@@ -1,5 +1,5 @@
-//! `Keys`: a cache of the keys of JSON and BSON objects. For each key, the cache also records the
-//! key that followed it most recently, and predicts that this key will follow it again.
+//! `Keys`: a cache of the keys of JSON and BSON objects. It also predicts the next key of an
+//! object.
 
 use std::ptr::{null, null_mut};
 
@@ -11,39 +11,34 @@ const SLOTS: usize = 512;
 /// The index for "no slot".
 pub(super) const NONE: u16 = u16::MAX;
 
-/// A cached key, and the slots of the keys that are predicted to follow it.
+/// A cached key, and predictions of the keys after it.
 #[derive(Clone, Copy)]
 struct KeySlot {
-    /// The key: an owned reference to a `str` whose hash is already computed; null if the slot is
-    /// empty.
+    /// An owned `str` with a computed hash; null if the slot is empty.
     key: *mut ffi::PyObject,
-    /// The address of the key's UTF-8: the characters of the `str` if it is ASCII, otherwise the
-    /// bytes in [`Keys::others`].
+    /// The address of the key's UTF-8: in the `str` if it is ASCII, otherwise in [`Keys::others`].
     text: *const u8,
     len: u32,
     hash: u32,
-    /// The slot of the key that followed this key in the most recent object that contains it.
+    /// The slot of the key that last followed this key.
     likely_next: u16,
-    /// For a key whose value is an object, or a list of objects: the slot of the first key of the
-    /// most recent such object.
+    /// The slot of the predicted first key of an object in this key's value.
     first: u16,
     is_ascii: bool,
 }
 
-/// The number of slots in which a key may be stored. With only one such slot, some keys of a
-/// document with a hundred keys would repeatedly evict each other.
+/// The number of slots in which a key may be stored.
 const WAYS: usize = 4;
 
-/// A hash table of keys. The hash of a key determines the slots in which it may be stored.
+/// A hash table of keys.
 pub(super) struct Keys {
     slots: Box<[KeySlot]>,
-    /// The UTF-8 of the keys that are not ASCII, indexed by slot.
+    /// The UTF-8 of keys that are not ASCII, by slot.
     others: Box<[Box<[u8]>]>,
 }
 
 impl Keys {
-    /// The number that is used instead of a slot for an object that is not in the value of a key,
-    /// such as the outermost object. It is one more than the last index of a slot.
+    /// The slot number for an object without an outer key, such as the outermost object.
     pub(super) const ROOT: u16 = SLOTS as u16;
 
     pub(super) fn new() -> Keys {
@@ -62,8 +57,8 @@ impl Keys {
         }
     }
 
-    /// Returns the slot of the cached key that has this hash and for which `is_it` returns `true`.
-    /// If no such key is cached, returns `Err` with the slot in which the key may be stored.
+    /// Returns the slot of the key with this hash for which `is_it` is `true`. Otherwise returns
+    /// `Err` with the slot for a new key.
     #[inline(always)]
     pub(super) fn find(&self, hash: u32, is_it: impl Fn(&[u8]) -> bool) -> Result<u16, u16> {
         let first = (hash >> 8) as usize % SLOTS / WAYS * WAYS;
@@ -77,15 +72,15 @@ impl Keys {
         Err(free.unwrap_or(first + (hash >> 4) as usize % WAYS) as u16)
     }
 
-    /// Returns the UTF-8 of the key in a slot; `None` if the slot is empty.
+    /// Returns the UTF-8 of the key in a slot, if any.
     #[inline(always)]
     pub(super) fn text(&self, at: u16) -> Option<&[u8]> {
         let slot = self.slots.get(usize::from(at))?;
         if slot.key.is_null() {
             return None;
         }
-        // SAFETY: the data of a `str` that the slot refers to, or of `others`, which changes only
-        // with the slot; borrowed as long as the table.
+        // SAFETY: the data of the slot's `str`, or of `others`, which changes only with the slot.
+        // It is borrowed as long as the table.
         Some(unsafe { std::slice::from_raw_parts(slot.text, slot.len as usize) })
     }
 
@@ -98,7 +93,7 @@ impl Keys {
     /// Returns the `str` of the key in a slot.
     ///
     /// # Panics
-    /// If the slot is empty, which is a bug of the caller.
+    /// If the slot is empty (a bug of the caller).
     #[inline(always)]
     pub(super) fn get<'py>(&self, py: Python<'py>, at: u16) -> Bound<'py, PyAny> {
         let key = self.slots[usize::from(at)].key;
@@ -107,8 +102,8 @@ impl Keys {
         unsafe { Bound::from_borrowed_ptr(py, key) }
     }
 
-    /// Stores a key in the slot `at`, and releases the previous key of this slot. `key` is the
-    /// `str`, and `text` is its UTF-8.
+    /// Stores a key in the slot `at`, and releases the slot's previous key. `text` is the UTF-8 of
+    /// `key`.
     #[cold]
     #[inline(never)]
     pub(super) fn set(
@@ -143,24 +138,21 @@ impl Keys {
         Ok(())
     }
 
-    /// Returns the slot of the key that will probably follow the key in slot `at`, because it
-    /// followed that key most recently. Returns [`NONE`] if no key has followed it yet.
+    /// Predicts the key after the key in slot `at`. Returns its slot, or [`NONE`].
     #[inline(always)]
     pub(super) fn likely_next(&self, at: u16) -> u16 {
         self.slots[usize::from(at)].likely_next
     }
 
-    /// For a key whose value is an object, or a list of objects: returns the slot of the first key
-    /// of the most recent such object. `owner` is the slot of the outer key. Returns [`NONE`] if
-    /// there was no such object.
+    /// Predicts the first key of an object in the value of the key in slot `owner`. Returns its
+    /// slot, or [`NONE`].
     #[inline(always)]
     pub(super) fn first(&self, owner: u16) -> u16 {
         self.slots[usize::from(owner)].first
     }
 
-    /// Records that the key in slot `at` followed the key in slot `last`, to predict the keys of
-    /// later objects. If `last` is [`NONE`], the key in slot `at` was the first key of an object,
-    /// and this object was in the value of the key in slot `owner`.
+    /// Records that the key in slot `at` followed the key in slot `last`. If `last` is [`NONE`],
+    /// records the first key of an object in the value of the key in slot `owner`.
     #[inline(always)]
     pub(super) fn learn(&mut self, last: u16, owner: u16, at: u16) {
         match self.slots.get_mut(usize::from(last)) {

@@ -1,4 +1,4 @@
-//! Creates `str` objects, and `int` objects with many digits, from JSON and BSON.
+//! Creates `str` objects and long `int` objects for JSON and BSON.
 
 use std::mem::MaybeUninit;
 
@@ -10,9 +10,8 @@ use pyo3::prelude::*;
 use crate::raw::fresh::{Blanks, blank};
 use crate::raw::text::{MakeError, Small, make, make_cell};
 
-/// Creates an `int` from decimal digits with an optional `-`. Up to 640 digits are always accepted.
-/// If there are more digits, CPython raises an exception if their number exceeds the limit that was
-/// set with `sys.set_int_max_str_digits`.
+/// Creates an `int` from decimal digits with an optional `-`. CPython limits the digits
+/// (`sys.set_int_max_str_digits`), but always accepts 640.
 pub(crate) fn big_int<'py>(py: Python<'py>, digits: &[u8]) -> PyResult<Bound<'py, PyAny>> {
     // Most of these integers have 20 digits and fit into 64 bits.
     if digits.len() == 20
@@ -21,7 +20,7 @@ pub(crate) fn big_int<'py>(py: Python<'py>, digits: &[u8]) -> PyResult<Bound<'py
         return Ok(value.into_pyobject(py)?.into_any());
     }
     let digits = std::ffi::CString::new(digits).expect("digits have no zero byte");
-    // SAFETY: attached; a C string.
+    // SAFETY: attached, and a C string.
     unsafe {
         let made = ffi::PyLong_FromString(digits.as_ptr(), std::ptr::null_mut(), 10);
         Bound::from_owned_ptr_or_err(py, made)
@@ -46,8 +45,7 @@ pub(crate) fn ascii<'py, K: Kernels>(
     ascii_of_other_length(blanks.py(), text)
 }
 
-/// Implements [`ascii`] for texts that its fast path does not handle: texts of at most one
-/// character, and long texts.
+/// Implements [`ascii`] for long texts, and for texts of at most one character.
 #[inline(never)]
 fn ascii_of_other_length<'py>(py: Python<'py>, text: Ascii<'_>) -> PyResult<Bound<'py, PyAny>> {
     let text = text.bytes();
@@ -57,8 +55,7 @@ fn ascii_of_other_length<'py>(py: Python<'py>, text: Ascii<'_>) -> PyResult<Boun
     }
     let kind = Kind::Ascii;
     let made = blank(py, Shape { kind, n_chars })?;
-    // SAFETY: a fresh `str` of one byte for each character, all of which are ASCII; it is not a
-    // shared one.
+    // SAFETY: a new, unshared `str` of one byte for each ASCII character.
     unsafe {
         let data = ffi::PyUnicode_DATA(made.as_ptr()).cast::<u8>();
         std::ptr::copy_nonoverlapping(text.as_ptr(), data, n_chars);
@@ -66,21 +63,19 @@ fn ascii_of_other_length<'py>(py: Python<'py>, text: Ascii<'_>) -> PyResult<Boun
     Ok(made)
 }
 
-/// Returns the `str` for an empty string or for one ASCII character. CPython has one shared object
-/// for each of these strings.
+/// Returns CPython's shared `str` for at most one ASCII character.
 #[inline]
 fn shared<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyAny>> {
     let kind = ffi::PyUnicode_1BYTE_KIND as std::ffi::c_int;
     let n = text.len() as ffi::Py_ssize_t;
-    // SAFETY: attached; as many units of one byte.
+    // SAFETY: attached, with this number of one-byte units.
     unsafe {
         let made = ffi::PyUnicode_FromKindAndData(kind, text.as_ptr().cast(), n);
         Bound::from_owned_ptr_or_err(py, made)
     }
 }
 
-/// Creates a `str` from UTF-8 text that is short and contains a non-ASCII character. Returns `None`
-/// for any other text.
+/// Creates a `str` from short UTF-8 that is not ASCII. `None` for other text.
 #[inline(always)]
 pub(crate) fn short_utf8<'py, K: Kernels>(
     blanks: Blanks<'py>,
@@ -92,7 +87,7 @@ pub(crate) fn short_utf8<'py, K: Kernels>(
     Some(made.made.0)
 }
 
-/// Creates a `str` from a string of any length and encoding.
+/// Creates a `str` from text in any encoding.
 #[inline(always)]
 pub(crate) fn text<'py, K: Kernels>(
     blanks: Blanks<'py>,
@@ -114,25 +109,23 @@ pub(crate) fn text<'py, K: Kernels>(
     other_text(blanks.py(), text, tally)
 }
 
-/// Creates a `str` from UTF-16 text that is short and has no surrogates. Returns `None` for any
-/// other text.
+/// Creates a `str` from short UTF-16 without surrogates. `None` for other text.
 #[inline(always)]
 fn short_ucs2<'py, K: Kernels>(
     blanks: Blanks<'py>,
     kernels: K,
     units: &[u16],
 ) -> Option<Bound<'py, PyAny>> {
-    // SAFETY: units seen as their bytes.
+    // SAFETY: the bytes of the units.
     let bytes = unsafe { std::slice::from_raw_parts(units.as_ptr().cast(), size_of_val(units)) };
     let made = make_cell::<K, CellUtf16<false>>(blanks, kernels, bytes, None)?;
-    // SAFETY: a `str` that was just made. It has four bytes a unit if two surrogates were taken for
-    // a pair, which they are not in this form.
+    // SAFETY: a new `str`. It has four-byte units only if two surrogates were read as a pair, which
+    // is wrong here.
     let is_paired = unsafe { ffi::PyUnicode_KIND(made.as_ptr()) } == ffi::PyUnicode_4BYTE_KIND;
     (!is_paired).then_some(made)
 }
 
-/// Creates a `str` from text of any length. The callers use it for text for which they have no
-/// faster way.
+/// Creates a `str` from text of any length. The faster functions fall back to this one.
 #[inline(never)]
 pub(crate) fn other_text<'py>(
     py: Python<'py>,
@@ -145,20 +138,19 @@ pub(crate) fn other_text<'py>(
     }
 }
 
-/// The reason why [`characters`] could not create a `str`.
+/// The error of [`characters`].
 pub(crate) enum StrFailure<E> {
-    /// The error that the iterator `chars` returned instead of a code point.
+    /// The error of the iterator `chars`.
     Chars(E),
     /// CPython could not allocate the `str`.
     Python(PyErr),
 }
 
-/// Creates a `str` from code points, which may include lone surrogates. `chars` is called twice:
-/// once to determine the length, and once to write the characters. It must return the same code
-/// points each time.
+/// Creates a `str` from code points, which may include lone surrogates. `chars` is called twice and
+/// must return the same code points.
 ///
 /// # Errors
-/// [`StrFailure`] if `chars` returns an error, or the `str` cannot be allocated.
+/// [`StrFailure`] if `chars` fails, or the allocation fails.
 pub(crate) fn characters<'py, E, I: Iterator<Item = Result<u32, E>>>(
     py: Python<'py>,
     chars: impl Fn() -> I,
@@ -168,13 +160,13 @@ pub(crate) fn characters<'py, E, I: Iterator<Item = Result<u32, E>>>(
         all |= c.map_err(StrFailure::Chars)?;
         n_chars += 1;
     }
-    // CPython may share a `str` of at most one character, so such a `str` is not written to.
+    // CPython may share such a short `str`, so it is not written to.
     let mut few = [0; 1];
     if n_chars <= few.len() {
         for (place, c) in few.iter_mut().zip(chars()) {
             *place = c.map_err(StrFailure::Chars)?;
         }
-        // SAFETY: attached; as many units of 32 bits.
+        // SAFETY: attached, with this number of 32-bit units.
         return unsafe {
             let kind = ffi::PyUnicode_4BYTE_KIND as std::ffi::c_int;
             let n = n_chars as ffi::Py_ssize_t;
@@ -184,11 +176,11 @@ pub(crate) fn characters<'py, E, I: Iterator<Item = Result<u32, E>>>(
     }
     let kind = Kind::of(all);
     let made = blank(py, Shape { kind, n_chars }).map_err(StrFailure::Python)?;
-    // SAFETY: a fresh `str` of this kind and length that nobody has seen; it is not shared.
+    // SAFETY: a new, unshared `str` of this kind and length.
     let data = unsafe { ffi::PyUnicode_DATA(made.as_ptr()) };
     macro_rules! write {
         ($unit:ty) => {{
-            // SAFETY: the fresh `str` has so many units of this size, which nobody else has seen.
+            // SAFETY: the new `str` has this number of units, and no other reference.
             let place = unsafe {
                 std::slice::from_raw_parts_mut(data.cast::<MaybeUninit<$unit>>(), n_chars)
             };
@@ -208,7 +200,7 @@ pub(crate) fn characters<'py, E, I: Iterator<Item = Result<u32, E>>>(
     Ok(made)
 }
 
-/// A `str` of known length that is created first and then filled with characters in several steps.
+/// A `str` of known length that is filled in several steps.
 pub(crate) struct InParts<'py> {
     made: Bound<'py, PyAny>,
     shape: Shape,
@@ -216,8 +208,7 @@ pub(crate) struct InParts<'py> {
 }
 
 impl<'py> InParts<'py> {
-    /// Creates a `str` with the kind and length of `shape`, whose characters are not yet set. The
-    /// length must be at least two characters.
+    /// Creates a `str` with the kind and length of `shape`: at least two characters, not yet set.
     pub(crate) fn new(py: Python<'py>, shape: Shape) -> PyResult<InParts<'py>> {
         assert!(shape.n_chars > 1);
         Ok(InParts {
@@ -227,17 +218,16 @@ impl<'py> InParts<'py> {
         })
     }
 
-    /// Writes the characters of `part` after those that have already been written.
+    /// Appends the characters of `part`.
     ///
     /// # Panics
-    /// If the part has more characters than the rest of the `str` has space for, or if its
-    /// characters are wider than those of the `str`. Both are bugs of the caller.
+    /// If the `str` has too little space, or if its characters are too narrow.
     pub(crate) fn put(&mut self, part: &Measured<'_>) {
         let Shape { kind, n_chars } = part.shape();
         let rest = self.shape.n_chars - self.n_chars;
         assert!(n_chars <= rest && kind <= self.shape.kind);
-        // SAFETY: a fresh `str` of this kind that has no other reference and is not shared; as many
-        // of its units are left.
+        // SAFETY: a new, unshared `str` of this kind without another reference. This number of
+        // units is left.
         unsafe {
             let data = ffi::PyUnicode_DATA(self.made.as_ptr());
             macro_rules! place {
@@ -255,19 +245,19 @@ impl<'py> InParts<'py> {
         self.n_chars += n_chars;
     }
 
-    /// Writes one code point, which may be a lone surrogate.
+    /// Appends one code point, which may be a lone surrogate.
     ///
     /// # Panics
-    /// Under the same conditions as [`InParts::put`].
+    /// As for [`InParts::put`].
     pub(crate) fn put_char(&mut self, c: u32) {
         let unit = [c];
         if let Ok(part) = onecopy_text::measure(Units::Utf32(&unit), Policy::Strict) {
             return self.put(&part);
         }
-        // `Measured` does not accept a lone surrogate, which the caller has permitted.
+        // `Measured` does not accept a lone surrogate.
         assert!(self.n_chars < self.shape.n_chars && self.shape.kind >= Kind::Ucs2);
-        // SAFETY: a fresh `str` of two or four bytes a unit that has no other reference; there is a
-        // unit left.
+        // SAFETY: a new `str` with units of two or four bytes and no other reference. A unit is
+        // left.
         unsafe {
             let data = ffi::PyUnicode_DATA(self.made.as_ptr());
             if self.shape.kind == Kind::Ucs2 {
@@ -282,7 +272,7 @@ impl<'py> InParts<'py> {
     /// Returns the complete `str`.
     ///
     /// # Panics
-    /// If not all characters were written, which is a bug of the caller.
+    /// If not all characters were written.
     pub(crate) fn finish(self) -> Bound<'py, PyAny> {
         assert_eq!(self.n_chars, self.shape.n_chars);
         self.made

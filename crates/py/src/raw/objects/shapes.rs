@@ -1,13 +1,11 @@
-//! `Shapes`: a cache of dicts. A dict is created by copying a cached dict that has the same keys.
+//! `Shapes`: a cache of dicts. A copy of a cached dict is faster than a new dict with the same
+//! keys.
 //!
-//! To create a dict with n keys takes n lookups and n insertions, about 20 ns each. `PyDict_Copy`
-//! copies the whole table of a dict with the same keys in one step; after that, only the values
-//! have to be set. Therefore, when a shape (a list of keys) occurs a second time, a dict with these
-//! keys and the value None for each key is cached. Later dicts of this shape are copies of it.
+//! A shape is a list of keys. When a shape occurs again, a dict with its keys is cached. Later
+//! dicts are copies of this dict by `PyDict_Copy`, with new values.
 //!
-//! The values are written directly into the table of the copy. This requires the table layout of
-//! CPython 3.10 to 3.13, which is checked for each shape before it is used. With other
-//! interpreters, keys are inserted one by one.
+//! The values are written directly into the table of the copy, in the layout of CPython 3.10 to
+//! 3.13. With another layout, keys are inserted one by one.
 
 use std::ptr::null_mut;
 
@@ -16,36 +14,31 @@ use pyo3::prelude::*;
 
 /// The number of slots for cached shapes. A shape is a list of keys.
 const SHAPES: usize = 64;
-/// The number of consecutive slots in which a shape (a list of keys) may be stored. The hash of the
-/// shape determines the first of these slots.
+/// The number of consecutive slots in which a shape (a list of keys) may be stored.
 const WAYS: usize = 4;
-/// A slot that was used recently is replaced only after this number of attempts to store another
-/// shape in it.
+/// The number of attempts to store another shape before a used slot is replaced.
 const CREDIT: u8 = 8;
-/// The minimum number of keys of a cached shape. Inserting fewer keys takes no longer than copying
-/// a dict.
+/// The minimum number of keys of a cached shape.
 const LEAST_KEYS: usize = 2;
-/// The maximum number of keys of a cached shape. It limits the memory of the cache.
+/// The maximum number of keys of a cached shape, which limits the memory.
 const MOST_KEYS: usize = 48;
 
-/// A cached shape (a list of keys). It is identified by `tag`, its hash.
+/// A cached shape (a list of keys). `tag` is its hash.
 #[derive(Clone, Copy)]
 struct ShapeSlot {
     tag: u64,
     n_keys: u32,
     credit: u8,
-    /// An owned reference to a dict with the keys of the shape and the value None for each key;
-    /// null if the shape has occurred only once.
+    /// An owned dict with the keys of the shape and None values; null after the first occurrence.
     template: *mut ffi::PyObject,
-    /// The offset in bytes of the entries in the key table of the dict `template`.
+    /// The offset of the entries in the table of `template`, in bytes.
     entries_at: usize,
 }
 
-/// A cache of shapes (lists of keys). For each shape that has occurred twice, it contains a dict
-/// with these keys.
+/// A cache of shapes (lists of keys), each with a dict after its second occurrence.
 pub(super) struct Shapes {
     shapes: Box<[ShapeSlot]>,
-    /// `true` as long as the hash table of each examined dict had the expected memory layout.
+    /// `true` while all examined dicts had the expected memory layout.
     is_known: bool,
 }
 
@@ -73,13 +66,12 @@ impl Shapes {
         }
     }
 
-    /// Creates a dict from `items`, in which keys and values alternate. On success, the dict owns
-    /// the references to the keys and values. Returns `None` if no dict with these keys is cached,
-    /// or if the allocation fails; the caller then still owns the references.
+    /// Creates a dict from `items`, with alternating keys and values. On success, the dict owns the
+    /// references. Returns `None` if no dict with these keys is cached or the allocation fails.
     ///
     /// # Safety
-    /// The GIL must be held. Each item must be an object with an owned reference. Each key must be
-    /// a `str`. `has_container` must be `true` if a value may contain other objects.
+    /// The GIL must be held. Each item must be an object with an owned reference, and each key a
+    /// `str`. `has_container` must be `true` if a value may contain other objects.
     #[inline(always)]
     pub(super) unsafe fn copy<'py>(
         &mut self,
@@ -109,9 +101,8 @@ impl Shapes {
         shape.credit = CREDIT;
         let shape = *shape;
         // SAFETY: the template is a dict of `n_keys` entries at the positions that `learn` has
-        // checked; a copy has its own table, with the same layout. Its keys get references by the
-        // copy, and ours are released; its values are None, each with a reference, and are replaced
-        // by ours.
+        // checked. A copy has its own table in the same layout. The copy refers to its keys, so our
+        // references are released. Its values are None, and are replaced by ours.
         unsafe {
             let entries = entries_of(shape.template, shape.entries_at);
             let is_same =
@@ -134,16 +125,14 @@ impl Shapes {
             }
             drop_nones(n_keys);
             if has_container {
-                // The garbage collector does not track a dict of plain values, and does not track
-                // the dict's copy.
+                // The template has plain values, so the garbage collector does not track its copy.
                 ffi::PyObject_GC_Track(made.cast());
             }
             Some(Bound::from_owned_ptr(py, made))
         }
     }
 
-    /// Records the creation of a dict with the keys of `pairs`. At the second creation of a dict
-    /// with these keys, caches such a dict.
+    /// Records a new dict with the keys of `pairs`. Caches such a dict when these keys occur again.
     ///
     /// # Safety
     /// The same requirements as for [`Shapes::copy`].
@@ -200,8 +189,7 @@ impl Shapes {
     }
 }
 
-/// Returns the address of the first entry in a dict's table of keys. `entries_at` is the offset of
-/// the first entry from the start of the table, in bytes.
+/// Returns the address of the first entry in a dict's table. `entries_at` is its offset in bytes.
 ///
 /// # Safety
 /// `dict` must have a table whose entries are at this offset.
@@ -214,18 +202,17 @@ unsafe fn entries_of(dict: *mut ffi::PyObject, entries_at: usize) -> *mut ShapeE
     }
 }
 
-/// Returns the offset of the entries in a dict's table, in bytes. Returns `None` if the entries at
-/// this offset are not the keys of `pairs`, each with the value None; the table then has an unknown
-/// layout.
+/// Returns the offset of the entries in a dict's table, in bytes. Returns `None` if the entries are
+/// not the keys of `pairs` with None values.
 ///
 /// # Safety
-/// `dict` must have as many keys as there are pairs, and all keys must be `str`.
+/// `dict` must have one key for each pair, and all keys must be `str`.
 unsafe fn find_entries(
     dict: *mut ffi::PyObject,
     pairs: &[[*mut ffi::PyObject; 2]],
 ) -> Option<usize> {
-    // SAFETY: the table starts with a header, then come the indices, then the entries, by CPython's
-    // `pycore_dict.h` (3.10: `dict-common.h`); there are at least as many entries as keys.
+    // SAFETY: the table has a header, then indices, then entries (CPython's `pycore_dict.h`; 3.10:
+    // `dict-common.h`). It has at least one entry for each key.
     unsafe {
         let dict = dict.cast::<ffi::PyDictObject>();
         if !(*dict).ma_values.is_null() {
@@ -234,8 +221,8 @@ unsafe fn find_entries(
         let table = (*dict).ma_keys.cast::<u8>();
         #[cfg(Py_3_11)]
         let entries_at = {
-            // The table begins with the reference count, followed by one byte each for: log2 of the
-            // size, log2 of the indices' size in bytes, and the kind of the table.
+            // The table has the reference count, then one byte for each of: log2 of the size, log2
+            // of the indices' size in bytes, kind.
             let (log2_bytes, kind) = (table.add(9).read(), table.add(10).read());
             if kind != 1 || log2_bytes > 12 {
                 return None;
@@ -244,7 +231,7 @@ unsafe fn find_entries(
         };
         #[cfg(not(Py_3_11))]
         let entries_at = {
-            // The table begins with the reference count, the size, a function, and two counts.
+            // The table begins with the reference count, size, a function, and two counts.
             let size = table.add(8).cast::<isize>().read();
             if !(8..=0xFF).contains(&size) {
                 return None;

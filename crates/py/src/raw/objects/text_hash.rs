@@ -1,7 +1,6 @@
-//! The hash function for short texts. The cache of keys and the cache of cell texts use it.
+//! The hash function for keys and cell texts in caches.
 
-/// Returns a hash of a short text. The hash is computed from the length of the text and from three
-/// groups of at most eight bytes: at the start, in the middle, and at the end of the text.
+/// Returns a hash of a short text: of its length, start, middle and end.
 #[inline(always)]
 pub(crate) fn hash(text: &[u8]) -> u32 {
     let n = text.len();

@@ -1,5 +1,4 @@
-//! AVX2 kernels that create a `str` from UTF-8 of at most 128 bytes, for example from a string in
-//! JSON.
+//! AVX2 kernels that create a `str` from UTF-8 of at most 128 bytes.
 #![allow(unused_unsafe)] // Newer compilers treat these intrinsics as safe.
 
 use std::arch::x86_64::*;
@@ -14,10 +13,8 @@ use crate::Kind;
 use crate::arch::new_cell::{MOST_CELL_BYTES, four, one, two};
 use crate::new_object::{MadeStr, NewStr};
 
-/// Returns a mask of the positions in `text` (at most 64 bytes) at which a character starts, and
-/// the `str` kind that can store these characters. The mask is 0 if the text is malformed.
-///
-/// (A tuple is returned in two registers; a struct would be returned through memory.)
+/// Returns a mask of the first bytes of characters, and the `str` kind. The mask is 0 for malformed
+/// text.
 #[inline]
 #[target_feature(enable = "avx2,bmi2")]
 fn look(text: &[u8]) -> (u64, Kind) {
@@ -39,27 +36,25 @@ fn look(text: &[u8]) -> (u64, Kind) {
         bits(is_it(a), is_it(b))
     };
     let high = bits(a, b);
-    // Compared as signed numbers, continuation bytes are less than all other bytes.
+    // As signed numbers, continuation bytes are the lowest.
     let is_tail = |v| _mm256_cmpgt_epi8(splat(0xC0), v);
     let tails = bits(is_tail(a), is_tail(b));
     let (leads, three) = (high & !tails, from(0xE0));
     let mut due = leads << 1 | three << 2;
-    // A text of 64 bytes must not end inside a character: no lead byte may require continuation
-    // bytes after the vector. (In a shorter text, `due ^ tails` shows this error.)
+    // The last character of 64 bytes must be complete. (`due ^ tails` shows this error in a shorter
+    // text.)
     let mut bad = leads >> 63 | three >> 62 | leads & !from(0xC2);
     let mut kind = Kind::Latin1;
     if three != 0 {
         kind = Kind::Ucs2;
-        // The third highest bit of the second byte shows overlong forms (after 0xE0) and surrogates
-        // (after 0xED).
+        // The third highest bit of the second byte shows overlong forms and surrogates.
         let upper = bits(_mm256_slli_epi16::<2>(a), _mm256_slli_epi16::<2>(b));
         bad |= is(0xE0) << 1 & !upper | is(0xED) << 1 & upper;
         let four = from(0xF0);
         if four != 0 {
             kind = Kind::Ucs4;
             due |= four << 3;
-            // The third and fourth highest bits of the second byte show overlong forms (after 0xF0)
-            // and values past U+10FFFF (after 0xF4).
+            // The two bits below the highest show overlong forms and values past U+10FFFF.
             let upper = upper | bits(_mm256_slli_epi16::<3>(a), _mm256_slli_epi16::<3>(b));
             bad |= is(0xF0) << 1 & !upper | is(0xF4) << 1 & upper | four >> 61 | from(0xF5);
         }
@@ -73,8 +68,8 @@ fn look(text: &[u8]) -> (u64, Kind) {
     (here & !tails, kind)
 }
 
-/// Makes a `str` from UTF-8 that is not all ASCII. Returns `None` for malformed text, and for text
-/// that this kernel does not convert, such as text of more than 64 bytes.
+/// Makes a `str` from UTF-8 that is not all ASCII. Returns `None` if the text is malformed or too
+/// long.
 ///
 /// # Safety
 /// The processor must support AVX2.
@@ -86,8 +81,8 @@ pub(in crate::arch) unsafe fn make_utf8<N: NewStr>(
     if text.len() > 64 {
         return None;
     }
-    // SAFETY: AVX2 is available. The `str` has one unit for each character, which `one`, `two` and
-    // `four` check, and its units can store the widest character.
+    // SAFETY: AVX2 is available. The `str` has one unit for each character, and each character fits
+    // into a unit.
     unsafe {
         let (starts, kind) = look(text);
         let n = starts.count_ones() as usize;
@@ -108,23 +103,19 @@ pub(in crate::arch) unsafe fn make_utf8<N: NewStr>(
     }
 }
 
-/// Decodes `len` bytes (at most 64) of UTF-8 at `p` into 16-bit units if `WIDE` is `true`,
-/// otherwise into Latin-1. `starts` is a mask of the bytes at which a character starts. The units
-/// are assembled in a local buffer, which has space for whole vectors, and are then copied to
-/// `out`.
+/// Decodes at most 64 bytes of UTF-8. The units have 16 bits if `WIDE` is `true`, otherwise 8.
 ///
 /// # Safety
-/// 80 bytes from `p` on must be loadable by [`load_quarter`]. `starts` must contain the start
-/// positions of characters that are well-formed and not wider than a unit, and `out` must have
-/// space for them.
+/// 80 bytes from `p` on must be loadable by [`load_quarter`]. `starts` must select well-formed
+/// characters that fit into a unit. `out` must have space for them.
 #[inline(never)]
 #[target_feature(enable = "avx2,popcnt")]
 unsafe fn decode<const WIDE: bool>(p: *const u8, len: usize, starts: u64, out: *mut u8) {
     let mut buffer = [const { MaybeUninit::<u8>::uninit() }; 2 * 64 + 16];
     let start: *mut u8 = buffer.as_mut_ptr().cast();
     let mut to = start;
-    // SAFETY: no load ends more than 66 bytes after `p`. Each store writes at most 16 bytes for 8
-    // bytes of text, inside the buffer. `out` has space for the characters.
+    // SAFETY: no load ends more than 66 bytes after `p`. Each store writes at most 16 bytes inside
+    // the buffer. `out` has space for the characters.
     unsafe {
         let mut at = 0;
         while at < len {
@@ -140,25 +131,22 @@ unsafe fn decode<const WIDE: bool>(p: *const u8, len: usize, starts: u64, out: *
     }
 }
 
-/// Decodes at most 64 bytes of UTF-8 at `p` into 32-bit units, eight at a time. For each character,
-/// four bytes are loaded, the first of which is the character's first byte. (`decode` instead
-/// assembles a character at every byte position, and removes the positions at which none starts.
-/// For four-byte characters, that would waste three of four lanes.)
+/// Decodes at most 64 bytes of UTF-8 into 32-bit units, eight at a time.
 ///
 /// # Safety
-/// 80 bytes from `p` on must be loadable by [`load_four`]. `starts` must contain the start
-/// positions of well-formed characters, and `out` must have space for them.
+/// 80 bytes from `p` on must be loadable by [`load_four`]. `starts` must select well-formed
+/// characters. `out` must have space for them.
 #[inline(never)]
 #[target_feature(enable = "avx2,bmi1,popcnt")]
 unsafe fn decode_four(p: *const u8, starts: u64, out: *mut u32) {
     let mut buffer = [const { MaybeUninit::<u32>::uninit() }; 64];
     let start: *mut u32 = buffer.as_mut_ptr().cast();
     let n = starts.count_ones() as usize;
-    // SAFETY: no load ends more than 68 bytes after `p`. At most 64 characters start in 64 bytes,
-    // so the stores of eight units end inside the buffer.
+    // SAFETY: no load ends more than 68 bytes after `p`. 64 bytes have at most 64 characters, so
+    // all stores end inside the buffer.
     unsafe {
         let (mut left, mut at) = (starts, 0);
-        // If no start position is left, `byte` is 64.
+        // `byte` is 64 after the last start.
         let mut next = || {
             let byte = left.trailing_zeros() as usize;
             left = _blsr_u64(left);
@@ -173,9 +161,7 @@ unsafe fn decode_four(p: *const u8, starts: u64, out: *mut u32) {
     }
 }
 
-/// Stores the 16-bit lanes of `v` whose bits are set in `mask`, packed without gaps. If `WIDE` is
-/// `false`, only the low byte of each such lane is stored. Returns the address after the last byte
-/// stored.
+/// Stores the lanes that `mask` selects, without gaps. Stores only low bytes if `WIDE` is `false`.
 ///
 /// # Safety
 /// `to` must be writable for 16 bytes.

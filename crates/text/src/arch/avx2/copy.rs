@@ -1,5 +1,4 @@
-//! Copies short texts with a few loads and stores of fixed sizes. For example, a text of 20 bytes
-//! is copied as its first 16 and its last 16 bytes, which overlap.
+//! Copies short texts with a few loads and stores of fixed sizes, which may overlap.
 
 use std::arch::x86_64::*;
 
@@ -11,8 +10,7 @@ use std::arch::x86_64::*;
 #[target_feature(enable = "avx2")]
 pub(in crate::arch) unsafe fn copy(text: &[u8], out: *mut u8) {
     let (p, n) = (text.as_ptr(), text.len());
-    // SAFETY: each branch copies blocks of fixed sizes, all of which are inside the `n` bytes of
-    // `text` and of `out`.
+    // SAFETY: each branch copies blocks of fixed sizes inside the `n` bytes of `text` and `out`.
     unsafe {
         if n >= 32 {
             let load = |at: usize| _mm256_loadu_si256(p.add(at).cast());

@@ -1,8 +1,7 @@
 //! Converts units of any width to UTF-8.
 //!
-//! The UTF-8 bytes of each character are assembled in a vector lane that is as wide as the longest
-//! character. Then a byte shuffle by a table removes the unused bytes of the lanes. No kernel
-//! writes past the capacity of its destination: a kernel returns `None` if the result does not fit.
+//! Each character is encoded in its own vector lane. A byte shuffle then removes the unused bytes.
+//! A kernel returns `None` if the result does not fit.
 
 #![allow(unused_unsafe)] // Newer compilers treat these intrinsics as safe.
 
@@ -13,14 +12,13 @@ use super::lanes::{SOME, TWO, three};
 use super::out::{Bounded, STEP};
 use crate::arch::sse2::load_padded;
 
-/// Returns `true` if all 16 units are ASCII.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn is_ascii(units: __m256i) -> bool {
     _mm256_testz_si256(units, _mm256_set1_epi16(0xFF80_u16 as i16)) != 0
 }
 
-/// Writes 16 ASCII units as 16 bytes, of which the first `n` belong to the text. Returns `n`.
+/// Writes 16 ASCII units as bytes. Returns `n`, the length of the text.
 ///
 /// # Safety
 /// `to` must have space for 16 bytes.
@@ -36,16 +34,14 @@ unsafe fn put_ascii(to: *mut u8, units: __m256i, n: usize) -> usize {
     n
 }
 
-/// Writes the first `n` of 16 units, all below U+0800, as UTF-8, and returns the number of bytes
-/// written. The units from `n` on must be zero.
+/// Writes the first `n` of 16 units as UTF-8. All units must be below U+0800, and zero from `n` on.
 ///
 /// # Safety
 /// `to` must have space for 32 bytes.
 #[inline]
 #[target_feature(enable = "avx2,popcnt")]
 unsafe fn put_two(to: *mut u8, units: __m256i, n: usize) -> usize {
-    // The lead byte is in the low byte of each lane, and the last byte of the character in the high
-    // byte.
+    // The lead byte is in the low byte of each lane. The last byte is in the high byte.
     let lead = _mm256_srli_epi16::<6>(units);
     let last = _mm256_slli_epi16::<8>(_mm256_and_si256(units, _mm256_set1_epi16(0x3F)));
     let both = _mm256_or_si256(lead, last);
@@ -55,8 +51,8 @@ unsafe fn put_two(to: *mut u8, units: __m256i, n: usize) -> usize {
     let high = _mm256_movemask_epi8(_mm256_packs_epi16(high, high)) as u32;
     let (lower, upper) = (high as u8, (high >> 16) as u8);
     let n_lower = 8 + lower.count_ones() as usize;
-    // SAFETY: the table has 16 bytes for each mask. The second half is written at most 16 bytes
-    // after `to`, and each half is stored as 16 bytes.
+    // SAFETY: the table has 16 bytes for each mask. Each half is stored as 16 bytes, and the second
+    // store starts at most 16 bytes after `to`.
     unsafe {
         let squeezed = |v, high: u8| {
             let order = _mm_loadu_si128(TWO[usize::from(high)].as_ptr().cast());
@@ -70,8 +66,7 @@ unsafe fn put_two(to: *mut u8, units: __m256i, n: usize) -> usize {
     n + (lower.count_ones() + upper.count_ones()) as usize
 }
 
-/// Writes 16 units, all from U+0800 on and none a surrogate, as UTF-8, and returns the number of
-/// bytes written.
+/// Writes 16 units as UTF-8. All must be from U+0800 on and no surrogates.
 ///
 /// # Safety
 /// `to` must have space for [`STEP`] bytes.
@@ -89,16 +84,15 @@ unsafe fn put_three(to: *mut u8, units: __m256i) -> usize {
     48
 }
 
-/// Returns a vector that starts with the `n` bytes (at most 16) at `p + at`, followed by zeros. If
-/// `n` is less than 16, these bytes must be the last of the `len` bytes at `p`.
+/// Loads `n` bytes (at most 16) and adds zeros. Less than 16 bytes must be the end of the text.
 ///
 /// # Safety
 /// `p` must be readable for `len` bytes, and `at + n` must be at most `len`.
 #[inline]
 #[target_feature(enable = "avx2")]
 unsafe fn load_within(p: *const u8, len: usize, at: usize, n: usize) -> __m128i {
-    // SAFETY: if the text has at least 16 bytes, its last 16 bytes are loaded, otherwise only the
-    // text. The table has 16 bytes from index `16 - n` on.
+    // SAFETY: the load reads the last 16 bytes of the text, or all of a shorter text. The table has
+    // 16 bytes from index `16 - n` on.
     unsafe {
         if n == 0 {
             _mm_setzero_si128()
@@ -114,8 +108,7 @@ unsafe fn load_within(p: *const u8, len: usize, at: usize, n: usize) -> __m128i 
     }
 }
 
-/// The indices for byte shuffles that shift a vector towards its first byte, and fill its end with
-/// zeros. To shift by `n` bytes, a shuffle uses the 16 indices from `DOWN[n]` on.
+/// Indexes for byte shuffles. The 16 indexes from `DOWN[n]` on shift a vector down by `n` bytes.
 static DOWN: [u8; 32] = {
     let mut all = [0x80; 32];
     let mut i = 0;
@@ -126,8 +119,7 @@ static DOWN: [u8; 32] = {
     all
 };
 
-/// Encodes Latin-1 as UTF-8 and returns the number of bytes written; `None` if the result does not
-/// fit into `out`.
+/// Encodes Latin-1 as UTF-8 and returns the number of bytes. `None` if they do not fit into `out`.
 ///
 /// # Safety
 /// The processor must support AVX2.
@@ -160,8 +152,7 @@ pub(in crate::arch) unsafe fn latin1(src: &[u8], out: &mut [MaybeUninit<u8>]) ->
     }
 }
 
-/// Encodes UTF-16 as UTF-8 and returns the number of bytes written; `None` if the text is malformed
-/// or the result does not fit into `out`.
+/// Encodes UTF-16 as UTF-8. Returns the number of bytes. `None` if malformed or too long for `out`.
 ///
 /// # Safety
 /// The processor must support AVX2.
@@ -198,14 +189,12 @@ pub(in crate::arch) unsafe fn wide(src: &[u16], out: &mut [MaybeUninit<u8>]) -> 
     }
 }
 
-/// The 16 units that the previous step wrote, and the errors found so far. The units are kept
-/// because a surrogate pair may begin in these units and end in the units of the next step.
+/// The previous 16 units, which may end with half of a surrogate pair, and the errors found.
 struct Before {
     units: __m256i,
-    /// 1 if the last unit of `units` is the first half of a surrogate pair, whose second half is in
-    /// the next units; otherwise 0.
+    /// 1 if the last unit is the first half of a surrogate pair, otherwise 0.
     open: u32,
-    /// Nonzero if a lone surrogate was found.
+    /// Nonzero after a lone surrogate.
     bad: u32,
 }
 
@@ -221,8 +210,7 @@ impl Before {
     }
 }
 
-/// Writes 16 units, which may contain surrogate pairs, as UTF-8. Returns the number of bytes
-/// written.
+/// Writes 16 units, with or without surrogate pairs, as UTF-8. Returns the number of bytes.
 ///
 /// # Safety
 /// `to` must have space for [`STEP`] bytes.
@@ -252,9 +240,8 @@ unsafe fn put_units(to: *mut u8, v: __m256i, before: &mut Before) -> usize {
     }
 }
 
-/// Returns a 16-bit lane for each unit, with the last two bytes of the unit in UTF-8. The last byte
-/// is the high byte of the lane. For an ASCII unit, which has no other byte, the low byte is 0.
-/// `two` marks the units that have two or three bytes in UTF-8, and `three` those that have three.
+/// Returns the last two UTF-8 bytes of each unit, the last one in the high half of the lane. `two`
+/// marks units of two or three bytes, and `three` marks units of three.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn last_two(v: __m256i, two: __m256i, three: __m256i) -> __m256i {
@@ -268,11 +255,10 @@ fn last_two(v: __m256i, two: __m256i, three: __m256i) -> __m256i {
     _mm256_blendv_epi8(ascii, _mm256_or_si256(six, marks), two)
 }
 
-/// Writes the first `n` of 16 units as UTF-8. The units from `n` on must be zero. If `PAIRS` is
-/// `true`, the units, and the unit that precedes them in the text, may be surrogates.
+/// Writes the first `n` of 16 units as UTF-8. `PAIRS` permits surrogates. The other units must be
+/// zero.
 ///
-/// Each half of a surrogate pair yields two of the four bytes of its character. The second half
-/// also needs the two lowest bits of the first half.
+/// Each half of a surrogate pair yields two of the four UTF-8 bytes.
 ///
 /// # Safety
 /// `to` must have space for [`STEP`] bytes.
@@ -295,16 +281,16 @@ unsafe fn put_mixed<const PAIRS: bool>(
         let tops = bits(v, 0xFC00);
         let high = _mm256_cmpeq_epi16(tops, splat(0xD800));
         let low = _mm256_cmpeq_epi16(tops, splat(0xDC00));
-        // The ten bits of the first half plus U+10000 (0x40 after the shift) are eleven bits: the
-        // upper three belong in the lead byte, the next six in the second byte.
+        // The ten bits plus U+10000 are eleven bits. The upper three belong to the lead byte, the
+        // next six to the second byte.
         let eleven = _mm256_add_epi16(bits(v, 0x03FF), splat(0x0040));
         let first = _mm256_or_si256(
             _mm256_srli_epi16::<8>(eleven),
             bits(_mm256_slli_epi16::<6>(eleven), 0x3F00),
         );
         last = _mm256_blendv_epi8(last, _mm256_or_si256(first, splat(0x80F0)), high);
-        // The two remaining bits are inserted by an AND, because the prefix of the second half has
-        // ones at their positions.
+        // An AND inserts the other two bits: the prefix of the second half has ones at their
+        // positions.
         let previous = _mm256_permute2x128_si256::<0x21>(before.units, v);
         let previous = _mm256_alignr_epi8::<14>(v, previous);
         let kept = _mm256_or_si256(_mm256_slli_epi16::<4>(previous), splat(0xFFCF));
@@ -318,12 +304,12 @@ unsafe fn put_mixed<const PAIRS: bool>(
         before.units = v;
     }
     let more = _mm256_blendv_epi8(two, three, splat(0xFF00));
-    // SAFETY: guaranteed by the caller: the called function has the same contract.
+    // SAFETY: guaranteed by the caller.
     unsafe { put_squeezed(to, lead, last, [more, _mm256_setzero_si256()], n) }
 }
 
-/// Writes the first `n` of 16 code points (8 in `a` and 8 in `b`) as UTF-8. The code points from
-/// `n` on must be zero. For a malformed code point, its lane in `bad` is set to ones.
+/// Writes the first `n` of 16 code points as UTF-8. The others must be zero. `bad` marks the
+/// malformed ones.
 ///
 /// # Safety
 /// `to` must have space for [`STEP`] bytes.
@@ -336,22 +322,22 @@ unsafe fn put_planes(to: *mut u8, a: __m256i, b: __m256i, n: usize, bad: &mut __
     let v = packed(_mm256_and_si256(a, low), _mm256_and_si256(b, low));
     let plane = packed(_mm256_srli_epi32::<16>(a), _mm256_srli_epi32::<16>(b));
     let not_four = _mm256_cmpeq_epi16(plane, _mm256_setzero_si256());
-    // Code points past U+10FFFF, compared as unsigned numbers, and surrogates.
+    // Surrogates, and code points past U+10FFFF (compared as unsigned numbers).
     let past = _mm256_cmpeq_epi16(_mm256_max_epu16(plane, splat(0x11)), plane);
     let half = _mm256_cmpeq_epi16(bits(v, 0xF800), splat(0xD800));
     let half = _mm256_and_si256(half, not_four);
     *bad = _mm256_or_si256(*bad, _mm256_or_si256(past, half));
     let at_least = |least| {
         let is = _mm256_cmpeq_epi16(_mm256_max_epu16(v, splat(least)), v);
-        // All bits are ones if the code point is past U+FFFF.
+        // All ones past U+FFFF.
         _mm256_or_si256(is, _mm256_xor_si256(not_four, splat(0xFFFF)))
     };
     let (two, three) = (at_least(0x80), at_least(0x800));
     let last = last_two(v, two, three);
     let lead = bits(_mm256_srli_epi16::<4>(v), 0x0F00);
     let of_three = _mm256_or_si256(lead, splat(0xE000));
-    // The two lowest bits of the plane precede the four bits of `lead`; three bits of the plane
-    // follow the prefix 0xF0.
+    // The two lowest bits of the plane precede `lead`. Three bits of the plane follow the prefix
+    // 0xF0.
     let of_four = _mm256_or_si256(lead, bits(_mm256_slli_epi16::<12>(plane), 0x3000));
     let first = _mm256_or_si256(_mm256_srli_epi16::<2>(plane), splat(0x80F0));
     let of_four = _mm256_or_si256(of_four, first);
@@ -361,24 +347,22 @@ unsafe fn put_planes(to: *mut u8, a: __m256i, b: __m256i, n: usize, bad: &mut __
         _mm256_blendv_epi8(two, three, splat(0xFF00)),
         _mm256_xor_si256(not_four, splat(0xFFFF)),
     ];
-    // SAFETY: guaranteed by the caller: the called function has the same contract.
+    // SAFETY: guaranteed by the caller.
     unsafe { put_squeezed(to, lead, last, more, n) }
 }
 
-/// Returns one vector of 16-bit lanes from two vectors of 32-bit lanes. All values must fit into 16
-/// bits. Their order is kept.
+/// Packs two vectors of 32-bit lanes into one of 16-bit lanes, in order. All values must fit into
+/// 16 bits.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn packed(a: __m256i, b: __m256i) -> __m256i {
-    // `packus` works on each 128-bit half separately, so the quarters are reordered.
+    // `packus` packs each 128-bit half separately, so the quarters are reordered.
     _mm256_permute4x64_epi64::<0b11_01_10_00>(_mm256_packus_epi32(a, b))
 }
 
-/// Writes the first `n` of 16 characters as UTF-8. `lead` has the first two bytes of each
-/// character, and `last` has its last two bytes. `more` has four sign bits for each character: two
-/// in each of its two vectors, at the position of the character. For a character of k bytes, k - 1
-/// of the four bits are set, and k bytes are written. The sign bits of the first vector are also
-/// the index of the byte shuffle in [`SOME`].
+/// Writes the first `n` of 16 characters as UTF-8. `lead` has the first two bytes of each, and
+/// `last` the last two. `more` has four sign bits for each character. In a character of k bytes, k
+/// - 1 are set. The sign bits of the first vector are an index of [`SOME`].
 ///
 /// # Safety
 /// `to` must have space for [`STEP`] bytes, and `more` must be zero for the characters from `n` on.
@@ -408,7 +392,7 @@ unsafe fn put_squeezed(
         let index = (more[0] >> (8 * k)) as u8;
         let before = 4 * k + n_more((1 << (8 * k)) - 1);
         // SAFETY: the table has 16 bytes for each 8-bit index. Four characters have at most 16
-        // bytes, so each store of 16 bytes is inside the [`STEP`] bytes at `to`.
+        // bytes, so all stores are inside the [`STEP`] bytes at `to`.
         unsafe {
             let order = _mm_loadu_si128(SOME[usize::from(index)].as_ptr().cast());
             _mm_storeu_si128(to.add(before).cast(), _mm_shuffle_epi8(lanes, order));
@@ -417,8 +401,8 @@ unsafe fn put_squeezed(
     n + n_more(u32::MAX)
 }
 
-/// Encodes 32-bit units as UTF-8 and returns the number of bytes written. Returns `None` if a unit
-/// is a surrogate or past U+10FFFF, or if the result does not fit into `out`.
+/// Encodes 32-bit units as UTF-8. Returns the number of bytes. `None` if a unit is not a valid
+/// character or `out` is too short.
 ///
 /// # Safety
 /// The processor must support AVX2.
@@ -436,7 +420,7 @@ pub(in crate::arch) unsafe fn ucs4(src: &[u32], out: &mut [MaybeUninit<u8>]) -> 
             let [a, b, c, d] = [0, 8, 16, 24].map(|more| load(at + more));
             let all = _mm256_or_si256(_mm256_or_si256(a, b), _mm256_or_si256(c, d));
             if _mm256_testz_si256(all, _mm256_set1_epi32(!0x7F)) != 0 {
-                // `packus` works on each 128-bit half separately, so the quarters are reordered.
+                // `packus` packs each 128-bit half separately, so the quarters are reordered.
                 let (lower, upper) = (_mm256_packus_epi32(a, b), _mm256_packus_epi32(c, d));
                 let bytes = _mm256_packus_epi16(lower, upper);
                 let order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
@@ -453,7 +437,7 @@ pub(in crate::arch) unsafe fn ucs4(src: &[u32], out: &mut [MaybeUninit<u8>]) -> 
         }
         while at < len {
             let n = (len - at).min(16);
-            // The sign bit of each of the first `n` lanes is set.
+            // The first `n` lanes are negative.
             let lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
             let load = |at: usize, n: usize| {
                 let there = _mm256_cmpgt_epi32(_mm256_set1_epi32(n as i32), lanes);

@@ -1,5 +1,4 @@
-//! Writes a float as text: a vector is filled with its digits, the decimal point and zeros, and is
-//! written with one store.
+//! Writes a float as text, with one vector store.
 #![allow(unused_unsafe)] // Newer compilers treat these intrinsics as safe.
 
 use std::arch::x86_64::*;
@@ -8,16 +7,14 @@ use crate::decimal::{
     Byte, Decimal, EIGHT_DIGITS, N_FORMS, POINTS, decimal, decimal_of_float32, form, form_of,
 };
 
-/// A layout of a float's text: the positions of its digits, of the decimal point and of the zeros.
+/// A layout of a float's text.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 struct FloatForm {
-    /// The argument of a byte shuffle: for each byte of the text, the index of its digit in the
-    /// vector of 16 digits. Bytes without a digit (the decimal point and zeros) have an index of
-    /// 0x80 or more, for which the shuffle writes 0.
+    /// The argument of a byte shuffle: for each byte of the text, the index of its digit. For other
+    /// bytes, the index is at least 0x80, and the shuffle writes 0.
     from: [u8; 32],
-    /// For each byte of the text, the number that is added to the result of the shuffle: the code
-    /// of `.` for the decimal point, and the code of `0` for a digit or a zero.
+    /// The byte to add to each shuffled byte: the code of `.` or of `0`.
     more: [u8; 32],
 }
 
@@ -46,8 +43,7 @@ static FORMS: [FloatForm; N_FORMS] = {
     all
 };
 
-/// For each layout of a float's text, the position of the last of its 17 digits. This digit is
-/// written after the other 16 digits.
+/// For each layout, the position of the 17th digit, which is written separately.
 static LASTS: [u8; N_FORMS] = {
     let mut all = [0; N_FORMS];
     let mut i = 0;
@@ -65,18 +61,16 @@ static LASTS: [u8; N_FORMS] = {
     all
 };
 
-/// Returns the 16 decimal digits of `value`, as 16 bytes with values from 0 to 9. One half of the
-/// vector has the first eight digits, the other half the last eight. In each half, the first digit
-/// is in the highest byte.
+/// Returns the 16 decimal digits of `value`, one per byte. Each half of the vector has eight
+/// digits, with the first digit in the highest byte.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn sixteen(value: u64) -> __m128i {
     let (high, low) = (value / EIGHT_DIGITS, value % EIGHT_DIGITS);
     let eights = _mm_set_epi64x(low as i64, high as i64);
-    // Each step splits numbers into a quotient, computed by multiplication and shift (exact in this
-    // range), and a remainder, in lanes half as wide. Each step waits for the previous one. `x + q
-    // * (2^32 - 10_000)` has one operation less in this chain than computing the remainder and then
-    // combining it with the quotient.
+    // Each step splits numbers into a quotient and a remainder, in lanes half as wide. The quotient
+    // is a multiplication and a shift, which is exact in this range. `x + q * (2^32 - 10_000)` has
+    // the quotient and the remainder in its halves.
     let q = _mm_srli_epi64::<45>(_mm_mul_epu32(eights, _mm_set1_epi64x(0xD1B7_1759)));
     let fours = _mm_add_epi64(
         eights,
@@ -89,9 +83,8 @@ fn sixteen(value: u64) -> __m128i {
     _mm_add_epi16(twos, _mm_mullo_epi16(q, _mm_set1_epi16(256 - 10)))
 }
 
-/// Writes an `f64` as the shortest text that reads back as the same `f64`. The text is the same as
-/// that of the scalar implementation. Returns the address after the text. Returns null for zero and
-/// for floats outside of the range that `decimal` converts.
+/// Writes an `f64` as the shortest text that reads back as the same number. Returns the address
+/// after the text. Returns null for zero and for floats that `decimal` does not convert.
 ///
 /// # Safety
 /// `out` must be writable for [`FLOAT_BYTES`](crate::arch::float::FLOAT_BYTES) bytes.
@@ -106,9 +99,8 @@ pub(in crate::arch) unsafe fn put(value: f64, out: *mut u8) -> *mut u8 {
     }
 }
 
-/// Writes an `f32` as the shortest text that reads back as the same `f32`. The text is the same as
-/// that of the scalar implementation. Returns the address after the text. Returns null for zero and
-/// for floats outside of the range that `decimal_of_float32` converts.
+/// Writes an `f32` as the shortest text that reads back as the same number. Returns the address
+/// after the text. Returns null for zero and for floats that `decimal_of_float32` does not convert.
 ///
 /// # Safety
 /// `out` must be writable for [`FLOAT_BYTES`](crate::arch::float::FLOAT_BYTES) bytes.
@@ -123,8 +115,8 @@ pub(in crate::arch) unsafe fn put_float32(value: f32, out: *mut u8) -> *mut u8 {
     }
 }
 
-/// Writes the text of the float that `decimal` represents, with a minus sign before it if `n_signs`
-/// is 1. Returns the address after the text.
+/// Writes a decimal as text, after a minus sign if `n_signs` is 1. Returns the address after the
+/// text.
 ///
 /// # Safety
 /// `out` must be writable for [`FLOAT_BYTES`](crate::arch::float::FLOAT_BYTES) bytes.
@@ -138,8 +130,7 @@ unsafe fn put_decimal(decimal: Decimal, n_signs: usize, out: *mut u8) -> *mut u8
     } = decimal;
     let i = form_of(first, n_places);
     let (form, at_last) = (&FORMS[i], usize::from(LASTS[i]));
-    // SAFETY: both arrays of a layout have 32 bytes. `out` has space for a sign and a vector, by
-    // this function's contract.
+    // SAFETY: both arrays of a layout have 32 bytes. `out` has space for a sign and a vector.
     unsafe {
         let digits = _mm256_broadcastsi128_si256(sixteen(first));
         let from = _mm256_load_si256(form.from.as_ptr().cast());

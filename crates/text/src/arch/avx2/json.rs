@@ -1,13 +1,9 @@
-//! Converts units of any width to the body of a JSON string: they are escaped and converted to
-//! UTF-8 in one pass. If `ESCAPES` is `false`, they are converted to plain UTF-8.
+//! Converts units of any width to a JSON string body, or to UTF-8 if `ESCAPES` is `false`.
 //!
-//! The UTF-8 bytes of each character are assembled in a vector lane as wide as the longest
-//! character, and a byte shuffle by a table removes the unused bytes of the lanes. An escape of two
-//! bytes is assembled in a lane like a character. Escapes of six bytes (for control characters
-//! without an escape letter) are rare. A vector that needs one is written character by character.
+//! Each character is encoded in its own vector lane. A byte shuffle then removes the unused bytes.
+//! A six-byte escape needs a slower path.
 //!
-//! Every store writes a whole vector. Therefore, the destination must have space for the longest
-//! possible result and 64 bytes more.
+//! Every store writes a whole vector. The destination needs 64 bytes more than the longest result.
 #![allow(unused_unsafe)] // Newer compilers treat these intrinsics as safe.
 
 use std::arch::x86_64::*;
@@ -22,7 +18,6 @@ mod wide;
 
 pub(in crate::arch) use wide::{copy_ucs2, short_wide, ucs2, ucs4};
 
-/// The number of bytes of a vector.
 const BYTES: usize = 32;
 
 #[inline]
@@ -31,42 +26,37 @@ pub(super) fn splat8(b: u8) -> __m256i {
     _mm256_set1_epi8(b as i8)
 }
 
-/// Returns a vector in which the bytes that must be escaped in JSON are all ones, and all other
-/// bytes are zero.
+/// Sets each byte that must be escaped in JSON to ones, and all others to zero.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn escapes8(v: __m256i) -> __m256i {
-    // After this XOR, compared as signed numbers, the control characters and the quote are the
-    // lowest bytes.
+    // After this XOR, control characters and the quote are the lowest bytes (signed).
     let moved = _mm256_xor_si256(v, splat8(0x82));
     let low = _mm256_cmpgt_epi8(splat8(0x21 ^ 0x80), moved);
     _mm256_or_si256(low, _mm256_cmpeq_epi8(v, splat8(b'\\')))
 }
 
-/// Returns the highest bit of each of the 32 bytes, as a mask.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn mask(v: __m256i) -> u32 {
     _mm256_movemask_epi8(v) as u32
 }
 
-/// Returns, for each byte, the letter that follows the backslash in its JSON escape; 0 for bytes
-/// that have no such letter and are escaped as `\u` and four digits.
+/// Returns the letter of each byte's two-byte JSON escape. 0 for all other bytes.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn letters(v: __m256i) -> __m256i {
     let of = _mm_setr_epi8(
         0, 0, 0, 0, 0, 0, 0, 0, b'b' as i8, b't' as i8, b'n' as i8, 0, b'f' as i8, b'r' as i8, 0, 0,
     );
-    // For bytes from 0x10 on, the index has its highest bit set, so the shuffle yields zero.
+    // From 0x10 on, the index has its highest bit set, and the shuffle yields zero.
     let index = _mm256_adds_epu8(v, splat8(0x70));
     let controls = _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(of), index);
     let own = _mm256_cmpgt_epi8(v, splat8(0x1F));
     _mm256_or_si256(controls, _mm256_and_si256(own, v))
 }
 
-/// Copies at most 64 bytes of UTF-8. Returns the address after them. If `ESCAPES` is `true`,
-/// returns null if one of the bytes must be escaped in JSON.
+/// Copies at most 64 bytes of UTF-8. Returns the end. Null if a byte must be escaped.
 ///
 /// # Safety
 /// `out` must be writable for 64 bytes, and must not overlap `u`.
@@ -74,8 +64,8 @@ fn letters(v: __m256i) -> __m256i {
 #[target_feature(enable = "avx2,bmi2")]
 pub(in crate::arch) unsafe fn plain<const ESCAPES: bool>(u: &[u8], out: *mut u8) -> *mut u8 {
     let (p, n) = (u.as_ptr(), u.len());
-    // SAFETY: if the text is longer than a vector, both loads are inside `u`. `out` is writable for
-    // 64 bytes.
+    // SAFETY: both loads of a text longer than a vector are inside `u`. `out` is writable for 64
+    // bytes.
     unsafe {
         if n <= BYTES {
             let v = load_half(u);
@@ -96,9 +86,8 @@ pub(in crate::arch) unsafe fn plain<const ESCAPES: bool>(u: &[u8], out: *mut u8)
     }
 }
 
-/// Writes the first `n` of 8 16-bit lanes: the low byte of each lane, followed by the high byte if
-/// the bit of the lane is set in `high`. Only the lowest `n` bits of `high` may be set. Returns the
-/// address after the last byte.
+/// Writes the low bytes of the first `n` of 8 lanes, and the high bytes that `high` selects. `high`
+/// must not select other lanes.
 ///
 /// # Safety
 /// `out` must be writable for 16 bytes.
@@ -114,9 +103,8 @@ unsafe fn put_lanes(v: __m128i, high: u32, n: usize, out: *mut u8) -> *mut u8 {
     }
 }
 
-/// Writes the first `n` characters of a vector. A character whose bit is set in `high` is written
-/// as two bytes, from `first` and `second`; every other character is written as its byte in
-/// `first`. No branch depends on the number of two-byte characters.
+/// Writes the first `n` characters of a vector. `high` selects the characters with a byte in
+/// `second`.
 ///
 /// # Safety
 /// `out` must be writable for 64 bytes.
@@ -146,21 +134,19 @@ unsafe fn put_pairs(
     }
 }
 
-/// Returns two vectors: the first and the second byte of the UTF-8 form of each Latin-1 byte. For
-/// an ASCII byte, the first vector has the byte itself, and the position in the second vector is
-/// not used.
+/// Returns the first and second UTF-8 bytes of Latin-1 characters. ASCII is in the first vector.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn latin1_pairs(v: __m256i) -> (__m256i, __m256i) {
     let upper = _mm256_cmpgt_epi8(splat8(0xC0), v);
-    // The comparison yields -1 for characters whose lead byte is 0xC2 instead of 0xC3.
+    // -1 for lead byte 0xC2, otherwise 0 (0xC3).
     let lead = _mm256_add_epi8(splat8(0xC3), upper);
     let first = _mm256_blendv_epi8(v, lead, v);
     (first, _mm256_and_si256(v, splat8(0xBF)))
 }
 
-/// Writes at most 32 bytes of Latin-1 as UTF-8 and returns the address after the result. Returns
-/// null for a longer text, and also if `ESCAPES` is `true` and a byte must be escaped in JSON.
+/// Writes at most 32 bytes of Latin-1 as UTF-8. Returns the end. Null for a longer text or an
+/// escape.
 ///
 /// # Safety
 /// `out` must be writable for 64 bytes, and must not overlap `u`.
@@ -173,13 +159,12 @@ pub(in crate::arch) unsafe fn short_latin1<const ESCAPES: bool>(u: &[u8], out: *
         return std::ptr::null_mut();
     }
     let (first, second) = latin1_pairs(v);
-    // SAFETY: the space is guaranteed by this function's contract.
+    // SAFETY: guaranteed by the caller.
     unsafe { put_pairs(first, second, mask(v), n, out) }
 }
 
-/// Writes `u` as the body of a JSON string. If `as_is` is `true`, `u` is ASCII or UTF-8, and
-/// non-ASCII bytes are copied unchanged. Otherwise `u` is Latin-1. Returns the address after the
-/// last byte written.
+/// Writes `u` as the body of a JSON string. `u` is Latin-1 unless `as_is` is `true`. Returns the
+/// end.
 ///
 /// # Safety
 /// `out` must be writable for `6 * u.len() + 64` bytes, and must not overlap `u`.
@@ -197,8 +182,7 @@ pub(in crate::arch) unsafe fn latin1<const ESCAPES: bool>(
         if ESCAPES && as_is && len <= MOST_ESCAPED && is_readable_behind(u) {
             return escaped(u, out);
         }
-        // Each iteration processes two vectors with one branch, which is predicted well as long as
-        // the text is uniform.
+        // One branch for two vectors.
         while at + 2 * BYTES <= len {
             let a = _mm256_loadu_si256(p.add(at).cast());
             let b = _mm256_loadu_si256(p.add(at + BYTES).cast());
@@ -238,26 +222,22 @@ pub(in crate::arch) unsafe fn latin1<const ESCAPES: bool>(
     out
 }
 
-/// The length in bytes of the longest text that only the loop of [`escaped`] processes. In a longer
-/// text, another loop first copies the vectors before the first escape. For a short text, the end
-/// of this other loop would often be mispredicted.
+/// The longest text in bytes that is written without another loop before the first escape.
 const MOST_ESCAPED: usize = 320;
 
-/// Writes ASCII or UTF-8 as the body of a JSON string, 32 bytes per iteration. An iteration without
-/// an escape and an iteration with one escape execute the same code: a branch between them would
-/// often be mispredicted.
+/// Writes ASCII or UTF-8 as the body of a JSON string. No branch depends on a single escape.
 ///
 /// # Safety
 /// `out` must be writable for `6 * u.len() + 64` bytes, and must not overlap `u`. The 64 bytes
-/// after the end of `u` must be in pages that are readable.
+/// after `u` must be readable.
 #[inline]
 #[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
 unsafe fn escaped(u: &[u8], mut out: *mut u8) -> *mut u8 {
     let (p, len) = (u.as_ptr(), u.len());
     let mut at = 0;
     // SAFETY: no load starts more than 32 bytes after the end of `u`. `out` has space for 6 bytes
-    // for each remaining byte, of which there is at least one, and for 64 bytes more. An iteration
-    // with at most one escape stores 32 bytes, the escape, and 32 bytes after it.
+    // for each remaining byte, and for 64 bytes more. An iteration with at most one escape stores
+    // 32 bytes, the escape, and 32 bytes.
     unsafe {
         while at < len {
             let n = (len - at).min(BYTES);
@@ -282,9 +262,8 @@ unsafe fn escaped(u: &[u8], mut out: *mut u8) -> *mut u8 {
     out
 }
 
-/// Writes the bytes of `u`, which are also the first bytes of the vector `v`. A byte is escaped if
-/// the byte of `stop` at its position is all ones. If `as_is` is `true`, non-ASCII bytes are copied
-/// unchanged.
+/// Writes `u`, the first bytes of `v`. `stop` marks the bytes to escape. `as_is` copies non-ASCII
+/// bytes.
 ///
 /// # Safety
 /// `out` must be writable for `6 * u.len() + 64` bytes, and must not overlap `u`.

@@ -1,6 +1,5 @@
-//! The functions with which the JSON reader finds the end of a string, of a number or of white
-//! space. Up to 64 bytes are classified at the same time, in two vectors. Bytes after the end of
-//! the text are classified as the end of the token.
+//! Finds the end of a string, a number or white space in JSON text. The functions classify 64 bytes
+//! at a time, in two vectors.
 #![allow(unused_unsafe)] // Newer compilers treat these intrinsics as safe.
 
 use std::arch::x86_64::*;
@@ -12,11 +11,10 @@ use super::short_loads::{bytes, load_half, load_start};
 use crate::arch::family::{Look, UnescapedLength, escaped};
 use crate::arch::scalar;
 
-/// The number of bytes of JSON text that are classified at the same time.
+/// The number of bytes in one classification.
 const BYTES: usize = 64;
 
-/// Returns the highest bit of each byte of `a` and `b` as a mask. The low 32 bits of the mask
-/// belong to `a`, and the high 32 bits to `b`.
+/// Returns the highest bit of each byte as a mask. `a` has the low 32 bits.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn bits(a: __m256i, b: __m256i) -> u64 {
@@ -24,7 +22,7 @@ fn bits(a: __m256i, b: __m256i) -> u64 {
     of(a) | of(b) << 32
 }
 
-/// Returns a mask whose lowest `n` bits are set; all 64 bits if `n` is larger.
+/// Returns a mask with the lowest `n` bits set, at most 64.
 #[inline]
 #[target_feature(enable = "bmi2")]
 pub(super) fn first(n: usize) -> u64 {
@@ -47,8 +45,8 @@ unsafe fn load(p: *const u8) -> (__m256i, __m256i) {
     }
 }
 
-/// Returns the number of bytes before the first byte that must be escaped in JSON (a quote, a
-/// backslash or a control character), and `true` if all bytes before it are ASCII.
+/// Returns the number of bytes before the first JSON escape. Also returns `true` if all these bytes
+/// are ASCII.
 #[inline]
 #[target_feature(enable = "avx2,bmi1,bmi2")]
 pub(in crate::arch) fn plain_u8(rest: &[u8]) -> (usize, bool) {
@@ -67,8 +65,8 @@ pub(in crate::arch) fn plain_u8(rest: &[u8]) -> (usize, bool) {
     }
 }
 
-/// Returns the number of 16-bit units before the first one that must be escaped in JSON (a quote, a
-/// backslash or a control character), and `true` if all units before it are ASCII.
+/// Returns the number of 16-bit units before the first JSON escape. Also returns `true` if all
+/// these units are ASCII.
 #[inline]
 #[target_feature(enable = "avx2,bmi1,bmi2")]
 pub(in crate::arch) fn plain_u16(rest: &[u16]) -> (usize, bool) {
@@ -95,8 +93,8 @@ pub(in crate::arch) fn plain_u16(rest: &[u16]) -> (usize, bool) {
     }
 }
 
-/// Returns the number of 32-bit units before the first one that must be escaped in JSON (a quote, a
-/// backslash or a control character), and `true` if all units before it are ASCII.
+/// Returns the number of 32-bit units before the first JSON escape. Also returns `true` if all
+/// these units are ASCII.
 #[inline]
 #[target_feature(enable = "avx2,bmi1,bmi2")]
 pub(in crate::arch) fn plain_u32(rest: &[u32]) -> (usize, bool) {
@@ -106,7 +104,7 @@ pub(in crate::arch) fn plain_u32(rest: &[u32]) -> (usize, bool) {
     let mut any = 0;
     loop {
         let v = load_half(bytes(&rest[at..]));
-        // An unsigned comparison: a unit is at most 0x1F if it is the minimum of itself and 0x1F.
+        // Unsigned comparison: a unit is at most 0x1F if it equals its minimum with 0x1F.
         let low = _mm256_cmpeq_epi32(_mm256_min_epu32(v, splat(0x1F)), v);
         let quote = _mm256_cmpeq_epi32(v, splat(0x22));
         let special = _mm256_or_si256(low, quote);
@@ -124,12 +122,12 @@ pub(in crate::arch) fn plain_u32(rest: &[u32]) -> (usize, bool) {
     }
 }
 
-/// Returns a vector whose bytes are 0xFF where a byte of `v` is JSON white space, and 0 elsewhere.
+/// Returns 0xFF for each byte of JSON white space, and 0 for other bytes.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn blanks(v: __m256i) -> __m256i {
-    // The table has, for each low half of a byte, the white space with that low half. A byte with
-    // its highest bit set yields zero, which differs from that byte.
+    // For each low half of a byte, the table has the white space with this low half. A byte from
+    // 0x80 on yields zero.
     let of = _mm_setr_epi8(
         b' ' as i8,
         -1,
@@ -165,14 +163,13 @@ pub(in crate::arch) fn blank_u8(rest: &[u8]) -> usize {
     }
 }
 
-/// Classifies the first 64 bytes of `rest`; see [`Look`]. If `rest` is shorter, the positions after
-/// its end are classified as special, like a closing quote.
+/// Classifies the first 64 bytes of `rest`. Positions after the end of `rest` count as special.
 #[inline]
 #[target_feature(enable = "avx2,bmi2")]
 pub(in crate::arch) fn look(rest: &[u8]) -> Look {
     match rest.first_chunk::<BYTES>() {
         Some(all) => {
-            // SAFETY: the array has as many bytes as are loaded.
+            // SAFETY: the array has 64 bytes.
             let (a, b) = unsafe { load(all.as_ptr()) };
             look_at(a, b)
         }
@@ -192,7 +189,7 @@ pub(in crate::arch) fn look(rest: &[u8]) -> Look {
 #[inline]
 #[target_feature(enable = "avx2")]
 fn look_at(a: __m256i, b: __m256i) -> Look {
-    // After the shift, compared as signed numbers, the digits are the ten lowest values.
+    // After the shift, the digits are the ten lowest signed values.
     let digits = |v| {
         let moved = _mm256_add_epi8(v, splat8(0x80 - b'0'));
         _mm256_cmpgt_epi8(splat8(0x80 + 10), moved)
@@ -205,7 +202,6 @@ fn look_at(a: __m256i, b: __m256i) -> Look {
     }
 }
 
-/// Returns a vector with the numbers 0 to 31, one per byte.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(in crate::arch) fn lane_indices() -> __m256i {
@@ -215,13 +211,8 @@ pub(in crate::arch) fn lane_indices() -> __m256i {
     )
 }
 
-/// Returns the integer that the digits from position `at` on represent. `n_before` is the number of
-/// digits before the decimal point, and `n_after` the number after it. If `n_after` is 0, there is
-/// no decimal point. There are at most 19 digits in total.
-///
-/// The 32 bytes that end with the last digit are loaded. The digits before the decimal point come
-/// from a second load, which starts one byte earlier, so that they directly precede the digits
-/// after the point.
+/// Returns the integer of at most 19 digits from position `at` on. `n_before` digits precede the
+/// decimal point, and `n_after` digits follow it. Without a point, `n_after` is 0.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(in crate::arch) fn digits(text: &[u8], at: usize, n_before: u32, n_after: u32) -> u64 {
@@ -246,7 +237,7 @@ pub(in crate::arch) fn digits(text: &[u8], at: usize, n_before: u32, n_after: u3
     number(_mm256_and_si256(digits, last(n)))
 }
 
-/// Returns the number that 32 decimal digits represent. All but the last 24 digits must be zero.
+/// Returns the number of 32 decimal digits. Only the last 24 may be nonzero.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(in crate::arch) fn number(digits: __m256i) -> u64 {
@@ -279,7 +270,7 @@ pub(in crate::arch) fn closing_quote_u8(rest: &[u8]) -> Option<usize> {
         let escaped = escaped(backslashes, &mut carry);
         let special = bits(escapes8(a), escapes8(b));
         let quotes = is(b'"');
-        // The specials that are neither quotes nor backslashes are control characters.
+        // The other special bytes are control characters.
         let end = special & !(quotes & escaped) & !backslashes & here;
         if end != 0 {
             let n = end.trailing_zeros();
@@ -290,16 +281,15 @@ pub(in crate::arch) fn closing_quote_u8(rest: &[u8]) -> Option<usize> {
     None
 }
 
-/// Converts escape letters to the characters that they denote (such as `n` to a line feed). A byte
-/// of `v` that is not an escape letter becomes 0.
+/// Converts escape letters to their characters, such as `n` to a line feed. Other bytes become 0.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn letters(v: __m256i) -> __m256i {
     let is = |byte| _mm256_cmpeq_epi8(v, splat8(byte));
     let own = _mm256_or_si256(is(b'"'), is(b'\\'));
     let own = _mm256_and_si256(_mm256_or_si256(own, is(b'/')), v);
-    // Looks up the letters `top` to `top + 15` by their low half. Other bytes get an index with the
-    // highest bit set, which yields zero.
+    // Looks up the letters `top` to `top + 15` by their low half. For other bytes, the index has
+    // the highest bit set, which yields zero.
     let of = |top: u8, all: __m128i| {
         let index = _mm256_adds_epu8(_mm256_xor_si256(v, splat8(top)), splat8(0x70));
         _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(all), index)
@@ -310,8 +300,7 @@ fn letters(v: __m256i) -> __m256i {
     _mm256_or_si256(own, controls)
 }
 
-/// Returns a vector of 32 bytes in which the bytes whose bits are set in `bits` are all ones, and
-/// all other bytes are zero.
+/// Expands each of 32 bits to a byte of all ones or zeros.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn spread(bits: u32) -> __m256i {
@@ -371,13 +360,12 @@ pub(in crate::arch) fn unescape_u8(body: &[u8], out: &mut [u8]) -> UnescapedLeng
             _mm256_cmpeq_epi8(letters_b, zero),
         );
         let wrong = none & escaped;
-        // The backslashes that start an escape. Their escaped byte is in these vectors or in the
-        // next ones.
+        // The backslashes that start an escape.
         let starts = backslashes & !escaped;
-        // An escape that continues after these vectors is processed in the next iteration.
+        // The next iteration processes an escape that crosses the end of the vectors.
         let mut done = here & !(starts & 1 << (n - 1));
         if wrong != 0 {
-            // Only the bytes before the backslash of the first invalid escape are processed.
+            // Bytes from the first invalid escape on are not processed.
             done &= first(wrong.trailing_zeros() as usize - 1);
         }
         let both_a = _mm256_blendv_epi8(a, letters_a, spread(escaped as u32));
@@ -401,8 +389,7 @@ pub(in crate::arch) fn unescape_u8(body: &[u8], out: &mut [u8]) -> UnescapedLeng
     }
 }
 
-/// Writes the bytes of `v` whose bits are set in `keep`, packed without gaps; returns the address
-/// after the last one.
+/// Writes the bytes selected by `keep` without gaps. Returns the address after the last byte.
 ///
 /// # Safety
 /// `out` must be writable for 32 bytes.
@@ -412,8 +399,8 @@ unsafe fn squeeze(v: __m256i, keep: u32, out: *mut u8) -> *mut u8 {
     let mut to = out;
     let mut put = |v: __m128i, keep: u32| {
         let order = SQUEEZE[(keep & 0xFF) as usize].as_ptr();
-        // SAFETY: the table has 8 bytes for each mask. Each call stores 8 bytes and advances by at
-        // most 8, inside the 32 bytes at `out`.
+        // SAFETY: the table has 8 bytes for each mask. The four stores of 8 bytes are inside the 32
+        // bytes.
         unsafe {
             let v = _mm_shuffle_epi8(v, _mm_loadl_epi64(order.cast()));
             _mm_storel_epi64(to.cast(), v);

@@ -1,13 +1,12 @@
-//! Assembles the UTF-8 bytes of characters in vector lanes, and contains the tables of byte
-//! shuffles that remove the unused bytes of the lanes. Used for conversion to UTF-8 and to JSON.
+//! Assembles UTF-8 characters in vector lanes. The tables of byte shuffles then remove the unused
+//! bytes.
 
 #![allow(unused_unsafe)] // Newer compilers treat these intrinsics as safe.
 
 use std::arch::x86_64::*;
 
-/// Byte shuffles for a vector of eight 16-bit lanes. The index is a mask of lanes. Each shuffle
-/// keeps both bytes of the lanes in the mask, and only the low byte of the other lanes. The kept
-/// bytes are moved together.
+/// Byte shuffles for eight 16-bit lanes. The index is a mask of the lanes that keep both bytes.
+/// Other lanes keep their low byte.
 pub(super) static TWO: [[u8; 16]; 256] = {
     let mut all = [[0x80; 16]; 256];
     let mut mask = 0;
@@ -27,19 +26,16 @@ pub(super) static TWO: [[u8; 16]; 256] = {
     all
 };
 
-/// Byte shuffles that keep the last 1 to 4 bytes of each lane of a vector of four 32-bit lanes.
-/// Each lane keeps its last byte. Lane `i` keeps one byte more if bit `i` of the index is set, and
-/// two bytes more if bit `4 + i` is set.
+/// Byte shuffles that keep the last 1 to 4 bytes of each 32-bit lane. Lane `i` keeps one byte. It
+/// keeps one more byte for bit `i` of the index, and two more for bit `4 + i`.
 pub(super) static ANY: [[u8; 16]; 256] = last_bytes(false);
 
-/// Byte shuffles that keep the last 1 to 4 bytes of each lane of a vector of four 32-bit lanes. The
-/// index has two bits for each lane: 00 to keep one byte, 01 for two, 11 for three, 10 for four.
+/// Byte shuffles that keep the last 1 to 4 bytes of each 32-bit lane. The index has two bits for
+/// each lane: 00 for one byte, 01 for two, 11 for three, 10 for four.
 pub(super) static SOME: [[u8; 16]; 256] = last_bytes(true);
 
-/// Returns a table of byte shuffles that keep the last 1 to 4 bytes of each of four 32-bit lanes.
-/// The index of a shuffle in the table has two bits for each lane. These bits determine how many
-/// bytes of the lane are kept. The table [`SOME`] has the two bits of a lane next to each other
-/// (`adjacent` is `true`); the table [`ANY`] does not.
+/// Returns the table [`SOME`] if `adjacent` is `true`, otherwise [`ANY`]. In an index of `SOME`,
+/// the two bits of a lane are adjacent.
 const fn last_bytes(adjacent: bool) -> [[u8; 16]; 256] {
     let mut all = [[0x80; 16]; 256];
     let mut index = 0;
@@ -64,18 +60,17 @@ const fn last_bytes(adjacent: bool) -> [[u8; 16]; 256] {
     all
 }
 
-/// Encodes 8 code points, one in each 32-bit lane, as UTF-8 in the same lanes. The last byte of a
-/// character is the highest byte of its lane. Also returns three masks. They select the lanes whose
-/// character has at least two bytes, at least three bytes, and four bytes. None of the code points
-/// may be malformed.
+/// Encodes 8 well-formed code points as UTF-8, one in each 32-bit lane. The last byte of a
+/// character is the highest byte of its lane. Also returns masks of the characters with at least
+/// two, at least three, and four bytes.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn any(chars: __m256i) -> (__m256i, __m256i, __m256i, __m256i) {
     let two = _mm256_cmpgt_epi32(chars, _mm256_set1_epi32(0x7F));
     let three = _mm256_cmpgt_epi32(chars, _mm256_set1_epi32(0x7FF));
     let four = _mm256_cmpgt_epi32(chars, _mm256_set1_epi32(0xFFFF));
-    // The 21 bits of a code point are split into twelve bits in each half of a lane, then into six
-    // bits in each byte, the last ones highest. The last byte has seven bits, which ASCII needs.
+    // Each half of a lane gets twelve bits of the code point. Then each byte gets six of these
+    // bits. The last byte gets seven bits, for ASCII.
     let halves = _mm256_blend_epi16::<0xAA>(
         _mm256_srli_epi32::<12>(chars),
         _mm256_slli_epi32::<16>(chars),
@@ -89,7 +84,7 @@ pub(super) fn any(chars: __m256i) -> (__m256i, __m256i, __m256i, __m256i) {
     );
     let seventh = _mm256_and_si256(two, _mm256_set1_epi32(0x4000_0000));
     let six = _mm256_andnot_si256(seventh, six);
-    // The prefix bits of each UTF-8 byte, by its position and the length of the character.
+    // The prefix bits of each byte, by its position and the length of the character.
     let marks = _mm256_broadcastsi128_si256(_mm_setr_epi8(
         0, 0, 0, -0x10, 0, 0, -0x20, -0x80, 0, -0x40, -0x80, -0x80, 0, -0x80, -0x80, -0x80,
     ));
@@ -99,15 +94,13 @@ pub(super) fn any(chars: __m256i) -> (__m256i, __m256i, __m256i, __m256i) {
     (bytes, two, three, four)
 }
 
-/// Encodes 16 units as UTF-8. All units must be U+0800 or above, and none may be a surrogate, so
-/// each unit becomes three bytes. The 24 bytes of the first 8 units are in the first 128-bit half
-/// of the two results: 16 in the first result, and 8 in the second. The second half has the other 8
-/// units.
+/// Encodes 16 units as UTF-8, three bytes each. All units must be at least U+0800 and not
+/// surrogates. The low 128-bit halves of the two results contain the 24 bytes of the first 8 units.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn three(units: __m256i) -> (__m256i, __m256i) {
     let six = |v, bits| _mm256_and_si256(v, _mm256_set1_epi16(bits));
-    // Each lane of `two` has the first two bytes of a character; the third byte is separate.
+    // Each lane of `two` has the first two bytes of a character.
     let two = _mm256_or_si256(
         _mm256_srli_epi16::<12>(units),
         six(_mm256_slli_epi16::<2>(units), 0x3F00),
@@ -136,8 +129,8 @@ pub(super) fn three(units: __m256i) -> (__m256i, __m256i) {
     (most, rest)
 }
 
-/// Returns the 15 UTF-8 bytes of the first five units of the vector. The units must be from U+0800
-/// on, and none may be a surrogate.
+/// Encodes the first five units as 15 bytes of UTF-8. The units must be at least U+0800 and not
+/// surrogates.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn five(units: __m128i) -> __m128i {

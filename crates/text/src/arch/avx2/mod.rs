@@ -1,6 +1,5 @@
-//! The kernels for AVX2, with vectors of 32 bytes. The kernels in this file require a text of more
-//! than 128 bytes; `dispatch` calls them only for such texts. The kernels in the modules of the
-//! table accept a text of any length.
+//! The kernels for AVX2, with vectors of 32 bytes. Those in this file require more than 128 bytes
+//! of text.
 //!
 //! | module | contents |
 //! |---|---|
@@ -49,17 +48,15 @@ macro_rules! op {
     ($name:ident($($arg:ident: $t:ty),*) -> $ret:ty = $body:expr) => {
         #[inline(always)]
         unsafe fn $name($($arg: $t),*) -> $ret {
-            // SAFETY: the contract of `Vector`: the caller is compiled for AVX2, and its pointers
-            // are valid.
+            // SAFETY: the caller is compiled for AVX2, and its pointers are valid.
             unsafe { $body }
         }
     };
-    // An operation that combines two vectors into one.
+    // Combines two vectors.
     ($name:ident = $intrinsic:ident) => {
         #[inline(always)]
         unsafe fn $name(self, o: Self) -> Self {
-            // SAFETY: the contract of `Vector`: the caller is compiled for AVX2. No pointer is
-            // passed.
+            // SAFETY: the caller is compiled for AVX2. No pointer is passed.
             V256(unsafe { $intrinsic(self.0, o.0) })
         }
     };
@@ -72,7 +69,7 @@ unsafe impl Vector for V256 {
     op!(splat8(b: u8) -> Self = V256(_mm256_set1_epi8(b as i8)));
     op!(splat16(u: u16) -> Self = V256(_mm256_set1_epi16(u as i16)));
     op!(narrow(lo: Self, hi: Self) -> Self = {
-        // `packus` works on each 128-bit half separately, so the quarters are reordered.
+        // `packus` packs each 128-bit half separately, so the quarters are reordered.
         V256(_mm256_permute4x64_epi64::<0b11_01_10_00>(_mm256_packus_epi16(lo.0, hi.0)))
     });
     op!(or = _mm256_or_si256);
@@ -86,17 +83,17 @@ unsafe impl Vector for V256 {
     op!(subs16 = _mm256_subs_epu16);
     #[inline(always)]
     unsafe fn store(self, p: *mut u8) {
-        // SAFETY: the contract of `Vector`: the caller is compiled for AVX2, and `p` is valid.
+        // SAFETY: the caller is compiled for AVX2, and `p` is valid.
         unsafe { _mm256_storeu_si256(p.cast(), self.0) }
     }
     #[inline(always)]
     unsafe fn mask(self) -> u32 {
-        // SAFETY: the contract of `Vector`: the caller is compiled for AVX2. No pointer is passed.
+        // SAFETY: the caller is compiled for AVX2. No pointer is passed.
         unsafe { _mm256_movemask_epi8(self.0) as u32 }
     }
     #[inline(always)]
     unsafe fn sum8(self) -> usize {
-        // SAFETY: the contract of `Vector`: the caller is compiled for AVX2. No pointer is passed.
+        // SAFETY: the caller is compiled for AVX2. No pointer is passed.
         unsafe {
             let v = _mm256_sad_epu8(self.0, _mm256_setzero_si256());
             let v = _mm_add_epi64(_mm256_castsi256_si128(v), _mm256_extracti128_si256::<1>(v));
@@ -105,7 +102,7 @@ unsafe impl Vector for V256 {
     }
     #[inline(always)]
     unsafe fn or_u16(self) -> u16 {
-        // SAFETY: the contract of `Vector`: the caller is compiled for AVX2. No pointer is passed.
+        // SAFETY: the caller is compiled for AVX2. No pointer is passed.
         unsafe {
             let v = _mm_or_si128(
                 _mm256_castsi256_si128(self.0),
@@ -119,7 +116,7 @@ unsafe impl Vector for V256 {
     }
     #[inline(always)]
     unsafe fn max_u8(self) -> u8 {
-        // SAFETY: the contract of `Vector`: the caller is compiled for AVX2. No pointer is passed.
+        // SAFETY: the caller is compiled for AVX2. No pointer is passed.
         unsafe {
             let v = _mm_max_epu8(
                 _mm256_castsi256_si128(self.0),
@@ -137,17 +134,16 @@ unsafe impl Vector for V256 {
 macro_rules! functions {
     ($($name:ident $([$generic:ident: $of:ty])? ($src:ident: $unit:ty $(, $out:ident: $to:ty)?)
         -> $ret:ty = $generic_name:ident$(::<$($argument:ty),+>)?;)+) => {$(
-        /// Calls the vector algorithm in `generic`, compiled for AVX2.
+        /// Runs the generic algorithm with AVX2.
         ///
         /// # Safety
         /// The processor must support AVX2. The text must have more than 128 bytes. The destination
-        /// must have space for as many units as the text has.
+        /// must be as long as the text, in units.
         #[target_feature(enable = "avx2")]
         pub(super) unsafe fn $name $(<const $generic: $of>)? (
             $src: &[$unit] $(, $out: &mut [MaybeUninit<$to>])?
         ) -> $ret {
-            // SAFETY: the slices have the lengths that the functions require, by this function's
-            // contract.
+            // SAFETY: the slices have the required lengths.
             unsafe {
                 generic::$generic_name::<V256 $(, $generic)? $($(, $argument)+)?>(
                     $src.as_ptr().cast(),
@@ -175,8 +171,7 @@ functions! {
     copy_bmp(src: u16, out: u16) -> usize = copy_bmp;
 }
 
-/// Widens bytes to units with the loop of the scalar implementation, which the compiler vectorizes
-/// for AVX2 here.
+/// Widens bytes to units. The compiler vectorizes the scalar loop for AVX2.
 #[target_feature(enable = "avx2")]
 pub(super) fn widen<const W: usize, const SWAPPED: bool>(
     src: &[u8],

@@ -1,13 +1,11 @@
-//! The types through which the AVX2 kernels write their output: a write position in a buffer, with
-//! methods that never write past the end of the buffer.
+//! Destinations of the AVX2 kernels. They never write past the end of their buffer.
 
 use std::arch::x86_64::*;
 use std::mem::MaybeUninit;
 
 use super::copy::copy;
 
-/// For each mask of eight lanes, the indexes of a byte shuffle for a vector of eight 16-bit lanes.
-/// The shuffle moves the lanes whose bits are set in the mask to the start of the vector.
+/// Byte shuffles that move the lanes in a mask to the start of a vector, indexed by the mask.
 pub(super) static SQUEEZE_U16: [[u8; 16]; 256] = {
     let mut all = [[0x80; 16]; 256];
     let mut mask = 0;
@@ -26,8 +24,7 @@ pub(super) static SQUEEZE_U16: [[u8; 16]; 256] = {
     all
 };
 
-/// For each mask of eight lanes, the numbers of the lanes whose bits are set, in ascending order.
-/// [`SQUEEZE_U16`] contains the same as byte numbers. Lane numbers can be used for any lane size.
+/// The numbers of the lanes that a mask selects, in ascending order. Indexed by the mask.
 pub(super) static SQUEEZE: [[u8; 8]; 256] = {
     let mut all = [[0; 8]; 256];
     let mut mask = 0;
@@ -45,9 +42,7 @@ pub(super) static SQUEEZE: [[u8; 8]; 256] = {
     all
 };
 
-/// Indexes for a byte shuffle that shifts a vector by `n` bytes to higher positions and fills its
-/// first `n` bytes with zeros. For a shift by `n`, the indexes are the 16 bytes of this array that
-/// begin at index `16 - n`.
+/// Indexes for byte shuffles. The 16 indexes from index `16 - n` on shift a vector up by `n` bytes.
 static SLIDE: [u8; 32] = {
     let mut all = [0x80; 32];
     let mut i = 0;
@@ -58,14 +53,13 @@ static SLIDE: [u8; 32] = {
     all
 };
 
-/// A destination for decoded units. It writes no unit past its end; units that do not fit are
-/// dropped.
+/// A destination for decoded units. Units that do not fit are dropped.
 pub(super) struct Out<U> {
     pub(super) at: *mut U,
     end: *mut U,
-    /// `true` if the destination has space for at least 8 units, including those already written.
+    /// `true` if the whole destination has space for 8 units.
     has_eight: bool,
-    /// `true` if a unit did not fit into the destination.
+    /// `true` if units were dropped.
     is_over: bool,
 }
 
@@ -77,42 +71,37 @@ impl<U> Out<U> {
     pub(super) unsafe fn new(at: *mut U, len: usize) -> Out<U> {
         Out {
             at,
-            // SAFETY: the caller guarantees that the destination is writable up to this end.
+            // SAFETY: the destination is writable up to its end.
             end: unsafe { at.add(len) },
             has_eight: len >= 8,
             is_over: false,
         }
     }
 
-    /// Returns the number of units written to a destination of `len` units; `None` if a unit did
-    /// not fit.
+    /// Returns the number of units written. `None` if units were dropped.
     #[inline(always)]
     pub(super) fn written(&self, len: usize) -> Option<usize> {
         (!self.is_over).then(|| len - self.remaining())
     }
 
-    /// Returns how many of the next `n` units fit into the destination, and sets `is_over` if some
-    /// of them do not.
+    /// Returns how many of `n` units fit. Sets `is_over` if some do not.
     #[inline(always)]
     fn fitting(&mut self, n: usize) -> usize {
         self.is_over |= n > self.remaining();
         n.min(self.remaining())
     }
 
-    /// Returns the number of units for which the destination still has space.
+    /// Returns the free space in units.
     #[inline(always)]
     pub(super) fn remaining(&self) -> usize {
         (self.end as usize - self.at as usize) / size_of::<U>()
     }
 }
 
-/// A type of the code units of a `str` or of UTF-16 text. The kernels compute units in 16-bit
-/// lanes; the methods of this trait convert the lanes to units of this type and store them.
+/// A code unit of a `str` or of UTF-16.
 pub(super) trait StrUnit: Copy {
-    /// `true` if the unit can hold characters above U+07FF.
     const WIDE: bool;
-    /// Converts eight 16-bit lanes to eight units of this type. Returns a vector with the units in
-    /// its low bytes.
+    /// Converts eight 16-bit lanes to units, in the low bytes of the result.
     /// # Safety
     /// The processor must support SSE2.
     unsafe fn pack(v: __m128i) -> __m128i;
@@ -120,7 +109,7 @@ pub(super) trait StrUnit: Copy {
     /// # Safety
     /// The processor must support AVX2; `to` must have space for 32 units.
     unsafe fn put_ascii(v: __m256i, to: *mut Self);
-    /// Stores 16 lanes of 16 bits as 16-bit units; must not be called for other unit types.
+    /// Stores 16 lanes as units. `Self` must have 16 bits.
     /// # Safety
     /// The processor must support AVX2; `to` must have space for 16 units.
     unsafe fn put_wide(v: __m256i, to: *mut Self);
@@ -166,15 +155,14 @@ impl StrUnit for u16 {
 }
 
 impl<U: StrUnit> Out<U> {
-    /// Writes the 16-bit lanes of `v` that `mask` selects to the destination, without gaps. Bit `i`
-    /// of `mask` selects lane `i`. If `ROOMY` is `true`, does not check that the units fit.
+    /// Writes the 16-bit lanes that `mask` selects, without gaps. If `ROOMY` is `true`, does not
+    /// check the space.
     ///
     /// # Safety
-    /// The processor must support AVX2. If `ROOMY` is `true`, the destination must have space for 8
-    /// units.
+    /// The processor must support AVX2. If `ROOMY` is `true`, 8 units must fit.
     #[inline(always)]
     pub(super) unsafe fn put<const ROOMY: bool>(&mut self, v: __m128i, mask: u8) {
-        // SAFETY: 8 units are stored if they fit, otherwise only those in the mask.
+        // SAFETY: all 8 units are stored if they fit, otherwise only the selected ones.
         unsafe {
             let order = _mm_loadu_si128(SQUEEZE_U16[usize::from(mask)].as_ptr().cast());
             let v = U::pack(_mm_shuffle_epi8(v, order));
@@ -184,9 +172,8 @@ impl<U: StrUnit> Out<U> {
                 store_eight::<U>(v, self.at);
             } else if self.has_eight {
                 n = self.fitting(n);
-                // The last 8 units of the destination, which include units written before, are
-                // loaded and stored again together with the new units: no branch depends on their
-                // number.
+                // The last 8 units are loaded, completed with the new units and stored again,
+                // without a branch.
                 let before = 8 - self.remaining();
                 let end = self.at.sub(before);
                 let kept = before * size_of::<U>();
@@ -204,13 +191,13 @@ impl<U: StrUnit> Out<U> {
     }
 }
 
-/// Stores the 8 units of type `U` (1 or 2 bytes each) in the low bytes of `v`.
+/// Stores 8 units of 1 or 2 bytes from the low bytes of `v`.
 ///
 /// # Safety
 /// `to` must be writable for 8 units.
 #[inline(always)]
 unsafe fn store_eight<U>(v: __m128i, to: *mut U) {
-    // SAFETY: the caller guarantees the space for 8 units.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         if size_of::<U>() == 2 {
             _mm_storeu_si128(to.cast(), v);
@@ -220,14 +207,13 @@ unsafe fn store_eight<U>(v: __m128i, to: *mut U) {
     }
 }
 
-/// Loads 8 units of 1 or 2 bytes. The memory of the units may be uninitialised.
+/// Loads 8 units of 1 or 2 bytes, which may be uninitialised.
 ///
 /// # Safety
 /// `from` must be readable for 8 units.
 #[inline(always)]
 unsafe fn load_eight<U>(from: *const U) -> __m128i {
-    // SAFETY: `from` is readable for 8 units. Units that are not initialised yet are not used: they
-    // are overwritten by the units written now, or by a later call.
+    // SAFETY: `from` is readable for 8 units. Uninitialised units are overwritten before use.
     unsafe {
         if size_of::<U>() == 2 {
             _mm_loadu_si128(from.cast())
@@ -243,15 +229,14 @@ unsafe fn load_eight<U>(from: *const U) -> __m128i {
 /// `to` must be writable for `n_bytes` bytes.
 #[inline(always)]
 unsafe fn store_first(v: __m128i, to: *mut u8, n_bytes: usize) {
-    // SAFETY: each arm stores a block at the start and one at the end, both inside `n_bytes`.
+    // SAFETY: each arm stores one block at the start and one at the end of `n_bytes`.
     unsafe {
         let low = _mm_cvtsi128_si64(v) as u64;
         if n_bytes >= 8 {
             let high = _mm_cvtsi128_si64(_mm_unpackhi_epi64(v, v)) as u64;
             to.cast::<u64>().write_unaligned(low);
             if n_bytes > 8 {
-                // The last 8 bytes consist of some bytes of the low half and all remaining ones of
-                // the high half.
+                // The last 8 bytes have some bytes of the low half and all others of the high half.
                 let shift = 8 * (n_bytes - 8) as u32;
                 let last = low >> shift | high << (64 - shift);
                 to.add(n_bytes - 8).cast::<u64>().write_unaligned(last);
@@ -269,14 +254,13 @@ unsafe fn store_first(v: __m128i, to: *mut u8, n_bytes: usize) {
 }
 
 impl Out<u32> {
-    /// Writes the 32-bit lanes of `v` that `mask` selects, without gaps. Bit `i` of `mask` selects
-    /// lane `i`.
+    /// Writes the 32-bit lanes that `mask` selects, without gaps.
     ///
     /// # Safety
     /// The processor must support AVX2.
     #[inline(always)]
     pub(super) unsafe fn put_wide(&mut self, v: __m256i, mask: u8) {
-        // SAFETY: 8 units are stored if they fit, otherwise only those in the mask.
+        // SAFETY: all 8 units are stored if they fit, otherwise only the selected ones.
         unsafe {
             let order = _mm_loadl_epi64(SQUEEZE[usize::from(mask)].as_ptr().cast());
             let v = _mm256_permutevar8x32_epi32(v, _mm256_cvtepu8_epi32(order));
@@ -285,7 +269,7 @@ impl Out<u32> {
                 _mm256_storeu_si256(self.at.cast(), v);
             } else {
                 n = self.fitting(n);
-                // The sign bit of each of the first `n` lanes is set.
+                // The first `n` lanes are negative.
                 let lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
                 let kept = _mm256_cmpgt_epi32(_mm256_set1_epi32(n as i32), lanes);
                 _mm256_maskstore_epi32(self.at.cast(), kept, v);
@@ -295,11 +279,10 @@ impl Out<u32> {
     }
 }
 
-/// The largest number of bytes that the argument `step` of [`Bounded::put_if_it_fits`] may write.
+/// The most bytes that the `step` of [`Bounded::put_if_it_fits`] may write.
 pub(super) const STEP: usize = 64;
 
-/// A destination of bytes for writers that do not know the length of their result in advance. Bytes
-/// that do not fit are dropped, and [`Bounded::written`] then returns `None`.
+/// A destination for bytes. Bytes that do not fit are dropped; [`Bounded::written`] is then `None`.
 pub(super) struct Bounded {
     at: *mut u8,
     end: *mut u8,
@@ -314,13 +297,13 @@ impl Bounded {
     pub(super) unsafe fn new(p: *mut u8, n_bytes: usize) -> Bounded {
         Bounded {
             at: p,
-            // SAFETY: the caller guarantees that the destination is writable up to this end.
+            // SAFETY: the destination is writable up to its end.
             end: unsafe { p.add(n_bytes) },
             full: false,
         }
     }
 
-    /// Returns `true` if at least `n_bytes` more bytes fit.
+    /// Returns `true` if `n_bytes` more bytes fit.
     #[inline(always)]
     pub(super) fn takes(&self, n_bytes: usize) -> bool {
         self.left() >= n_bytes
@@ -331,9 +314,7 @@ impl Bounded {
         self.end as usize - self.at as usize
     }
 
-    /// Calls `step` with the write position in the destination. `step` writes the bytes of its
-    /// result there, possibly followed by meaningless bytes, and returns the number of bytes of the
-    /// result.
+    /// Calls `step` with the write position. `step` returns the number of valid bytes it wrote.
     ///
     /// # Safety
     /// The destination must have space for all bytes that `step` writes.
@@ -341,13 +322,12 @@ impl Bounded {
     pub(super) unsafe fn put(&mut self, step: impl FnOnce(*mut u8) -> usize) {
         let n = step(self.at);
         debug_assert!(self.takes(n));
-        // SAFETY: the result has space in the destination, by this function's contract.
+        // SAFETY: the result fits.
         self.at = unsafe { self.at.add(n) };
     }
 
-    /// Does the same as [`Bounded::put`], but can be called if the destination has little space:
-    /// `step` writes to a separate buffer of [`STEP`] bytes. Then its result is copied to the
-    /// destination, if the result fits.
+    /// Like [`Bounded::put`], but `step` writes to a separate buffer. The result is copied if it
+    /// fits.
     ///
     /// # Safety
     /// The processor must support AVX2. `step` must write at most [`STEP`] bytes.
@@ -360,15 +340,14 @@ impl Bounded {
             self.full = true;
             return;
         }
-        // SAFETY: `step` has written `n` bytes, which fit, as checked above.
+        // SAFETY: the `n` bytes were written, and they fit.
         unsafe {
             copy(std::slice::from_raw_parts(start, n), self.at);
             self.at = self.at.add(n);
         }
     }
 
-    /// Returns the number of bytes written from `start`, the start of the destination; `None` if
-    /// some bytes did not fit.
+    /// Returns the number of bytes written from `start` on. `None` if bytes were dropped.
     pub(super) fn written(self, start: *mut u8) -> Option<usize> {
         (!self.full).then(|| self.at as usize - start as usize)
     }

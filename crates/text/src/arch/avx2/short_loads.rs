@@ -1,28 +1,22 @@
-//! Loads the start of a text of any length in whole vectors.
+//! Loads the start of a text in whole vectors.
 //!
-//! AVX2 has no masked byte loads, and a branch on the length is mispredicted for about half of all
-//! short texts. So whole vectors are loaded, including bytes after the text (an overread): a
-//! processor that may read one byte of a page may read all of it. Such a load is written in
-//! assembly, because Rust does not permit it. If a load would cross the end of a page, the text is
-//! first copied to a buffer.
+//! A load may include bytes after the text in the same memory page. Rust does not permit such a
+//! load, so it is written in assembly. At the end of a page, the text is first copied.
 
 use std::arch::asm;
 use std::arch::x86_64::*;
 
-/// The size in bytes of the smallest page of memory.
+/// The smallest size of a memory page in bytes.
 const PAGE: usize = 4096;
 
-/// Returns `true` if `n` bytes may be loaded from the start of `text`: either `text` has `n` bytes,
-/// or it is not empty and the `n` bytes are in one page.
+/// Returns `true` if `n` bytes may be loaded from the start of `text`.
 #[inline(always)]
 fn is_readable(text: &[u8], n: usize) -> bool {
-    // This single branch nearly always has the same result.
     let is_in_page = text.as_ptr() as usize % PAGE <= PAGE - n;
     (text.len() >= n) | (is_in_page & !text.is_empty())
 }
 
-/// Returns `true` if the 64 bytes that follow `text` may be loaded. They may be loaded if they are
-/// in the same memory page as the last byte of `text`.
+/// Returns `true` if the 64 bytes after `text` may be loaded.
 #[inline(always)]
 pub(super) fn is_readable_behind(text: &[u8]) -> bool {
     let last = (text.as_ptr() as usize)
@@ -31,7 +25,7 @@ pub(super) fn is_readable_behind(text: &[u8]) -> bool {
     last % PAGE < PAGE - 64 && !text.is_empty()
 }
 
-/// Loads 32 bytes, some of which may be before or after the text that a caller reads.
+/// Loads 32 bytes, some of which may be outside of the text.
 ///
 /// # Safety
 /// All 32 bytes must be in pages that contain a readable byte.
@@ -39,7 +33,7 @@ pub(super) fn is_readable_behind(text: &[u8]) -> bool {
 #[target_feature(enable = "avx2")]
 pub(super) unsafe fn load(p: *const u8) -> __m256i {
     let v: __m256i;
-    // SAFETY: the instruction only loads, from pages that are mapped, by this function's contract.
+    // SAFETY: the instruction only loads, from mapped pages (this function's contract).
     unsafe {
         asm!(
             "vmovdqu {v}, ymmword ptr [{p}]",
@@ -51,12 +45,11 @@ pub(super) unsafe fn load(p: *const u8) -> __m256i {
     v
 }
 
-/// Loads the first 32 bytes of `text`. If `text` is shorter, the bytes after its end are
-/// unspecified.
+/// Loads the first 32 bytes of `text`. Bytes after its end are unspecified.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn load_half(text: &[u8]) -> __m256i {
-    // SAFETY: the text may be overread, as checked by `is_readable`, or its copy is loaded.
+    // SAFETY: `is_readable` permits the load, or a copy is loaded.
     unsafe {
         if is_readable(text, 32) {
             load(text.as_ptr())
@@ -66,12 +59,11 @@ pub(super) fn load_half(text: &[u8]) -> __m256i {
     }
 }
 
-/// Loads the first 64 bytes of `text`. If `text` is shorter, the bytes after its end are
-/// unspecified.
+/// Loads the first 64 bytes of `text`. Bytes after its end are unspecified.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn load_start(text: &[u8]) -> (__m256i, __m256i) {
-    // SAFETY: the text may be overread, as checked by `is_readable`, or its copy is loaded.
+    // SAFETY: `is_readable` permits the load, or a copy is loaded.
     unsafe {
         if is_readable(text, 64) {
             (load(text.as_ptr()), load(text.as_ptr().wrapping_add(32)))
@@ -86,12 +78,11 @@ pub(super) fn load_start(text: &[u8]) -> (__m256i, __m256i) {
     }
 }
 
-/// Loads the first 48 bytes of `text`. If `text` is shorter, the bytes after its end are
-/// unspecified.
+/// Loads the first 48 bytes of `text`. Bytes after its end are unspecified.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn load_most(text: &[u8]) -> (__m256i, __m128i) {
-    // SAFETY: the text may be overread, as checked by `is_readable`, or its copy is loaded.
+    // SAFETY: `is_readable` permits the load, or a copy is loaded.
     unsafe {
         if is_readable(text, 48) {
             (
@@ -109,14 +100,12 @@ pub(super) fn load_most(text: &[u8]) -> (__m256i, __m128i) {
     }
 }
 
-/// The number of bytes that may be loaded from the address that [`with_more`] passes to its
-/// closure: 64 bytes of the text, and 16 for loads that start one or two bytes later.
+/// The number of bytes that [`with_more`] makes loadable: 64 bytes of text, and 16 more.
 const MOST: usize = 80;
 
-/// Calls `work` with an address from which [`load_quarter`] may load 80 bytes. This is the address
-/// of `text`, or of a copy of `text`.
+/// Calls `work` with the address of `text` or a copy, from which 80 bytes may be loaded.
 ///
-/// `work` should call a separate function that is compiled with the target features.
+/// `work` should call a function with the target features.
 #[inline(always)]
 pub(super) fn with_more(text: &[u8], work: impl FnOnce(*const u8)) {
     if is_readable(text, MOST) {
@@ -126,7 +115,7 @@ pub(super) fn with_more(text: &[u8], work: impl FnOnce(*const u8)) {
     }
 }
 
-/// Loads 16 bytes, some of which may be after the end of a text.
+/// Loads 16 bytes, some of which may be after the text.
 ///
 /// # Safety
 /// All 16 bytes must be in pages that contain a readable byte.
@@ -134,7 +123,7 @@ pub(super) fn with_more(text: &[u8], work: impl FnOnce(*const u8)) {
 #[target_feature(enable = "avx2")]
 pub(super) unsafe fn load_quarter(p: *const u8) -> __m128i {
     let v: __m128i;
-    // SAFETY: the instruction only loads, from pages that are mapped, by this function's contract.
+    // SAFETY: the instruction only loads, from mapped pages (this function's contract).
     unsafe {
         asm!(
             "vmovdqu {v}, xmmword ptr [{p}]",
@@ -146,7 +135,7 @@ pub(super) unsafe fn load_quarter(p: *const u8) -> __m128i {
     v
 }
 
-/// Loads 4 bytes, some of which may be after the end of a text.
+/// Loads 4 bytes, some of which may be after the text.
 ///
 /// # Safety
 /// All 4 bytes must be in pages that contain a readable byte.
@@ -154,7 +143,7 @@ pub(super) unsafe fn load_quarter(p: *const u8) -> __m128i {
 #[target_feature(enable = "avx2")]
 pub(super) unsafe fn load_four(p: *const u8) -> u32 {
     let v: u32;
-    // SAFETY: the instruction only loads, from pages that are mapped, by this function's contract.
+    // SAFETY: the instruction only loads, from mapped pages (this function's contract).
     unsafe {
         asm!(
             "mov {v:e}, dword ptr [{p}]",
@@ -166,7 +155,7 @@ pub(super) unsafe fn load_four(p: *const u8) -> u32 {
     v
 }
 
-/// Returns a copy of the first 80 bytes of `text`, followed by zeros if it is shorter.
+/// Copies the first 80 bytes of `text`, followed by zeros.
 #[cold]
 #[inline(never)]
 fn copied(text: &[u8]) -> [u8; MOST] {

@@ -1,4 +1,4 @@
-//! Compares the AVX2 kernels that are in separate modules with the reference implementation.
+//! Tests the AVX2 kernels against the reference implementation.
 
 use super::*;
 use crate::arch::memory::destination;
@@ -15,8 +15,8 @@ fn code_points(units: Units<'_>) -> Option<Vec<u32>> {
     naive::decode(units, Policy::Strict).ok()
 }
 
-/// Tests the kernels that validate their input, with bytes that may be malformed. A kernel is
-/// called only if its units can represent the widest character of the text.
+/// Tests the validating kernels with possibly malformed bytes. A kernel runs only if its units can
+/// store the text.
 fn check_checked(src: &[u8]) {
     let text = code_points(Units::Utf8(src));
     let n = starts(src);
@@ -24,7 +24,7 @@ fn check_checked(src: &[u8]) {
     for capacity in [n, n + 40] {
         if max <= 0xC3 {
             let (made, got) =
-                // SAFETY: AVX2 is available; the buffer has a unit for each non-continuation byte.
+                // SAFETY: AVX2 is available. The buffer has a unit for each character.
                 into_buffer(capacity, |p| unsafe { utf8::to_latin1_checked(src, destination(p, capacity)) });
             let got = made.map(|n| got[..n].iter().map(|&u| u.into()).collect());
             assert_eq!(got, text, "{src:x?}");
@@ -33,9 +33,7 @@ fn check_checked(src: &[u8]) {
     check_utf8_to_utf16(src, max);
 }
 
-/// Tests the conversion from UTF-8 to UTF-16, with and without surrogate pairs. The destinations
-/// are a buffer of exactly the needed size, a larger buffer, and a buffer with one unit for each
-/// byte.
+/// Tests UTF-8 to UTF-16 with buffers of several sizes.
 fn check_utf8_to_utf16(src: &[u8], max: u8) {
     let expected = naive::to_utf16(Units::Utf8(src), Policy::Strict);
     // SAFETY: AVX2 is available.
@@ -45,8 +43,7 @@ fn check_utf8_to_utf16(src: &[u8], max: u8) {
     }
     let see = |capacity: usize,
                convert: unsafe fn(&[u8], &mut [MaybeUninit<u16>]) -> Option<usize>| {
-        // SAFETY: the buffer has a unit for each non-continuation byte, and one more for each lead
-        // byte of four bytes.
+        // SAFETY: the buffer has one unit for each character, and one more for each of four bytes.
         let (n, got) = into_buffer(2 * capacity, |p| unsafe {
             convert(src, destination(p.cast(), capacity))
         });
@@ -67,8 +64,7 @@ fn check_utf8_to_utf16(src: &[u8], max: u8) {
     }
 }
 
-/// Tests the decoders of UTF-8. A well-formed `src` is decoded to each unit width that can
-/// represent it: first into a buffer of exactly the needed size, and then into a larger buffer.
+/// Decodes `src` to each unit width that can store it. The buffer has the exact or a larger size.
 fn check_utf8(src: &[u8]) {
     check_checked(src);
     let Some(text) = code_points(Units::Utf8(src)) else {
@@ -97,7 +93,7 @@ fn check_utf8(src: &[u8]) {
         assert_eq!(made, Some(n));
         assert_eq!(units(&got, u32::from_ne_bytes)[..n], text);
     }
-    // A text can have grown since its units were counted; the buffer is then too small.
+    // A text can grow after its units were counted. The buffer is then too small.
     for capacity in [0, n / 2, n.saturating_sub(1)]
         .into_iter()
         .filter(|&capacity| capacity < n)
@@ -134,7 +130,7 @@ fn malformed_utf8_is_found_at_each_position() {
     if !is_here() {
         return;
     }
-    // The bytes on both sides of each boundary in table 3-7 of the Unicode standard.
+    // The bytes around each limit in table 3-7 of the Unicode standard.
     const HARM: [u8; 25] = [
         b'a', 0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF, 0xC0, 0xC1, 0xC2, 0xC3, 0xC4, 0xDF, 0xE0,
         0xE1, 0xED, 0xEE, 0xEF, 0xF0, 0xF1, 0xF4, 0xF5, 0xF8, 0xFF,
@@ -175,8 +171,7 @@ fn a_run_of_three_bytes_ends_at_a_character_of_another_length_at_each_position()
     }
 }
 
-/// Tests an encoder with a buffer of exactly the needed size, with a larger one, and with one that
-/// is too small. If the text is malformed, tests buffers of several sizes.
+/// Tests an encoder with buffers of the exact, a larger and a smaller size.
 fn check_encoder(
     expected: Option<Vec<u8>>,
     most: usize,
@@ -201,7 +196,7 @@ fn check_encoder(
     }
 }
 
-/// Compares the AVX2 functions for UTF-16 with the reference implementation, for the text `src`.
+/// Compares the AVX2 functions for UTF-16 with the reference.
 fn check_utf16(src: &[u16]) {
     let text = code_points(Units::Utf16(src));
     // SAFETY: AVX2 is available. The buffers have space for the results.
@@ -221,7 +216,7 @@ fn check_utf16(src: &[u16]) {
                 assert_eq!(made, Some(n));
                 assert_eq!(&units(&got, u32::from_ne_bytes)[..n], text);
             }
-            // A text can have grown since its units were counted; the buffer is then too small.
+            // A text can grow after its units were counted. The buffer is then too small.
             for capacity in [0, n / 2, n.saturating_sub(1)]
                 .into_iter()
                 .filter(|&capacity| capacity < n)

@@ -1,5 +1,4 @@
-//! For UTF-16 that may contain surrogate pairs: counts the characters, checks that the text is
-//! well-formed, and decodes the text to 32-bit units.
+//! Counts, validates and decodes UTF-16 with surrogate pairs.
 
 #![allow(unused_unsafe)] // Newer compilers treat these intrinsics as safe.
 
@@ -10,16 +9,14 @@ use super::out::Out;
 use crate::arch::scalar;
 use crate::arch::sse2::load_padded;
 
-/// Returns the number of units that are not the second half of a surrogate pair. This is the number
-/// of characters if the text is well-formed.
+/// Returns the number of characters in well-formed UTF-16.
 #[target_feature(enable = "avx2")]
 pub(in crate::arch) fn count(src: &[u16]) -> usize {
-    // The scalar implementation, compiled for wider vectors.
+    // The scalar code, compiled for AVX2.
     scalar::count_utf16(src)
 }
 
-/// Compares 32 units (those of `a`, then those of `b`) with `top`. Returns a mask with one bit per
-/// unit. The bit is set if the upper six bits of the unit and of `top` are equal.
+/// Returns a mask of the units with the same upper six bits as `top`. `a` has the first 16 units.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn lanes(a: __m256i, b: __m256i, top: u16) -> u32 {
@@ -27,7 +24,7 @@ fn lanes(a: __m256i, b: __m256i, top: u16) -> u32 {
     let top = _mm256_set1_epi16(top as i16);
     let a = _mm256_cmpeq_epi16(_mm256_and_si256(a, bits), top);
     let b = _mm256_cmpeq_epi16(_mm256_and_si256(b, bits), top);
-    // `packs` works on each 128-bit half separately, so the quarters are reordered.
+    // `packs` packs each 128-bit half separately, so the quarters are reordered.
     let both = _mm256_permute4x64_epi64::<0b11_01_10_00>(_mm256_packs_epi16(a, b));
     _mm256_movemask_epi8(both) as u32
 }
@@ -55,8 +52,7 @@ pub(in crate::arch) fn is_valid(src: &[u16]) -> bool {
     bad | open == 0
 }
 
-/// Decodes the characters that start at the units of `v` whose bits are set in `mask`. `following`
-/// has, for each unit of `v`, the unit after it. Characters that do not fit into `out` are dropped.
+/// Decodes the characters that `mask` selects. `following` has the next unit of each unit.
 ///
 /// # Safety
 /// The processor must support AVX2.
@@ -67,7 +63,7 @@ unsafe fn step(v: __m128i, following: __m128i, mask: u8, out: &mut Out<u32>) {
     unsafe {
         let first = _mm256_cvtepu16_epi32(v);
         let second = _mm256_cvtepu16_epi32(following);
-        // One constant subtracts the prefixes of both halves and adds U+10000.
+        // One constant for both prefixes and U+10000.
         let prefixes = (0xD800 << 10) + 0xDC00 - 0x1_0000;
         let pair = _mm256_add_epi32(_mm256_slli_epi32::<10>(first), second);
         let pair = _mm256_sub_epi32(pair, _mm256_set1_epi32(prefixes));
@@ -77,8 +73,7 @@ unsafe fn step(v: __m128i, following: __m128i, mask: u8, out: &mut Out<u32>) {
     }
 }
 
-/// Returns a mask of 8 units. The bit of a unit is set unless the unit is the second half of a
-/// surrogate pair: a character starts at all other units.
+/// Returns a mask of the first units of the characters.
 ///
 /// # Safety
 /// The processor must support SSE2.
@@ -92,8 +87,8 @@ unsafe fn starts_u16(v: __m128i) -> u32 {
     }
 }
 
-/// Decodes valid UTF-16 to 32-bit units. Returns the number of characters; `None` if they do not
-/// fit into `out`.
+/// Decodes valid UTF-16 to 32-bit units. Returns the number of characters. `None` if they do not
+/// fit.
 ///
 /// # Safety
 /// The processor must support AVX2.
@@ -103,9 +98,8 @@ pub(in crate::arch) unsafe fn to_ucs4(src: &[u16], out: &mut [MaybeUninit<u32>])
     let (p, len) = (src.as_ptr(), src.len());
     // SAFETY: the pointer and the length are those of the slice `out`.
     let mut out = unsafe { Out::new(out, capacity) };
-    // SAFETY: every load ends inside `src`, and `out` is not written past its end. (All characters
-    // that start at the first 7 of 8 units are complete in these 8 units. The characters of the
-    // last vector end with the text.)
+    // SAFETY: every load ends inside `src`, and `out` checks its space. (A character at the first 7
+    // of 8 units is complete in these 8 units. The last vector ends with the text.)
     unsafe {
         let within = |v, mask, out: &mut Out<u32>| step(v, _mm_srli_si128::<2>(v), mask, out);
         if len < 8 {
@@ -124,7 +118,7 @@ pub(in crate::arch) unsafe fn to_ucs4(src: &[u16], out: &mut [MaybeUninit<u32>])
             at += 8;
         }
         let v = load(len - 8);
-        // The characters that were already decoded are excluded.
+        // Excludes the decoded characters.
         let fresh = 0xFF << (8 - (len - at));
         within(v, (starts_u16(v) & fresh) as u8, &mut out);
     }

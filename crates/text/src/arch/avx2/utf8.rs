@@ -1,14 +1,10 @@
 //! Converts UTF-8 to the units of a `str`, and to UTF-16.
 //!
-//! For every byte of a vector, a lane receives the character that would start at this byte. Lanes
-//! of bytes at which no character starts are then removed, by a shuffle from a table.
-//! An iteration depends on the previous one only for the position of its output, and no branch
-//! depends on a single character. Sequences of ASCII characters, and of three-byte characters, are
-//! decoded without the table.
+//! A lane of each byte receives the character that would start there. A shuffle then removes the
+//! lanes without a character.
 //!
-//! (One iteration for each sequence of characters of equal length was slower: such an iteration
-//! starts where the previous one ends, which is known only 18 clock cycles after the previous one
-//! began.)
+//! (One iteration for each run of equal lengths was slower: it waits for the end of the previous
+//! run.)
 
 #![allow(unused_unsafe)] // Newer compilers treat these intrinsics as safe.
 
@@ -24,8 +20,7 @@ mod ucs4;
 pub(in crate::arch) use ucs4::to_ucs4;
 pub(super) use ucs4::{chars_of_lanes, fetched};
 
-/// Returns a mask with one bit for each of the 16 bytes in `v`, which are UTF-8. A bit is set if a
-/// character starts at its byte.
+/// Returns a mask of the first bytes of characters in the UTF-8 `v`.
 ///
 /// # Safety
 /// The processor must support SSE2.
@@ -35,8 +30,8 @@ unsafe fn starts(v: __m128i) -> u32 {
     unsafe { _mm_movemask_epi8(_mm_cmpgt_epi8(v, _mm_set1_epi8(0xBF_u8 as i8))) as u32 }
 }
 
-/// Decodes UTF-8 characters below U+0800. Lane `i` of the result is the character that starts at
-/// byte `i` of `v`. Byte `i` of `second` is the byte that follows it in the text.
+/// Decodes characters below U+0800 to lanes, by their first byte. `second` has the next byte of
+/// each byte.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn narrow_chars(v: __m128i, second: __m128i) -> __m256i {
@@ -49,25 +44,21 @@ fn narrow_chars(v: __m128i, second: __m128i) -> __m256i {
     _mm256_blendv_epi8(first, two, is_two)
 }
 
-/// The number that is added to the lead byte of a four-byte character (`0xF0 + k`, for `k` from 0
-/// to 4). The sum is `0xD8 + k`, from which the high byte of the high surrogate is computed.
+/// Maps the lead byte `0xF0 + k` of a four-byte character to `0xD8 + k`, for the high surrogate.
 const HIGH_HALF: u8 = 0xD8_u8.wrapping_sub(0xF0);
 
-/// Decodes UTF-8 to UTF-16. The four result vectors have 32 lanes in total. Lane `i` is the unit of
-/// the character that starts at byte `i` of `v`. Byte `i` of `second` is the byte after it, and
-/// byte `i` of `third` is the next byte.
+/// Decodes UTF-8 to UTF-16. Lane `i` is the unit of the character at byte `i` of `v`. `second` and
+/// `third` have the next two bytes of each byte.
 ///
-/// If `PAIRS` is `true`, a character of four bytes yields its high surrogate in the lane of its
-/// first byte, and its low surrogate in the lane of its third byte. Each surrogate is computed from
-/// three bytes.
+/// If `PAIRS` is `true`, a four-byte character yields two surrogates, at its first and third byte.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn wide_units<const PAIRS: bool>(v: __m256i, second: __m256i, third: __m256i) -> [__m128i; 4] {
     let splat = |byte: u8| _mm256_set1_epi8(byte as i8);
     let bits = |v, mask| _mm256_and_si256(v, splat(mask));
     let at_least = |least: u8| _mm256_cmpeq_epi8(_mm256_max_epu8(v, splat(least)), v);
-    // The last two bytes of each character yield ten or eleven bits, and the lead of a three-byte
-    // character the remaining four. Continuation bytes are treated as leads of two-byte characters.
+    // The last two bytes yield up to eleven bits, and a three-byte lead yields four more.
+    // Continuation bytes are treated as leads.
     let is_three = at_least(0xE0);
     let last = _mm256_blendv_epi8(second, third, is_three);
     let before = _mm256_blendv_epi8(v, second, is_three);
@@ -78,16 +69,16 @@ fn wide_units<const PAIRS: bool>(v: __m256i, second: __m256i, third: __m256i) ->
     let top = _mm256_and_si256(top, is_three);
     let mut high = _mm256_or_si256(upper, top);
     if PAIRS {
-        // Second surrogate halves: ten bits, with the prefix 0xDC00. The prefix has ones at the
-        // positions of the two bits in `high` that do not belong to the half.
+        // Low surrogates: ten bits with the prefix 0xDC00. The AND with its ones removes the two
+        // other bits of `high`.
         let is_tail = _mm256_cmpgt_epi8(splat(0xC0), v);
         high = _mm256_or_si256(high, bits(is_tail, 0xDC));
     }
-    // The units of ASCII have the high byte zero.
+    // ASCII has the high byte zero.
     high = _mm256_blendv_epi8(_mm256_setzero_si256(), high, v);
     if PAIRS {
-        // First surrogate halves: the upper 11 bits of the character less 0x40 (which is U+10000
-        // without its lower ten bits), with the prefix 0xD800.
+        // High surrogates: the upper 11 bits of the character, less 0x40 (U+10000), with the prefix
+        // 0xD800.
         let is_four = at_least(0xF0);
         let half = _mm256_or_si256(
             bits(_mm256_slli_epi16::<2>(second), 0xFC),
@@ -109,10 +100,7 @@ fn wide_units<const PAIRS: bool>(v: __m256i, second: __m256i, third: __m256i) ->
     ]
 }
 
-/// Decodes UTF-8. The two result vectors have 16 lanes in total. Lane `i` is the unit of the
-/// character that starts at byte `i` of `v`. Byte `i` of `second` is the byte after it, and byte
-/// `i` of `third` is the next byte. If `WIDE` is `false`, all characters must be below U+0800. If
-/// `PAIRS` is `true`, a character of four bytes yields two units, as in [`wide_units`].
+/// Decodes UTF-8 as [`wide_units`] does. If `WIDE` is `false`, all characters must be below U+0800.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn units<const WIDE: bool, const PAIRS: bool>(
@@ -129,17 +117,15 @@ pub(super) fn units<const WIDE: bool, const PAIRS: bool>(
     [lower, upper]
 }
 
-/// Decodes the characters that start in the 32 bytes at `p` and that `mask` selects. Bit `i` of
-/// `mask` selects the character whose first byte is at `p + i`. If `PAIRS` is `false`, each
-/// character must fit into one unit. If `PAIRS` is `true`, a character of four bytes yields two
-/// units, and the bit of its third byte must be set too.
+/// Decodes the characters whose first bytes `mask` selects. If `PAIRS` is `true`, the third bytes
+/// of four-byte characters must be selected too.
 ///
 /// # Safety
 /// The processor must support AVX2. `p` must be readable for 34 bytes, and `out` must have space
 /// for 32 units.
 #[inline(always)]
 unsafe fn step<U: StrUnit, const PAIRS: bool>(p: *const u8, mask: u32, out: &mut Out<U>) {
-    // SAFETY: the caller is compiled for AVX2, and guarantees readable bytes and the space.
+    // SAFETY: the caller is compiled for AVX2, and guarantees the bytes and the space.
     unsafe {
         let lanes = if U::WIDE {
             let load = |at: usize| _mm256_loadu_si256(p.add(at).cast());
@@ -157,9 +143,7 @@ unsafe fn step<U: StrUnit, const PAIRS: bool>(p: *const u8, mask: u32, out: &mut
     }
 }
 
-/// Decodes UTF-8 as [`step`] does, but only the characters that `mask` selects: bit `i` of `mask`
-/// selects the character that starts at byte `i` of `v`. All bytes of the selected characters must
-/// be inside `v`. Units that do not fit into `out` are dropped.
+/// Decodes as [`step`] does, but reads only the bytes of `v`. Units that do not fit are dropped.
 ///
 /// # Safety
 /// The processor must support AVX2.
@@ -178,7 +162,7 @@ unsafe fn step_within<U: StrUnit, const PAIRS: bool>(v: __m128i, mask: u32, out:
     }
 }
 
-/// Returns a mask of the bytes in `v` that are lead bytes of four-byte UTF-8 characters.
+/// Returns a mask of the lead bytes of four-byte characters.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn fours(v: __m256i) -> u32 {
@@ -186,10 +170,8 @@ fn fours(v: __m256i) -> u32 {
     _mm256_movemask_epi8(_mm256_cmpeq_epi8(_mm256_max_epu8(v, least), v)) as u32
 }
 
-/// Decodes UTF-8 and returns the number of units written. Returns `None` if they do not fit into
-/// `capacity` units or if `CHECKED` is `true` and the text is malformed. Each character must fit
-/// into one unit, or into two if `PAIRS` is `true`. If `CHECKED` is `false`, the units have no
-/// meaning unless `src` is valid.
+/// Decodes UTF-8 and returns the number of units. `None` if they do not fit. `CHECKED` validates
+/// the text, and `PAIRS` permits characters of two units.
 ///
 /// # Safety
 /// The processor must support AVX2, and `out` must be writable for `capacity` units.
@@ -204,10 +186,9 @@ unsafe fn decode<U: StrUnit, const CHECKED: bool, const PAIRS: bool>(
     // SAFETY: `out` is writable for `capacity` units, by this function's contract.
     let mut out = unsafe { Out::new(out, capacity) };
     let mut check = Utf8Check::new();
-    // A mask of the bytes of the next iteration that are the third byte of a four-byte character
-    // that started in this iteration.
+    // Third bytes, in the next iteration, of four-byte characters from this iteration.
     let mut owed = 0;
-    // Returns a mask of the 16 bytes at which a unit is stored.
+    // Returns a mask of the bytes that yield a unit.
     let units_at = |v: __m128i, owed: &mut u32, n: u32| {
         // SAFETY: AVX2 is available.
         let starts = unsafe { starts(v) };
@@ -219,10 +200,9 @@ unsafe fn decode<U: StrUnit, const CHECKED: bool, const PAIRS: bool>(
         *owed = lows >> n;
         starts | lows
     };
-    // SAFETY: every load ends inside `src`. The loop over 32 bytes at a time ends if fewer than 32
-    // units fit; all other loops check the space. (A unit is made of at most three bytes, so each
-    // unit that starts at the first 14 of 16 positions is complete in a vector of 16 bytes. The
-    // units of the last vector end with the text.)
+    // SAFETY: every load ends inside `src`. The loop of 32 bytes ends if fewer than 32 units fit;
+    // the others check the space. (A unit has at most three bytes, so the first 14 of 16 bytes
+    // begin complete units. The last vector ends with the text.)
     unsafe {
         if len < 16 {
             if CHECKED && !is_utf8(src) {
@@ -286,7 +266,7 @@ unsafe fn decode<U: StrUnit, const CHECKED: bool, const PAIRS: bool>(
             at += 14;
         }
         let v = load(len - 16);
-        // The characters that were already decoded are excluded.
+        // Excludes the decoded characters.
         let done = 16 - (len - at);
         owed <<= done;
         let mask = units_at(v, &mut owed, 0) & 0xFFFF << done;
@@ -295,8 +275,7 @@ unsafe fn decode<U: StrUnit, const CHECKED: bool, const PAIRS: bool>(
     out.written(capacity)
 }
 
-/// Masks of the continuation bytes in 32 bytes of text that has only three-byte characters.
-/// `TAILS[n]` is the mask if the first `n` bytes belong to a character that began earlier.
+/// Masks of the continuation bytes in three-byte characters. `TAILS[n]` starts with `n` of them.
 static TAILS: [u32; 3] = {
     let mut all = [0; 3];
     let mut i = 0;
@@ -310,9 +289,7 @@ static TAILS: [u32; 3] = {
     all
 };
 
-/// Decodes consecutive three-byte characters, 16 at a time, as long as the next 16 characters have
-/// three bytes each and fit into `out`. Returns the number of bytes decoded. `U` must be a type of
-/// 16-bit units.
+/// Decodes three-byte characters, 16 at a time. Returns the number of bytes. `U` must have 16 bits.
 ///
 /// # Safety
 /// The processor must support AVX2, and `p` must be readable for `len` bytes.
@@ -325,10 +302,9 @@ unsafe fn run_of_three<U: StrUnit, const CHECKED: bool>(
     check: &mut Utf8Check,
 ) -> usize {
     let mut at = 0;
-    // SAFETY: every load ends inside len; 48 bytes hold 16 characters, which fit.
+    // SAFETY: every load ends inside `len`. The 16 characters of 48 bytes fit.
     unsafe {
-        // Loads 12 bytes (four characters) at `at`, and 12 bytes at `at + 24`. Each load reads 16
-        // bytes, of which the last four are ignored.
+        // Loads four characters (12 bytes) at `at` and four at `at + 24`.
         let two = |at: usize| {
             let lower = _mm_loadu_si128(p.add(at).cast());
             let upper = _mm_loadu_si128(p.add(at + 24).cast());
@@ -340,7 +316,7 @@ unsafe fn run_of_three<U: StrUnit, const CHECKED: bool>(
             _mm256_broadcastsi128_si256(v)
         };
         let (marked, marks) = (each([0xF0, 0xC0, 0xC0]), each([0xE0, 0x80, 0x80]));
-        // A byte order that moves the last byte of each character to the lowest byte of its lane.
+        // Moves the last byte of each character to the lowest byte of its lane.
         let order = _mm256_broadcastsi128_si256(_mm_setr_epi8(
             2, 1, 0, -1, 5, 4, 3, -1, 8, 7, 6, -1, 11, 10, 9, -1,
         ));
@@ -368,20 +344,20 @@ unsafe fn run_of_three<U: StrUnit, const CHECKED: bool>(
     at
 }
 
-/// Converts UTF-8 to Latin-1. The UTF-8 must be valid, and all its characters must be below U+0100.
-/// Returns the number of characters; `None` if they do not fit into `out`.
+/// Converts valid UTF-8 below U+0100 to Latin-1. Returns the number of characters. `None` if they
+/// do not fit into `out`.
 ///
 /// # Safety
 /// The processor must support AVX2.
 #[target_feature(enable = "avx2,bmi1,popcnt")]
 pub(in crate::arch) unsafe fn to_latin1(src: &[u8], out: &mut [MaybeUninit<u8>]) -> Option<usize> {
     let (out, capacity) = (out.as_mut_ptr().cast::<u8>(), out.len());
-    // SAFETY: guaranteed by the caller: the called function has the same contract.
+    // SAFETY: guaranteed by the caller.
     unsafe { decode::<u8, false, false>(src, out, capacity) }
 }
 
-/// Decodes UTF-8 to Latin-1 as [`to_latin1`] does, but the bytes need not be valid. Returns `None`
-/// if the bytes are malformed. The caller must have checked that no byte is above 0xC3.
+/// Converts UTF-8 without bytes above 0xC3 to Latin-1. `None` if the text is malformed or does not
+/// fit.
 ///
 /// # Safety
 /// The processor must support AVX2.
@@ -391,12 +367,12 @@ pub(in crate::arch) unsafe fn to_latin1_checked(
     out: &mut [MaybeUninit<u8>],
 ) -> Option<usize> {
     let (out, capacity) = (out.as_mut_ptr().cast::<u8>(), out.len());
-    // SAFETY: guaranteed by the caller: the called function has the same contract.
+    // SAFETY: guaranteed by the caller.
     unsafe { decode::<u8, true, false>(src, out, capacity) }
 }
 
-/// Returns the number of UTF-16 units that [`to_utf16`] writes for `src`. If `src` is malformed,
-/// the returned number may be larger than the number of units written, but is never smaller.
+/// Returns the number of units that [`to_utf16`] writes. The number may be too large for malformed
+/// text.
 #[target_feature(enable = "avx2,popcnt")]
 pub(in crate::arch) fn units_of(src: &[u8]) -> usize {
     let mut vectors = src.chunks_exact(32);
@@ -414,9 +390,8 @@ pub(in crate::arch) fn units_of(src: &[u8]) -> usize {
     n
 }
 
-/// Decodes UTF-8 to UTF-16 and returns the number of units. Returns `None` if they do not fit into
-/// `out` or if `CHECKED` is `true` and the text is malformed. If `CHECKED` is `false`, `src` must
-/// be valid. If `PAIRS` is `false`, the text must have no character past U+FFFF.
+/// Decodes UTF-8 to UTF-16 and returns the number of units. `None` if they do not fit. `CHECKED`
+/// validates the text, and `PAIRS` permits characters past U+FFFF.
 ///
 /// # Safety
 /// The processor must support AVX2.
@@ -426,10 +401,10 @@ pub(in crate::arch) unsafe fn to_utf16<const CHECKED: bool, const PAIRS: bool>(
     out: &mut [MaybeUninit<u16>],
 ) -> Option<usize> {
     let (out, capacity) = (out.as_mut_ptr().cast::<u16>(), out.len());
-    // SAFETY: `widen_ascii` writes `done` units, at most `capacity`, and `decode` writes at most
-    // the remaining ones.
+    // SAFETY: `widen_ascii` writes `done` units, at most `capacity`. `decode` writes at most the
+    // others.
     unsafe {
-        // Without `PAIRS` the text is that of a `str` of kind 2, which is not all ASCII.
+        // Without `PAIRS`, the text is not all ASCII.
         let done = if PAIRS {
             widen_ascii(src, out, capacity)
         } else {
@@ -443,9 +418,8 @@ pub(in crate::arch) unsafe fn to_utf16<const CHECKED: bool, const PAIRS: bool>(
     }
 }
 
-/// Converts the ASCII characters at the start of `src` to UTF-16, at most `capacity` units. `src`
-/// must have at least 32 bytes. Only whole vectors are converted. Returns the number of bytes
-/// converted. This number is `src.len()` if all of `src` is ASCII.
+/// Converts whole vectors of leading ASCII to UTF-16. Returns the number of bytes. `src` must have
+/// at least 32.
 ///
 /// # Safety
 /// The processor must support AVX2. `out` must have space for `capacity` units.
@@ -454,8 +428,8 @@ pub(in crate::arch) unsafe fn to_utf16<const CHECKED: bool, const PAIRS: bool>(
 unsafe fn widen_ascii(src: &[u8], out: *mut u16, capacity: usize) -> usize {
     let (p, len) = (src.as_ptr(), src.len().min(capacity));
     let mut at = 0;
-    // SAFETY: every load ends inside the first `len` bytes of `src`, and each store writes as many
-    // units as bytes were loaded, at the same index. `len` is at most `capacity`.
+    // SAFETY: every load ends inside the first `len` bytes of `src`. Each store writes one unit per
+    // loaded byte at the same index. `len` is at most `capacity`.
     unsafe {
         let load = |at: usize| _mm256_loadu_si256(p.add(at).cast());
         while at + 64 <= len {

@@ -1,4 +1,4 @@
-//! [`Utf8Check`]: validates UTF-8 while a kernel decodes it, so that the text is read only once.
+//! [`Utf8Check`]: validates UTF-8 during its decoding.
 #![allow(unused_unsafe)] // Newer compilers treat these intrinsics as safe.
 
 use std::arch::x86_64::*;
@@ -6,16 +6,12 @@ use std::arch::x86_64::*;
 use super::out::StrUnit;
 use crate::arch::by_simdutf::is_utf8;
 
-/// The state of a validation of UTF-8, between two vectors of the text. Bit masks show if
-/// continuation bytes occur exactly where lead bytes require them. Comparisons of every two
-/// adjacent bytes show if a character is overlong or a surrogate.
+/// The state of a UTF-8 validation between two vectors.
 pub(super) struct Utf8Check {
-    /// A mask of the bytes of the next vector that must be continuation bytes, because they belong
-    /// to a character that begins in the vector before it.
+    /// A mask of the bytes of the next vector that must be continuation bytes.
     due: u32,
     bad: u32,
-    /// A vector that records errors. All its bits are 0 as long as no invalid byte or unit was
-    /// found.
+    /// A vector that is zero as long as no error was found.
     wrong: __m256i,
 }
 
@@ -30,31 +26,28 @@ impl Utf8Check {
         }
     }
 
-    /// Must be called where a character starts. If the previous character is incomplete (it
-    /// requires more continuation bytes), this call records an error.
+    /// Records an error if the previous character is incomplete. Call this at the start of a
+    /// character.
     #[inline(always)]
     pub(super) fn begin(&mut self) {
         self.bad |= self.due;
         self.due = 0;
     }
 
-    /// Must be called after the continuation bytes of the incomplete character were checked. The
-    /// character is then complete.
+    /// Marks the incomplete character as complete, after its continuation bytes were checked.
     #[inline(always)]
     pub(super) fn settle(&mut self) {
         self.due = 0;
     }
 
-    /// Returns `true` if the current character is incomplete and requires exactly `n` more
-    /// continuation bytes.
+    /// Returns `true` if the current character requires exactly `n` more continuation bytes.
     #[inline(always)]
     pub(super) fn owes(&self, n: usize) -> bool {
         self.due == (1 << n) - 1
     }
 
-    /// Checks the vector `v`, which contains 32 bytes of the text. The vector `second` contains the
-    /// 32 bytes that start one byte later. The masks mark bytes of `v`: `high` the non-ASCII bytes,
-    /// `tails` the continuation bytes, and `four` the bytes from 0xF0 to 0xFF.
+    /// Checks 32 bytes of text in `v`. The vector `second` starts one byte later. The masks mark
+    /// bytes of `v`: non-ASCII (`high`), continuation (`tails`), and from 0xF0 on (`four`).
     #[inline]
     #[target_feature(enable = "avx2")]
     pub(super) fn look<U: StrUnit>(
@@ -67,13 +60,13 @@ impl Utf8Check {
     ) {
         let splat = |byte: u8| _mm256_set1_epi8(byte as i8);
         let mut due = u64::from(high & !tails) << 1 | u64::from(self.due);
-        // The leads 0xC0 and 0xC1 are always overlong.
+        // The lead bytes 0xC0 and 0xC1 are always overlong.
         let mut wrong = _mm256_cmpeq_epi8(_mm256_and_si256(v, splat(0xFE)), splat(0xC0));
         if U::WIDE {
             let is_three = _mm256_cmpeq_epi8(_mm256_max_epu8(v, splat(0xE0)), v);
             due |= u64::from(_mm256_movemask_epi8(is_three) as u32) << 2;
-            // If the second byte is not a continuation byte, the masks show the error. After 0xE0,
-            // a second byte below 0xA0 is overlong; after 0xED, one from 0xA0 on is a surrogate.
+            // After 0xE0, a second byte below 0xA0 is overlong. After 0xED, one from 0xA0 on is a
+            // surrogate.
             let upper = _mm256_cmpgt_epi8(second, splat(0x9F));
             let overlong = _mm256_andnot_si256(upper, _mm256_cmpeq_epi8(v, splat(0xE0)));
             let half = _mm256_and_si256(upper, _mm256_cmpeq_epi8(v, splat(0xED)));
@@ -81,8 +74,8 @@ impl Utf8Check {
         }
         if four != 0 {
             due |= u64::from(four) << 3;
-            // After 0xF0, a second byte below 0x90 is overlong; after 0xF4, one from 0x90 on is
-            // past U+10FFFF; leads from 0xF5 on are past it with any second byte.
+            // After 0xF0, a second byte below 0x90 is overlong. After 0xF4, one from 0x90 on is
+            // past U+10FFFF. Lead bytes from 0xF5 on are always invalid.
             let upper = _mm256_cmpgt_epi8(second, splat(0x8F));
             let overlong = _mm256_andnot_si256(upper, _mm256_cmpeq_epi8(v, splat(0xF0)));
             let past = _mm256_cmpeq_epi8(_mm256_max_epu8(v, splat(0xF4)), v);
@@ -95,29 +88,25 @@ impl Utf8Check {
         self.wrong = _mm256_or_si256(self.wrong, wrong);
     }
 
-    /// Checks 16 units, each of which was decoded from three bytes. Records an error if a unit is
-    /// overlong (below U+0800) or a surrogate.
+    /// Records an error if one of 16 three-byte units is overlong or a surrogate.
     #[inline]
     #[target_feature(enable = "avx2")]
     pub(super) fn look_at_units(&mut self, units: __m256i) {
         let splat = |u: u16| _mm256_set1_epi16(u as i16);
-        // A unit is invalid if it is below U+0800 (overlong), or less than 0x800 above the first
-        // surrogate.
+        // An invalid unit is below U+0800, or less than 0x800 above the first surrogate.
         let least = _mm256_min_epu16(units, _mm256_sub_epi16(units, splat(0xD800)));
         let top = _mm256_and_si256(least, splat(0xF800));
         let wrong = _mm256_cmpeq_epi16(top, _mm256_setzero_si256());
         self.wrong = _mm256_or_si256(self.wrong, wrong);
     }
 
-    /// Returns `true` if `src` is valid UTF-8. The bytes before position `at` were already checked
-    /// while they were decoded. This function validates the bytes from `at` on.
+    /// Validates the bytes from `at` on. Returns `true` if `src` is valid UTF-8.
     #[inline]
     #[target_feature(enable = "avx2")]
     pub(super) fn is_good_with(&self, src: &[u8], at: usize) -> bool {
         if self.bad != 0 || _mm256_testz_si256(self.wrong, self.wrong) == 0 {
             return false;
         }
-        // The remaining bytes are checked from the start of the incomplete character.
         let n_begun = if self.due == 0 {
             0
         } else {

@@ -1,6 +1,5 @@
-//! AVX-512 kernels for texts of at most two vectors of 64 bytes, without loops or branches on the
-//! length of the text. If a short text ends in the first vector, the second one is loaded and
-//! stored under an empty mask, which accesses no memory.
+//! AVX-512 kernels for texts of at most two vectors of 64 bytes. They have no loop, and no branch
+//! on the length of the text.
 
 use std::arch::x86_64::*;
 
@@ -12,8 +11,7 @@ use crate::arch::new_cell::{MOST_CELL_BYTES, four, one, two};
 use crate::new_object::{MadeStr, NewStr};
 use crate::{Kind, Shape};
 
-/// Returns the byte masks of two vectors of 64 bytes that together contain a text of `len` bytes
-/// (at most 128). The bits of the bytes of the text are set.
+/// Returns the byte masks of two vectors for a text of `len` bytes, at most 128.
 #[inline]
 #[target_feature(enable = "bmi2")]
 fn lanes(len: usize) -> (u64, u64) {
@@ -22,13 +20,12 @@ fn lanes(len: usize) -> (u64, u64) {
     (first(len), first(len.saturating_sub(BYTES)))
 }
 
-/// Loads a text of at most 128 bytes into two vectors. The bytes of the vectors after the text are
-/// zero.
+/// Loads a text of at most 128 bytes into two vectors, followed by zeros.
 #[inline]
 #[target_feature(enable = "avx512bw,bmi2")]
 pub(super) fn load_two<U>(text: &[U]) -> (__m512i, __m512i) {
     let (p, (lo, hi)) = (text.as_ptr().cast::<u8>(), lanes(size_of_val(text)));
-    // SAFETY: both masks end at the end of the text.
+    // SAFETY: the masks exclude bytes after the text.
     unsafe {
         (
             _mm512_maskz_loadu_epi8(lo, p.cast()),
@@ -37,7 +34,7 @@ pub(super) fn load_two<U>(text: &[U]) -> (__m512i, __m512i) {
     }
 }
 
-/// Returns the 16-bit units of the text, each with its bytes reversed if `SWAPPED` is `true`.
+/// Reverses the bytes of each 16-bit unit if `SWAPPED` is `true`.
 #[inline]
 #[target_feature(enable = "avx512bw,bmi2")]
 fn load_units<const SWAPPED: bool>(text: &[u8]) -> (__m512i, __m512i) {
@@ -57,15 +54,14 @@ fn load_units<const SWAPPED: bool>(text: &[u8]) -> (__m512i, __m512i) {
 #[target_feature(enable = "avx512bw,bmi2")]
 pub(super) unsafe fn store_two(p: *mut u8, (lo, hi): (__m512i, __m512i), n_bytes: usize) {
     let (first, second) = lanes(n_bytes);
-    // SAFETY: both masks end at the end of the destination.
+    // SAFETY: the masks exclude bytes after the destination.
     unsafe {
         _mm512_mask_storeu_epi8(p.cast(), first, lo);
         _mm512_mask_storeu_epi8(p.wrapping_add(BYTES).cast(), second, hi);
     }
 }
 
-/// Compares each 16-bit lane of the two vectors with `top`. Returns a mask in which the bit of a
-/// lane is set if `lane & bits == top`.
+/// Returns a mask of the 16-bit lanes with `lane & bits == top`.
 #[inline]
 #[target_feature(enable = "avx512bw")]
 pub(super) fn tops((lo, hi): (__m512i, __m512i), bits: u16, top: u16) -> u64 {
@@ -73,8 +69,7 @@ pub(super) fn tops((lo, hi): (__m512i, __m512i), bits: u16, top: u16) -> u64 {
     u64::from(of(lo)) | u64::from(of(hi)) << 32
 }
 
-/// Creates a `str` from UTF-16 text of at most 128 bytes. Returns `None` if the text is malformed.
-/// Like [`make_utf8`], this function must be inlined into a caller that is compiled for AVX-512.
+/// Creates a `str` from at most 128 bytes of UTF-16. Returns `None` if the text is malformed.
 ///
 /// # Safety
 /// The processor must support AVX-512.
@@ -85,8 +80,7 @@ pub(in crate::arch) unsafe fn make_utf16<const SWAPPED: bool, N: NewStr>(
 ) -> Option<Result<MadeStr<N::Str>, N::Error>> {
     let n = text.len() / 2;
     // SAFETY: AVX-512 is available. `one`, `two` and `four` check that `out` has one unit for each
-    // character. (The text is loaded again after the call that makes the `str`, because no vector
-    // register is preserved over a call.)
+    // character.
     unsafe {
         let units = load_units::<SWAPPED>(text);
         if !any(units, 0xFF80) {
@@ -105,8 +99,8 @@ pub(in crate::arch) unsafe fn make_utf16<const SWAPPED: bool, N: NewStr>(
             }));
         }
         let (highs, lows) = (tops(units, 0xFC00, 0xD800), tops(units, 0xFC00, 0xDC00));
-        // Each first surrogate half must be followed by a second half, and no second half may occur
-        // elsewhere.
+        // Each first surrogate half must precede a second half, and each second half must follow
+        // one.
         if highs << 1 != lows || highs >> 63 != 0 {
             return None;
         }
@@ -117,16 +111,14 @@ pub(in crate::arch) unsafe fn make_utf16<const SWAPPED: bool, N: NewStr>(
     }
 }
 
-/// Returns `true` if at least one 16-bit lane of the two vectors has at least one bit in common
-/// with `bits`.
+/// Returns `true` if any 16-bit lane has a bit of `bits`.
 #[inline]
 #[target_feature(enable = "avx512bw")]
 fn any((lo, hi): (__m512i, __m512i), bits: u16) -> bool {
     _mm512_test_epi16_mask(_mm512_or_si512(lo, hi), splat16(bits)) != 0
 }
 
-/// Stores the low byte of each of the first `n` 16-bit units (at most 64), which are all below
-/// U+0100.
+/// Stores the low byte of the first `n` 16-bit units, at most 64. The units must be below U+0100.
 ///
 /// # Safety
 /// `p` must be writable for `n` bytes.
@@ -137,7 +129,7 @@ unsafe fn store_narrow(p: *mut u8, (lo, hi): (__m512i, __m512i), n: usize) {
     unsafe { store_first(p, narrow(lo, hi), n) }
 }
 
-/// Stores the `n_chars` characters of well-formed UTF-16 as 32-bit units.
+/// Stores well-formed UTF-16 as `n_chars` 32-bit units.
 ///
 /// # Safety
 /// `out` must be writable for `n_chars` units.
@@ -146,7 +138,7 @@ unsafe fn store_narrow(p: *mut u8, (lo, hi): (__m512i, __m512i), n: usize) {
 unsafe fn store_pairs<const SWAPPED: bool>(out: *mut u32, text: &[u8], n_chars: usize) {
     let (lo, hi) = load_units::<SWAPPED>(text);
     let starts = !tops((lo, hi), 0xFC00, 0xDC00) & first(text.len() / 2);
-    // For each lane, the index of the unit that follows.
+    // For each lane, the index of the next unit.
     let indices = _mm512_add_epi16(lanes_u16(), splat16(1));
     let following_lo = _mm512_permutex2var_epi16(lo, indices, hi);
     let following_hi = _mm512_permutexvar_epi16(indices, hi);
@@ -160,7 +152,6 @@ unsafe fn store_pairs<const SWAPPED: bool>(out: *mut u32, text: &[u8], n_chars: 
     }
 }
 
-/// Returns a vector of the numbers 0 to 31.
 #[inline]
 #[target_feature(enable = "avx512bw")]
 fn lanes_u16() -> __m512i {
@@ -170,9 +161,8 @@ fn lanes_u16() -> __m512i {
     ))
 }
 
-/// Decodes UTF-16 units to characters and writes them as 32-bit units. `starts` is a mask of the
-/// lanes of `units` in which a character starts. Lane `i` of `following` is the unit after lane `i`
-/// of `units`.
+/// Decodes UTF-16 and writes its characters as 32-bit units. `starts` is a mask of the lanes with
+/// the first unit of a character. `following` has the next unit of each lane.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vl,avx512vbmi2,bmi2,popcnt")]
 fn put_starts(out: &mut Out, units: __m512i, following: __m512i, starts: u32) {
@@ -187,8 +177,7 @@ fn put_starts(out: &mut Out, units: __m512i, following: __m512i, starts: u32) {
     }
 }
 
-/// Creates a `str` from UTF-8 text with at least one character that is not ASCII. Returns `None` if
-/// the text is malformed.
+/// Creates a `str` from non-ASCII UTF-8 text. Returns `None` if the text is malformed.
 ///
 /// # Safety
 /// The processor must support AVX-512.
@@ -199,8 +188,8 @@ pub(in crate::arch) unsafe fn make_utf8<N: NewStr>(
 ) -> Option<Result<MadeStr<N::Str>, N::Error>> {
     // SAFETY: AVX-512 is available.
     let Shape { kind, n_chars: n } = unsafe { utf8::measure(text) }?;
-    // SAFETY: AVX-512 is available. The `str` has one unit for each character, which `one`, `two`
-    // and `four` check, and its units can store the widest character.
+    // SAFETY: AVX-512 is available. The `str` has one unit for each character (`one`, `two` and
+    // `four` check it), wide enough for the widest character.
     unsafe {
         Some(match kind {
             Kind::Ascii | Kind::Latin1 if n > 1 => one(new, kind, n, false, |out| {
@@ -221,7 +210,7 @@ pub(in crate::arch) unsafe fn make_utf8<N: NewStr>(
 #[target_feature(enable = "avx512bw,bmi2")]
 pub(in crate::arch) fn is_ascii(text: &[u8]) -> bool {
     if text.len() <= BYTES {
-        // SAFETY: no byte after the text is loaded.
+        // SAFETY: only bytes of the text are loaded.
         let v = unsafe { load_first(text.as_ptr(), text.len()) };
         return _mm512_movepi8_mask(v) == 0;
     }
@@ -276,7 +265,6 @@ pub(in crate::arch) fn fetch(text: &[u8], bytes: usize) {
 #[target_feature(enable = "avx512bw,bmi2")]
 pub(in crate::arch) fn hash(text: &[u8]) -> u32 {
     let (lo, hi) = load_two(&text[..text.len().min(MOST_CELL_BYTES)]);
-    // The factors are odd, and differ for each position.
     let indices = lanes_u16();
     let factor = |salt| {
         let mixed = _mm512_mullo_epi16(_mm512_add_epi16(indices, splat16(salt)), splat16(0x9E37));

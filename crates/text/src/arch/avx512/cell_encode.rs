@@ -1,5 +1,4 @@
-//! Encodes short texts of a `str` as `bytes`. A text has at most 128 bytes, so that it fits into
-//! two vectors. The functions are inlined into callers that were compiled for AVX-512.
+//! Encodes a `str` of at most 128 bytes as `bytes`.
 
 use std::arch::x86_64::*;
 use std::mem::MaybeUninit;
@@ -11,7 +10,7 @@ use crate::arch::memory::destination;
 use crate::arch::new_cell::encoded;
 use crate::new_object::NewBytes;
 
-/// Asserts that the kernel wrote exactly the measured number of bytes, `len`.
+/// Asserts that the kernel wrote `len` bytes.
 #[inline(always)]
 fn all(written: Option<usize>, len: usize) {
     assert_eq!(written, Some(len), "the measured length was wrong");
@@ -19,8 +18,8 @@ fn all(written: Option<usize>, len: usize) {
 
 type Encoded<B> = Option<Result<<B as NewBytes>::Bytes, <B as NewBytes>::Error>>;
 
-/// Encodes at most 64 bytes of Latin-1 as UTF-16, in native byte order (reversed if `SWAPPED` is
-/// `true`).
+/// Encodes at most 64 bytes of Latin-1 as UTF-16. If `SWAPPED` is `true`, the bytes of each unit
+/// are reversed.
 ///
 /// # Safety
 /// The processor must support AVX-512.
@@ -35,8 +34,7 @@ pub(in crate::arch) unsafe fn latin1_to_utf16<const SWAPPED: bool, B: NewBytes>(
     }))
 }
 
-/// Stores bytes as [`store_two`] does, but skips the second vector if none of its bytes is part of
-/// the text. This branch is usually predicted correctly.
+/// Stores bytes like [`store_two`], but skips an empty second vector.
 ///
 /// # Safety
 /// `out` must be writable for `n_bytes` bytes.
@@ -53,7 +51,7 @@ unsafe fn store_up_to_two(out: *mut u8, (lo, hi): (__m512i, __m512i), n_bytes: u
     }
 }
 
-/// Widens at most 64 bytes to 16-bit units in native byte order (reversed if `SWAPPED` is `true`).
+/// Widens at most 64 bytes to 16-bit units. If `SWAPPED` is `true`, their bytes are reversed.
 #[inline]
 #[target_feature(enable = "avx512bw,bmi2")]
 fn widened<const SWAPPED: bool>(u: &[u8]) -> (__m512i, __m512i) {
@@ -72,8 +70,8 @@ fn widened<const SWAPPED: bool>(u: &[u8]) -> (__m512i, __m512i) {
     )
 }
 
-/// Encodes at most 64 16-bit units of a `str` as UTF-16. The units are only copied, or their bytes
-/// swapped. Returns `None` if one of the units is a surrogate.
+/// Copies at most 64 16-bit units as UTF-16, with their bytes swapped if `SWAPPED` is `true`.
+/// Returns `None` if a unit is a surrogate.
 ///
 /// # Safety
 /// The processor must support AVX-512.
@@ -99,8 +97,8 @@ pub(in crate::arch) unsafe fn ucs2_to_utf16<const SWAPPED: bool, B: NewBytes>(
     }
 }
 
-/// Encodes at most 32 32-bit units as UTF-16. Returns `None` if one of the units is a surrogate or
-/// past U+10FFFF.
+/// Encodes at most 32 32-bit units as UTF-16. Returns `None` if a unit is a surrogate or past
+/// U+10FFFF.
 ///
 /// # Safety
 /// The processor must support AVX-512.
@@ -109,7 +107,7 @@ pub(in crate::arch) unsafe fn ucs4_to_utf16<const SWAPPED: bool, B: NewBytes>(
     u: &[u32],
     new: &mut B,
 ) -> Encoded<B> {
-    // SAFETY: AVX-512 is available. `out` has two bytes for each character, and two more for each
+    // SAFETY: AVX-512 is available. `out` has two bytes for each character, and four for each
     // surrogate pair.
     unsafe {
         let n_pairs = count_pairs(u)?;
@@ -120,8 +118,8 @@ pub(in crate::arch) unsafe fn ucs4_to_utf16<const SWAPPED: bool, B: NewBytes>(
     }
 }
 
-/// Returns how many of at most 32 characters are surrogate pairs in UTF-16; `None` if a character
-/// is a surrogate or is past U+10FFFF.
+/// Counts the surrogate pairs of at most 32 characters in UTF-16. Returns `None` if a character is
+/// a surrogate or past U+10FFFF.
 #[inline]
 #[target_feature(enable = "avx512bw,bmi2,popcnt")]
 fn count_pairs(u: &[u32]) -> Option<usize> {
@@ -143,7 +141,7 @@ fn pairs_of(chars: __m512i) -> u16 {
     _mm512_cmpge_epu32_mask(chars, splat32(0x1_0000))
 }
 
-/// Writes at most 32 characters as UTF-16. The caller has already validated the characters.
+/// Writes at most 32 valid characters as UTF-16.
 ///
 /// # Safety
 /// `out` must be writable for `len` bytes.
@@ -151,7 +149,7 @@ fn pairs_of(chars: __m512i) -> u16 {
 #[target_feature(enable = "avx512bw,avx512vl,avx512vbmi2,bmi2,popcnt")]
 unsafe fn store_pairs<const SWAPPED: bool>(out: *mut u8, len: usize, u: &[u32]) {
     let (lo, hi) = load_two(u);
-    // SAFETY: `out` is writable for `len` bytes, and `Out` writes nothing after them.
+    // SAFETY: `Out` writes only the first `len` bytes of `out`.
     unsafe {
         let mut out = Out::new(out, len);
         put_pairs::<SWAPPED>(&mut out, lo, u.len().min(16));
@@ -161,7 +159,7 @@ unsafe fn store_pairs<const SWAPPED: bool>(out: *mut u8, len: usize, u: &[u32]) 
     }
 }
 
-/// Stores well-formed text of any length as UTF-16, one vector of 32-bit units at a time.
+/// Stores valid text of any length as UTF-16.
 ///
 /// # Safety
 /// The processor must support AVX-512 with VBMI2.
@@ -171,7 +169,7 @@ pub(in crate::arch) unsafe fn store_all_pairs<const SWAPPED: bool>(
     out: &mut [[MaybeUninit<u8>; 2]],
 ) {
     let len = 2 * out.len();
-    // SAFETY: `Out` writes only inside the destination; every load ends inside u.
+    // SAFETY: `Out` writes only inside the destination. Every load ends inside `u`.
     unsafe {
         let mut out = Out::new(out.as_mut_ptr().cast(), len);
         for part in u.chunks(16) {
@@ -190,7 +188,7 @@ pub(in crate::arch) unsafe fn store_all_pairs<const SWAPPED: bool>(
 #[target_feature(enable = "avx512bw,avx512vl,avx512vbmi2,bmi2,popcnt")]
 fn put_pairs<const SWAPPED: bool>(out: &mut Out, chars: __m512i, n: usize) {
     let pairs = pairs_of(chars);
-    // The first surrogate half is in the lower unit of each lane, the second half in the upper one.
+    // The lower unit of each lane has the first surrogate half, the upper unit the second.
     let rest = _mm512_sub_epi32(chars, splat32(0x1_0000));
     let second = _mm512_slli_epi32::<16>(_mm512_and_si512(rest, splat32(0x3FF)));
     let both = _mm512_or_si512(_mm512_srli_epi32::<10>(rest), second);
@@ -220,14 +218,13 @@ pub(in crate::arch) unsafe fn latin1_to_utf8<B: NewBytes>(u: &[u8], new: &mut B)
     }
 }
 
-/// Encodes at most 64 16-bit units as UTF-8; returns `None` if there is a surrogate.
+/// Encodes at most 64 16-bit units as UTF-8. Returns `None` if a unit is a surrogate.
 ///
 /// # Safety
 /// The processor must support AVX-512.
 #[inline(always)]
 pub(in crate::arch) unsafe fn ucs2_to_utf8<B: NewBytes>(u: &[u16], new: &mut B) -> Encoded<B> {
-    // SAFETY: AVX-512 is available. `out` has as many bytes as the text needs in UTF-8; the text
-    // has no surrogates.
+    // SAFETY: AVX-512 is available. `out` has the bytes of the text in UTF-8, without surrogates.
     unsafe {
         let len = utf8_len_of_ucs2(u)?;
         Some(encoded(new, len, |out| {
@@ -236,8 +233,7 @@ pub(in crate::arch) unsafe fn ucs2_to_utf8<B: NewBytes>(u: &[u16], new: &mut B) 
     }
 }
 
-/// Returns the number of bytes that at most 64 16-bit units have in UTF-8; `None` if there is a
-/// surrogate.
+/// Returns the UTF-8 length of at most 64 16-bit units. Returns `None` if a unit is a surrogate.
 #[inline]
 #[target_feature(enable = "avx512bw,bmi2,popcnt")]
 fn utf8_len_of_ucs2(u: &[u16]) -> Option<usize> {
@@ -250,13 +246,13 @@ fn utf8_len_of_ucs2(u: &[u16]) -> Option<usize> {
     Some(u.len() + more(lo) + more(hi))
 }
 
-/// Encodes at most 32 32-bit units as UTF-8; returns `None` if one is a surrogate or past U+10FFFF.
+/// Encodes at most 32 32-bit units as UTF-8. Returns `None` for a surrogate or past U+10FFFF.
 ///
 /// # Safety
 /// The processor must support AVX-512.
 #[inline(always)]
 pub(in crate::arch) unsafe fn ucs4_to_utf8<B: NewBytes>(u: &[u32], new: &mut B) -> Encoded<B> {
-    // SAFETY: AVX-512 is available. `out` has as many bytes as the text needs in UTF-8; the text is
+    // SAFETY: AVX-512 is available. `out` has the bytes of the text in UTF-8. The text is
     // well-formed.
     unsafe {
         let len = utf8_len::ucs4(u)?;

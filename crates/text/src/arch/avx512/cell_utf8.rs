@@ -1,8 +1,6 @@
-//! Converts UTF-8 of at most 64 bytes (one vector) to a `str`, without a loop. The text is scanned
-//! once. The masks that the scan returns are also used to write the `str`.
+//! Converts UTF-8 of at most 64 bytes (one vector) to a `str`, without a loop.
 //!
-//! All functions are always inlined into their callers, even into a large caller. Otherwise the
-//! masks of the scan would be passed through memory.
+//! All functions are inlined into their callers. Otherwise masks would be passed through memory.
 
 use std::arch::x86_64::*;
 
@@ -14,14 +12,14 @@ use crate::new_object::StrData;
 use crate::new_object::{MadeStr, NewStr};
 use crate::{Kind, Shape};
 
-/// The classes of the bytes of a vector: a mask for each class.
+/// One mask for each class of bytes.
 #[derive(Clone, Copy)]
 struct Look {
-    /// A mask of the bytes that begin a character of two or more bytes.
+    /// The first bytes of characters of two or more bytes.
     leads: u64,
-    /// A mask of the lead bytes of three-byte characters.
+    /// The first bytes of three-byte characters.
     three: u64,
-    /// A mask of the bytes at which a character starts.
+    /// The first bytes of all characters.
     starts: u64,
 }
 
@@ -31,8 +29,8 @@ impl Look {
     }
 }
 
-/// Makes a `str` from UTF-8 that is not all ASCII. Returns `None` for malformed text, and for a
-/// text of one character below U+0100, because CPython has a shared `str` for each such character.
+/// Makes a `str` from UTF-8 that is not all ASCII. `None` if malformed, or for one character below
+/// U+0100 (CPython shares its `str`).
 ///
 /// # Safety
 /// The processor must support AVX-512.
@@ -41,9 +39,8 @@ pub(in crate::arch) unsafe fn make_utf8<N: NewStr>(
     text: &[u8],
     new: &mut N,
 ) -> Option<Result<MadeStr<N::Str>, N::Error>> {
-    // SAFETY: AVX-512 is available. It is checked that the buffer has one unit for each character.
-    // (The text is loaded again after the call that makes the `str`, because no vector register is
-    // preserved over a call.)
+    // SAFETY: AVX-512 is available. The buffer has one unit for each character, as checked. (The
+    // text is loaded again after the call: a call preserves no vector register.)
     unsafe {
         if text.len() > BYTES {
             return make_any(text, new);
@@ -54,8 +51,7 @@ pub(in crate::arch) unsafe fn make_utf8<N: NewStr>(
         }
         let look = look(text, v)?;
         let n = look.n_chars();
-        // Closures are not used here: their bodies are compiled without the target features of this
-        // function until they are inlined.
+        // No closures: they lack the target features of this function until they are inlined.
         let kind = if _mm512_cmpge_epu8_mask(v, splat8(0xC4)) != 0 {
             Kind::Ucs2
         } else if n > 1 {
@@ -84,8 +80,7 @@ pub(in crate::arch) unsafe fn make_utf8<N: NewStr>(
     }
 }
 
-/// Returns a vector with the bytes of `text` from index `n` on: lane `i` has the byte at index
-/// `i + n`.
+/// Returns the bytes of `text` from index `n` on.
 #[inline]
 #[target_feature(enable = "avx512bw,bmi2")]
 fn following(text: &[u8], n: usize) -> __m512i {
@@ -94,8 +89,7 @@ fn following(text: &[u8], n: usize) -> __m512i {
     unsafe { load_first(rest.as_ptr(), rest.len()) }
 }
 
-/// Returns masks of the lead bytes and of the first bytes of all characters in `text`, which must
-/// not contain four-byte characters. Returns `None` for malformed text.
+/// Classifies the bytes of `text`, which has no four-byte characters. `None` for malformed text.
 ///
 /// # Safety
 /// The processor must support AVX-512.
@@ -104,13 +98,13 @@ unsafe fn look(text: &[u8], v: __m512i) -> Option<Look> {
     // SAFETY: AVX-512 is available.
     unsafe {
         let high = _mm512_movepi8_mask(v);
-        // Compared as signed numbers, continuation bytes are less than all other bytes.
+        // As signed numbers, continuation bytes are the lowest.
         let tails = _mm512_cmplt_epi8_mask(v, splat8(0xC0));
         let leads = high & !tails;
         let three = _mm512_cmpge_epu8_mask(v, splat8(0xE0));
         let due = leads << 1 | three << 2;
-        // A text of 64 bytes must not end inside a character: no lead byte may require continuation
-        // bytes after the vector. (In a shorter text, `due ^ tails` shows this error.)
+        // The last character of 64 bytes must be complete. (`due ^ tails` shows this error in a
+        // shorter text.)
         let owed = leads >> 63 | three >> 62;
         // The leads 0xC0 and 0xC1 are always overlong.
         let mut bad = due ^ tails | owed | _mm512_mask_cmplt_epu8_mask(leads, v, splat8(0xC2));
@@ -125,14 +119,13 @@ unsafe fn look(text: &[u8], v: __m512i) -> Option<Look> {
     }
 }
 
-/// Stores a text whose characters are all at most U+00FF, as Latin-1.
+/// Stores a text whose characters are all below U+0100.
 ///
 /// # Safety
-/// The processor must support AVX-512. `out` must be writable for one byte for each character.
+/// The processor must support AVX-512. `out` must have one byte for each character.
 #[inline(always)]
 unsafe fn store_latin1(out: *mut u8, text: &[u8], look: Look) {
-    // SAFETY: the text is not longer than a vector, and `out` is writable by this function's
-    // contract.
+    // SAFETY: the text fits into a vector, and its characters fit into `out`.
     unsafe {
         let v = load_first(text.as_ptr(), text.len());
         let units = _mm512_maskz_compress_epi8(
@@ -143,10 +136,8 @@ unsafe fn store_latin1(out: *mut u8, text: &[u8], look: Look) {
     }
 }
 
-/// Computes the low byte of the UTF-16 unit of each character. The result contains this byte at the
-/// position of the character's lead byte (`leads`), and the bytes of `v` at all other positions.
-/// The low byte consists of six bits of the character's last byte (`last`) and two bits of the byte
-/// before the last (`before`).
+/// Computes the low byte of each character's unit, at the lead byte. It has six bits of the last
+/// byte (`last`) and two of the byte before it. Other bytes are those of `v`.
 #[inline]
 #[target_feature(enable = "avx512bw")]
 fn low_bytes(leads: u64, v: __m512i, before: __m512i, last: __m512i) -> __m512i {
@@ -154,14 +145,13 @@ fn low_bytes(leads: u64, v: __m512i, before: __m512i, last: __m512i) -> __m512i 
     _mm512_mask_mov_epi8(v, leads, low)
 }
 
-/// Stores a text whose characters are all at most U+FFFF, as 16-bit units.
+/// Stores a text whose characters are all below U+10000.
 ///
 /// # Safety
-/// The processor must support AVX-512. `out` must be writable for two bytes for each character.
+/// The processor must support AVX-512. `out` must have two bytes for each character.
 #[inline(always)]
 unsafe fn store_ucs2(out: *mut u8, text: &[u8], look: Look) {
-    // SAFETY: the text is not longer than a vector, and `out` is writable by this function's
-    // contract.
+    // SAFETY: the text fits into a vector, and its characters fit into `out`.
     unsafe {
         let v = load_first(text.as_ptr(), text.len());
         let second = following(text, 1);
@@ -171,8 +161,8 @@ unsafe fn store_ucs2(out: *mut u8, text: &[u8], look: Look) {
             let bits = _mm512_and_si512(_mm512_srli_epi16::<2>(v), splat8(0x07));
             high = _mm512_maskz_mov_epi8(look.leads, bits);
         } else {
-            // The last two bytes of each character yield ten or eleven bits, and the lead of a
-            // three-byte character the remaining four.
+            // The last two bytes yield ten or eleven bits, and the lead of a three-byte character
+            // four more.
             let last = _mm512_mask_mov_epi8(second, look.three, following(text, 2));
             let before = _mm512_mask_mov_epi8(v, look.three, second);
             low = low_bytes(look.leads, v, before, last);

@@ -1,11 +1,7 @@
 //! Converts units of any width to UTF-8.
 //!
-//! Each character is encoded in its own vector lane. The lane has space for the longest possible
-//! character, and shorter characters leave bytes of their lane unused. Then a byte compression
-//! removes the unused bytes.
-//!
-//! No kernel writes past the capacity of its destination: a kernel returns `None` if the result
-//! does not fit.
+//! Each character is encoded in its own vector lane. A byte compression then removes the unused
+//! bytes. A kernel returns `None` if the result does not fit.
 
 use std::arch::x86_64::*;
 use std::mem::MaybeUninit;
@@ -14,11 +10,9 @@ use super::three_byte_units::THREE;
 use super::utf16::{first_halves, pairs, second_halves};
 use super::{BYTES, Bounded, first, load, load_first, select, splat16, splat32};
 
-/// The number of 16-bit units in a vector.
 const UNITS: usize = BYTES / 2;
 
-/// Encodes Latin-1 as UTF-8 and returns the number of bytes written; `None` if the result does not
-/// fit into `out`.
+/// Encodes Latin-1 as UTF-8 and returns the number of bytes. `None` if they do not fit into `out`.
 ///
 /// # Safety
 /// The processor must support AVX-512.
@@ -56,8 +50,8 @@ pub(in crate::arch) unsafe fn latin1(src: &[u8], out: &mut [MaybeUninit<u8>]) ->
     }
 }
 
-/// Encodes half of the 64 Latin-1 characters in `v` as UTF-8, as [`latin1_pairs`] does, and writes
-/// them to `out`. `which` is a mask of the bytes of that function's result that may be written.
+/// Writes half of the 64 Latin-1 characters in `v` as UTF-8. `which` is a mask for the result of
+/// [`latin1_pairs`].
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
 fn put_latin1<const BRIEF: bool>(
@@ -72,20 +66,17 @@ fn put_latin1<const BRIEF: bool>(
     out.put(_mm512_maskz_compress_epi8(needed, bytes), n);
 }
 
-/// Encodes half of the 64 Latin-1 characters in `v` as UTF-8: the first 32 characters if `twice` is
-/// [`LOWER`], the last 32 if `twice` is [`UPPER`]. The returned vector has one character in each
-/// 16-bit lane: the lead byte in the low byte, the last byte in the high byte. The returned mask
-/// selects the bytes that belong to the output (ASCII has no lead byte).
+/// Encodes half of the Latin-1 characters in `v` as UTF-8: the first 32 for [`LOWER`], the last 32
+/// for [`UPPER`]. The returned mask selects the bytes of the output.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vbmi")]
 pub(super) fn latin1_pairs(v: __m512i, twice: &'static [u8; 64]) -> (__m512i, u64) {
     // SAFETY: the table has 64 bytes.
     let units = _mm512_permutexvar_epi8(unsafe { load(twice.as_ptr()) }, v);
-    // In each lane, the bits from 6 on yield the lead, 0xC2 or 0xC3; the bits from 0 on are the
-    // byte itself.
+    // The bits from 6 on yield the lead, 0xC2 or 0xC3. Those from 0 on are the last byte.
     let six = _mm512_multishift_epi64_epi8(_mm512_set1_epi64(0x3036_2026_1016_0006), units);
     let both = select(splat16(0xFF01), six, splat16(0x00C2));
-    // If the highest bit of the last byte is set, its second highest bit is cleared.
+    // Clears bit 6 of a last byte from 0x80 on.
     let bytes =
         _mm512_ternarylogic_epi32::<0x70>(both, _mm512_srli_epi16::<1>(both), splat16(0x4000));
     // ASCII has no lead byte.
@@ -93,8 +84,7 @@ pub(super) fn latin1_pairs(v: __m512i, twice: &'static [u8; 64]) -> (__m512i, u6
     (bytes, _mm512_test_epi8_mask(needed, needed))
 }
 
-/// Byte indices of a permutation of a vector. With `LOWER`, both bytes of 16-bit lane `i` become
-/// copies of byte `i`. With `UPPER`, they become copies of byte `32 + i`.
+/// Byte indexes of a permutation that doubles each byte of one half of a vector.
 pub(super) static LOWER: [u8; 64] = each_twice(0);
 pub(super) static UPPER: [u8; 64] = each_twice(32);
 
@@ -108,20 +98,18 @@ const fn each_twice(from: u8) -> [u8; 64] {
     all
 }
 
-/// Encodes 16-bit units below U+0800 as UTF-8. Each lane of the returned vector has the lead byte
-/// in the low byte and the last byte in the high byte. An ASCII character is in the low byte. The
-/// returned mask selects the bytes that belong to the output.
+/// Encodes units below U+0800 as UTF-8 in their lanes. The returned mask selects the bytes of the
+/// output.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vbmi")]
 pub(super) fn two(units: __m512i) -> (__m512i, u64) {
-    // In each lane, the low byte gets the bits of the unit from 6 on, the high byte those from 0
-    // on.
+    // The low byte gets the bits from 6 on, the high byte those from 0 on.
     let six = _mm512_multishift_epi64_epi8(_mm512_set1_epi64(0x3036_2026_1016_0006), units);
-    // In each lane: 0xC0 | six & 0x1F in the low byte, 0x80 | six & 0x3F in the high byte.
+    // Low byte: 0xC0 | six & 0x1F. High byte: 0x80 | six & 0x3F.
     let both = select(splat16(0x3F1F), six, splat16(0x80C0));
     let high = _mm512_test_epi16_mask(units, splat16(0xFF80));
     let bytes = _mm512_mask_mov_epi16(units, high, both);
-    // The low byte is always used, even for U+0000.
+    // The low byte is used even for U+0000.
     let needed = _mm512_or_si512(bytes, splat16(0x00FF));
     (bytes, _mm512_test_epi8_mask(needed, needed))
 }
@@ -135,7 +123,7 @@ fn put_two(out: &mut Bounded<false>, units: __m512i) {
     out.put(_mm512_maskz_compress_epi8(needed, bytes), n);
 }
 
-/// Writes the first `n` units of a vector, all below U+0800, as UTF-8.
+/// Writes the first `n` units as UTF-8. All must be below U+0800.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
 fn put_first_two<const BRIEF: bool>(out: &mut Bounded<BRIEF>, units: __m512i, n: usize) {
@@ -145,8 +133,7 @@ fn put_first_two<const BRIEF: bool>(out: &mut Bounded<BRIEF>, units: __m512i, n:
     out.put(_mm512_maskz_compress_epi8(needed, bytes), n);
 }
 
-/// Encodes UTF-16 as UTF-8 and returns the number of bytes written; `None` if the text is malformed
-/// or the result does not fit into `out`.
+/// Encodes UTF-16 as UTF-8. Returns the number of bytes. `None` if malformed or too long for `out`.
 ///
 /// # Safety
 /// The processor must support AVX-512.
@@ -155,17 +142,17 @@ pub(in crate::arch) unsafe fn wide(src: &[u16], out: &mut [MaybeUninit<u8>]) -> 
     let (dst, capacity) = (out.as_mut_ptr().cast::<u8>(), out.len());
     let (p, len) = (src.as_ptr(), src.len());
     if len <= UNITS {
-        // SAFETY: guaranteed by the caller of this function.
+        // SAFETY: guaranteed by the caller.
         return unsafe { brief(src, dst, capacity) };
     }
     // SAFETY: every load ends inside src.
     unsafe {
         let mut out = Bounded::<false>::new(dst, capacity);
         let mut at = 0;
-        // 1 if the previous unit is the first half of a surrogate pair, two bytes of which have
-        // been written.
+        // 1 if the previous unit is the first half of a pair. Two bytes of the pair are already
+        // written.
         let mut open = 0;
-        // `true` if the previous vector had surrogate pairs: the next one probably has some too.
+        // `true` if the previous vector had surrogate pairs.
         let mut is_mixed = false;
         while at < len {
             let n = (len - at).min(UNITS);
@@ -174,8 +161,7 @@ pub(in crate::arch) unsafe fn wide(src: &[u16], out: &mut [MaybeUninit<u8>]) -> 
                 return Some(out.at as usize - dst as usize + n_bytes);
             }
             let v = if n == UNITS {
-                // Two vectors are written per iteration if all units are of one class and no pair
-                // is incomplete.
+                // Writes two vectors if all units are of one class and no pair is open.
                 if len - at >= 2 * UNITS && !is_mixed {
                     let (a, b) = (load(p.add(at).cast()), load(p.add(at + UNITS).cast()));
                     if put_alike(&mut out, p.add(at), a, b) {
@@ -217,7 +203,7 @@ pub(in crate::arch) unsafe fn wide(src: &[u16], out: &mut [MaybeUninit<u8>]) -> 
                     open = 0;
                 }
                 let following = load_first(p.wrapping_add(at + 1).cast(), 2 * (len - at) - 2);
-                // A pair that the end of this vector divides is written with the next vector.
+                // The next vector writes a pair that is split here.
                 let n = n - (highs >> (n - 1) & 1) as usize;
                 put_pairs(&mut out, v, following, n);
                 n
@@ -227,8 +213,7 @@ pub(in crate::arch) unsafe fn wide(src: &[u16], out: &mut [MaybeUninit<u8>]) -> 
     }
 }
 
-/// Encodes UTF-16 text of at most 32 units (one vector) as UTF-8, with the same result as [`wide`].
-/// This function has no loop and uses fewer registers, so it is faster for such short texts.
+/// Implements [`wide`] for at most 32 units (one vector), without a loop.
 ///
 /// # Safety
 /// The processor must support AVX-512, and `dst` must be writable for `capacity` bytes.
@@ -264,8 +249,8 @@ unsafe fn brief(src: &[u16], dst: *mut u8, capacity: usize) -> Option<usize> {
     }
 }
 
-/// Encodes the first `n` 16-bit units of a vector as UTF-8. No unit may be a surrogate. `beyond` is
-/// a mask of the units from U+0800 on.
+/// Encodes the first `n` units as UTF-8. None may be a surrogate. `beyond` selects those from
+/// U+0800 on.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vl,avx512cd,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
 fn put_without_pairs<const BRIEF: bool>(
@@ -276,7 +261,7 @@ fn put_without_pairs<const BRIEF: bool>(
 ) {
     let upper = _mm512_extracti64x4_epi64::<1>(v);
     if u64::from(beyond) == first(n) {
-        // Three bytes each. The second vector starts with the units in the middle of the first.
+        // Three bytes each. The second vector starts in the middle of the first.
         out.put(THREE[0].encode(v), (3 * n).min(BYTES));
         if 3 * n > BYTES {
             out.put(
@@ -294,10 +279,8 @@ fn put_without_pairs<const BRIEF: bool>(
     }
 }
 
-/// Writes the first `n` units of `v` as UTF-8. Each unit is below U+0800 or is a surrogate of a
-/// pair. `found` is a mask of all surrogates, and `highs` is a mask of the high surrogates. Lane
-/// `i` of `before` is the unit before lane `i` of `v`. The high surrogate of a pair is written as
-/// the first two of its four bytes, and the low surrogate as the last two.
+/// Writes the first `n` units of `v` as UTF-8, each below U+0800 or half of a pair. `found` selects
+/// the surrogates, and `highs` the first halves. `before` has the previous unit of each unit.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
 fn put_halves<const BRIEF: bool>(
@@ -308,13 +291,13 @@ fn put_halves<const BRIEF: bool>(
     found: u32,
     n: usize,
 ) {
-    // The first half, after U+10000 was added: its bits from 8 on belong in the lead, its bits from
-    // 2 on in the second byte.
+    // The first half plus U+10000. Its bits from 8 on belong to the lead, the rest to the second
+    // byte.
     let w = _mm512_add_epi16(v, splat16(0x0040_u16.wrapping_sub(0xD800)));
     let w = _mm512_or_si512(_mm512_srli_epi16::<8>(w), _mm512_slli_epi16::<6>(w));
     let leads = select(splat16(0x3F07), w, splat16(0x80F0));
-    // The second half: the third byte has its bits from 6 on and, above them, two bits of the first
-    // half; the last byte has its lower six bits.
+    // The third byte has the bits from 6 on, and two bits of the first half. The last byte has six
+    // bits.
     let (high, low) = (_mm512_srli_epi16::<6>(v), _mm512_slli_epi16::<8>(v));
     let own = select(splat16(0x000F), high, low);
     let two_bits = select(
@@ -332,8 +315,7 @@ fn put_halves<const BRIEF: bool>(
     out.put(_mm512_maskz_compress_epi8(needed, bytes), n);
 }
 
-/// The indexes of a permutation that moves the value of each 16-bit lane to the next higher lane.
-/// The resulting value of lane 0 is not used.
+/// Indexes of a permutation that moves each 16-bit lane up by one. Lane 0 is not used.
 static BEFORE: [u16; UNITS] = {
     let mut all = [0; UNITS];
     let mut i = 1;
@@ -344,8 +326,7 @@ static BEFORE: [u16; UNITS] = {
     all
 };
 
-/// Writes the last two bytes of a character of four UTF-8 bytes. These two bytes contain the ten
-/// value bits of the low surrogate and the lowest two bits of the high surrogate.
+/// Writes the last two of the four UTF-8 bytes of a surrogate pair.
 #[cold]
 #[target_feature(enable = "avx512bw,avx512vl,bmi2")]
 fn put_second_half(out: &mut Bounded<false>, high: u16, low: u16) {
@@ -354,8 +335,8 @@ fn put_second_half(out: &mut Bounded<false>, high: u16, low: u16) {
     out.put(_mm512_castsi128_si512(_mm_cvtsi32_si128(both)), 2);
 }
 
-/// Writes the 64 units at `p` as UTF-8 if all are ASCII, all are below U+0800, or all are from
-/// U+0800 on without surrogates. Otherwise returns `false`. `a` and `b` contain the same 64 units.
+/// Writes 64 units as UTF-8 if their lengths are equal, otherwise returns `false`. `a` and `b`
+/// contain the units at `p`.
 ///
 /// # Safety
 /// `p` must be readable for 64 units.
@@ -379,7 +360,7 @@ unsafe fn put_alike(out: &mut Bounded<false>, p: *const u16, a: __m512i, b: __m5
     if low | top(a) | top(b) != 0 || out.left() < 3 * BYTES {
         return false;
     }
-    // SAFETY: the middle of the 64 units is inside them.
+    // SAFETY: these units are inside the 64.
     let middle = unsafe { load(p.add(UNITS / 2).cast()) };
     out.put(THREE[0].encode(a), BYTES);
     out.put(THREE[1].encode(middle), BYTES);
@@ -387,8 +368,8 @@ unsafe fn put_alike(out: &mut Bounded<false>, p: *const u16, a: __m512i, b: __m5
     true
 }
 
-/// Encodes the first `n` 16-bit units of `v` as UTF-8. The units may include surrogate pairs, but
-/// no lone surrogates. Lane `i` of `following` is the unit after lane `i` of `v`.
+/// Encodes the first `n` units of `v` as UTF-8. Surrogates must be in pairs. `following` has the
+/// next unit of each unit.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vl,avx512cd,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
 fn put_pairs<const BRIEF: bool>(
@@ -407,14 +388,12 @@ fn put_pairs<const BRIEF: bool>(
     put_any(out, upper, (starts >> 16) as u16);
 }
 
-/// Encodes 16 valid code points as UTF-8. Each 32-bit lane of the returned vector has the UTF-8
-/// bytes of one code point; the last UTF-8 byte is the highest byte of the lane. The returned mask
-/// has a bit for each UTF-8 byte in the lanes that `which` selects.
+/// Encodes 16 valid code points as UTF-8 in their lanes, the last byte highest. The returned mask
+/// selects the UTF-8 bytes of the lanes in `which`.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512cd,avx512vbmi")]
 pub(super) fn any(chars: __m512i, which: u16) -> (__m512i, u64) {
-    // For each number of leading zeros of a code point: a mask of the bits that each byte of the
-    // UTF-8 form receives from the code point.
+    // For each number of leading zeros: the bits that each UTF-8 byte takes from the code point.
     const ONE: i32 = 0xFF00_0000_u32 as i32;
     const TWO: i32 = 0x3F1F_0000;
     const THREE: i32 = 0x3F3F_0F00;
@@ -427,15 +406,14 @@ pub(super) fn any(chars: __m512i, which: u16) -> (__m512i, u64) {
     );
     let zeros = _mm512_lzcnt_epi32(chars);
     let bits = _mm512_maskz_permutex2var_epi32(which, low, zeros, high);
-    // Each byte gets the bits from 18, 12, 6 or 0 on.
+    // The bytes get the bits from 18, 12, 6 or 0 on.
     let six = _mm512_multishift_epi64_epi8(_mm512_set1_epi64(0x2026_2C32_0006_0C12), chars);
-    // Above its bits of the code point, a UTF-8 byte has a prefix: ones, and a zero directly above
-    // the bits. This prefix is the inverse of `bits` shifted left by one.
+    // The prefix of a UTF-8 byte is the inverse of `bits` shifted left by one.
     let bytes = _mm512_ternarylogic_epi32::<0xC5>(bits, six, _mm512_add_epi8(bits, bits));
     (bytes, _mm512_test_epi8_mask(bits, bits))
 }
 
-/// Writes the code points in the lanes of `chars` that the mask `which` selects to `out` as UTF-8.
+/// Writes the code points that `which` selects as UTF-8.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vl,avx512cd,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
 fn put_any<const BRIEF: bool>(out: &mut Bounded<BRIEF>, chars: __m512i, which: u16) {
@@ -444,8 +422,8 @@ fn put_any<const BRIEF: bool>(out: &mut Bounded<BRIEF>, chars: __m512i, which: u
     out.put(_mm512_maskz_compress_epi8(needed, bytes), n);
 }
 
-/// Encodes 32-bit units as UTF-8 and returns the number of bytes written. Returns `None` if a unit
-/// is a surrogate or past U+10FFFF, or if the result does not fit into `out`.
+/// Encodes 32-bit units as UTF-8. Returns the number of bytes. `None` if a unit is not a valid
+/// character or `out` is too short.
 ///
 /// # Safety
 /// The processor must support AVX-512.

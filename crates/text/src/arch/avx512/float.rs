@@ -1,14 +1,12 @@
-//! Writes a float as text. All bytes of the text (the digits, the decimal point and zeros) are
-//! collected in one vector, which one instruction stores.
+//! Writes a float as text. The digits, the point and zeros are stored with one instruction.
 
 use std::arch::x86_64::*;
 
 use super::load;
 use crate::decimal::{Byte, Decimal, N_FORMS, POINTS, decimal, decimal_of_float32, form, form_of};
 
-/// 2^52 divided by the powers of ten from 10^8 down to 10^1. A number `n` below 10^8 times these
-/// factors is `n / 10^8`, `n / 10^7`, …, `n / 10`, as fixed-point numbers with a fraction of 52
-/// bits. The first decimal digits after their points are the eight digits of `n`.
+/// 2^52 divided by 10^8 down to 10^1. Products with a number below 10^8 are fixed-point numbers.
+/// The first digits of their fractions are the digits of the number.
 static TENTHS: [u64; 8] = {
     let mut all = [0; 8];
     let mut i = 0;
@@ -19,27 +17,22 @@ static TENTHS: [u64; 8] = {
     all
 };
 
-/// The value that is added to each 64-bit lane of the vector with the first eight digits. It
-/// converts the digit in the lane's lowest byte to ASCII, and sets the two bytes above this digit
-/// to a decimal point and a `0`.
+/// Converts the lowest byte of a 64-bit lane to an ASCII digit, and adds `.` and `0` above it.
 const HIGH: i64 = i32::from_le_bytes([b'0', b'.', b'0', 0]) as i64;
-/// The indices of certain bytes in the two vectors from which the text is copied: of the decimal
-/// point (`POINT`), of a zero (`ZERO`) and, in the second vector, of the last digit (`LAST`).
+/// Byte indexes of the decimal point, of a zero and (in the second vector) of the last digit.
 const POINT: u8 = 1;
 const ZERO: u8 = 2;
 const LAST: u8 = 65;
 
-/// One way to arrange the text of a float: the positions of its digits, its decimal point and its
-/// zeros.
+/// The positions of the digits, the decimal point and the zeros in a float's text.
 #[derive(Clone, Copy)]
 #[repr(align(32))]
 struct FloatForm {
-    /// For each byte of the text, the index of the byte that is copied to it. The index refers to
-    /// two vectors, which contain the digits, a decimal point and a zero.
+    /// For each byte of the text, its index in two vectors with digits, a point and a zero.
     from: [u8; 32],
 }
 
-/// All layouts of a float's text, indexed by the result of `form_of`.
+/// All forms, indexed by the result of `form_of`.
 static FORMS: [FloatForm; N_FORMS] = {
     let mut all = [FloatForm { from: [ZERO; 32] }; N_FORMS];
     let mut i = 0;
@@ -61,9 +54,8 @@ static FORMS: [FloatForm; N_FORMS] = {
     all
 };
 
-/// Writes an `f64` as the shortest text that is parsed as the same `f64`, and returns the address
-/// after the text. The scalar implementation writes the same text. Returns null and writes nothing
-/// for zero and for floats that `decimal` does not convert.
+/// Writes the shortest text that is parsed as the same `f64`. Returns the end. Null for zero and
+/// for floats that `decimal` does not convert.
 ///
 /// # Safety
 /// `out` must be writable for [`FLOAT_BYTES`](crate::arch::float::FLOAT_BYTES) bytes.
@@ -72,15 +64,14 @@ static FORMS: [FloatForm; N_FORMS] = {
 pub(in crate::arch) unsafe fn put(value: f64, out: *mut u8) -> *mut u8 {
     let bits = value.to_bits();
     match decimal(bits) {
-        // SAFETY: guaranteed by the caller of this function.
+        // SAFETY: guaranteed by the caller.
         Some(decimal) => unsafe { put_decimal(decimal, (bits >> 63) as usize, out) },
         None => std::ptr::null_mut(),
     }
 }
 
-/// Writes an `f32` as the shortest text that is parsed as the same `f32`, and returns the address
-/// after the text. The scalar implementation writes the same text. Returns null and writes nothing
-/// for zero and for floats that `decimal_of_float32` does not convert.
+/// Writes the shortest text that is parsed as the same `f32`. Returns the end. Null for zero and
+/// for floats that `decimal_of_float32` does not convert.
 ///
 /// # Safety
 /// `out` must be writable for [`FLOAT_BYTES`](crate::arch::float::FLOAT_BYTES) bytes.
@@ -89,14 +80,13 @@ pub(in crate::arch) unsafe fn put(value: f64, out: *mut u8) -> *mut u8 {
 pub(in crate::arch) unsafe fn put_float32(value: f32, out: *mut u8) -> *mut u8 {
     let bits = value.to_bits();
     match decimal_of_float32(bits) {
-        // SAFETY: guaranteed by the caller of this function.
+        // SAFETY: guaranteed by the caller.
         Some(decimal) => unsafe { put_decimal(decimal, (bits >> 31) as usize, out) },
         None => std::ptr::null_mut(),
     }
 }
 
-/// Writes the number `decimal` as text. The text has a minus sign if `n_signs` is 1, and no sign if
-/// `n_signs` is 0. Returns the address after the text.
+/// Writes `decimal` as text, with a minus sign if `n_signs` is 1. Returns the end of the text.
 ///
 /// # Safety
 /// `out` must be writable for [`FLOAT_BYTES`](crate::arch::float::FLOAT_BYTES) bytes.
@@ -110,13 +100,13 @@ unsafe fn put_decimal(decimal: Decimal, n_signs: usize, out: *mut u8) -> *mut u8
         n_places,
     } = decimal;
     let form = form_of(first, n_places);
-    // SAFETY: `TENTHS` has eight numbers, and a form has 32 bytes. A sign and a vector of 32 bytes
-    // are stored, which fit into `out` by this function's contract.
+    // SAFETY: `TENTHS` has eight numbers, and a form has 32 bytes. `out` has space for a sign and
+    // 32 bytes.
     unsafe {
         let tenths = load(TENTHS.as_ptr().cast());
         let ten = _mm512_set1_epi64(10);
         let digits = |eight: u64, above: __m512i| {
-            // The factors are rounded down; the addend `tenths` is larger than the resulting error.
+            // The addend `tenths` is larger than the rounding error of the factors.
             let parts = _mm512_madd52lo_epu64(tenths, _mm512_set1_epi64(eight as i64), tenths);
             _mm512_madd52hi_epu64(above, parts, ten)
         };
@@ -130,7 +120,7 @@ unsafe fn put_decimal(decimal: Decimal, n_signs: usize, out: *mut u8) -> *mut u8
         out.write(b'-');
         let out = out.add(n_signs);
         _mm256_storeu_si256(out.cast(), text);
-        // Trailing zeros are dropped, but the point and one zero after it remain.
+        // The point and one zero after it remain.
         let n = 32 - other.leading_zeros() as usize;
         out.add(n.max(usize::from(POINTS[form]) + 2))
     }

@@ -1,16 +1,10 @@
-//! Converts units of any width to the body of a JSON string: they are escaped and converted to
-//! UTF-8 in one pass. If `ESCAPES` is `false`, they are converted to plain UTF-8.
+//! Converts units of any width to a JSON string body, or to UTF-8 if `ESCAPES` is `false`.
 //!
-//! The UTF-8 bytes of each character are assembled in a vector lane as wide as the longest
-//! character, and the unused bytes of the lanes are removed. An escape of two bytes is assembled in
-//! a lane like a character. Escapes of six bytes (for control characters without an escape letter)
-//! are rare. If a vector contains only a few of them, each escape and each sequence of bytes
-//! between two escapes is written separately. If it contains many, it is written character by
-//! character.
+//! Each character is encoded in its own vector lane. The unused bytes are then removed. Escapes of
+//! six bytes are written one by one.
 //!
-//! Every store writes a whole vector. Therefore, the destination must have space for the longest
-//! possible result and one more vector. The steps for short texts are inlined into callers that
-//! were compiled for AVX-512.
+//! Every store writes a whole vector. The destination needs one vector more than the longest
+//! result.
 
 use std::arch::x86_64::*;
 
@@ -24,11 +18,9 @@ mod wide;
 
 pub(in crate::arch) use wide::{copy_ucs2, short_wide, ucs2, ucs4};
 
-/// The number of 16-bit units in a vector.
 const UNITS: usize = BYTES / 2;
 
-/// The letter that follows the backslash in the JSON escape of a byte, indexed by the low six bits
-/// of that byte. The letter is 0 for a byte that is escaped as `\u` and four digits.
+/// The letter of each byte's two-byte JSON escape, indexed by the low six bits. 0 for `\u` escapes.
 static LETTERS: [u8; 64] = {
     let mut letters = [0; 64];
     letters[0x08] = b'b';
@@ -41,8 +33,8 @@ static LETTERS: [u8; 64] = {
     letters
 };
 
-/// Returns, for each byte, the letter of its JSON escape; 0 for U+001C, which has the same low six
-/// bits as the backslash but no escape letter.
+/// Returns the letter of each byte's JSON escape. 0 for U+001C, which shares its index with the
+/// backslash.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vbmi")]
 fn letters(v: __m512i) -> __m512i {
@@ -51,7 +43,7 @@ fn letters(v: __m512i) -> __m512i {
     unsafe { _mm512_maskz_permutexvar_epi8(known, v, load(LETTERS.as_ptr())) }
 }
 
-/// Returns a mask of the bytes that must be escaped in JSON; 0 if `ESCAPES` is `false`.
+/// Returns a mask of the bytes that must be escaped. 0 if `ESCAPES` is `false`.
 #[inline]
 #[target_feature(enable = "avx512bw")]
 fn escapes8<const ESCAPES: bool>(v: __m512i) -> u64 {
@@ -62,8 +54,7 @@ fn escapes8<const ESCAPES: bool>(v: __m512i) -> u64 {
     low | _mm512_cmpeq_epi8_mask(v, splat8(b'"')) | _mm512_cmpeq_epi8_mask(v, splat8(b'\\'))
 }
 
-/// Stores the bytes whose bits are set in `needed`, packed without gaps; returns the address after
-/// them.
+/// Stores the bytes that `needed` selects, without gaps. Returns the end.
 ///
 /// # Safety
 /// `out` must be writable for a vector of 64 bytes.
@@ -77,15 +68,14 @@ unsafe fn squeeze(out: *mut u8, bytes: __m512i, needed: u64) -> *mut u8 {
     }
 }
 
-/// Copies at most 64 bytes of UTF-8. Returns the address after them. If `ESCAPES` is `true`,
-/// returns null if one of the bytes must be escaped in JSON.
+/// Copies at most 64 bytes of UTF-8. Returns the end. Null if a byte must be escaped.
 ///
 /// # Safety
 /// `out` must be writable for a vector, and must not overlap `u`.
 #[inline]
 #[target_feature(enable = "avx512bw,bmi2")]
 pub(in crate::arch) unsafe fn plain<const ESCAPES: bool>(u: &[u8], out: *mut u8) -> *mut u8 {
-    // SAFETY: the load ends inside u; the space is guaranteed by this function's contract.
+    // SAFETY: the load ends inside `u`, and `out` has the space.
     unsafe {
         let v = load_first(u.as_ptr(), u.len());
         store(out, v);
@@ -96,16 +86,15 @@ pub(in crate::arch) unsafe fn plain<const ESCAPES: bool>(u: &[u8], out: *mut u8)
     }
 }
 
-/// Writes Latin-1 text of at most 32 bytes as UTF-8, and returns the address after the written
-/// bytes. If the text is longer, or if `ESCAPES` is `true` and a byte must be escaped in JSON, the
-/// function returns null.
+/// Writes at most 32 bytes of Latin-1 as UTF-8. Returns the end. Null for a longer text or an
+/// escape.
 ///
 /// # Safety
 /// `out` must be writable for a vector of 64 bytes, and must not overlap `u`.
 #[inline(never)]
 #[target_feature(enable = "avx512bw,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
 pub(in crate::arch) unsafe fn short_latin1<const ESCAPES: bool>(u: &[u8], out: *mut u8) -> *mut u8 {
-    // SAFETY: the load ends inside u; the space is guaranteed by this function's contract.
+    // SAFETY: the load ends inside `u`, and `out` has the space.
     unsafe {
         let v = load_first(u.as_ptr(), u.len());
         if u.len() > UNITS || escapes8::<ESCAPES>(v) & first(u.len()) != 0 {
@@ -116,9 +105,8 @@ pub(in crate::arch) unsafe fn short_latin1<const ESCAPES: bool>(u: &[u8], out: *
     }
 }
 
-/// Writes `u` as the body of a JSON string. Returns the address after the last byte written. If
-/// `as_is` is `true`, `u` is ASCII or UTF-8, and non-ASCII bytes are copied unchanged. Otherwise
-/// `u` is Latin-1.
+/// Writes `u` as the body of a JSON string. `u` is Latin-1 unless `as_is` is `true`. Returns the
+/// end.
 ///
 /// # Safety
 /// `out` must be writable for `6 * u.len() + 64` bytes, and must not overlap `u`.
@@ -130,7 +118,7 @@ pub(in crate::arch) unsafe fn latin1<const ESCAPES: bool>(
     out: *mut u8,
 ) -> *mut u8 {
     if u.len() <= BYTES {
-        // SAFETY: the load ends inside u; the space is guaranteed by this function's contract.
+        // SAFETY: the load ends inside `u`, and `out` has the space.
         unsafe {
             let v = load_first(u.as_ptr(), u.len());
             let which = first(u.len());
@@ -138,11 +126,11 @@ pub(in crate::arch) unsafe fn latin1<const ESCAPES: bool>(
             return latin1_part(v, u, as_is, stop, which, out);
         }
     }
-    // SAFETY: guaranteed by the caller of this function.
+    // SAFETY: guaranteed by the caller.
     unsafe { long_latin1::<ESCAPES>(u, as_is, out) }
 }
 
-/// Implements [`latin1`] for a text of more than 64 bytes.
+/// Implements [`latin1`] for more than 64 bytes.
 ///
 /// # Safety
 /// `out` must be writable for `6 * u.len() + 64` bytes, and must not overlap `u`.
@@ -151,10 +139,9 @@ pub(in crate::arch) unsafe fn latin1<const ESCAPES: bool>(
 unsafe fn long_latin1<const ESCAPES: bool>(u: &[u8], as_is: bool, mut out: *mut u8) -> *mut u8 {
     let (p, len) = (u.as_ptr(), u.len());
     let mut at = 0;
-    // SAFETY: every load ends inside u; the space is guaranteed by this function's contract.
+    // SAFETY: every load ends inside `u`, and `out` has the space.
     unsafe {
-        // Each iteration processes two vectors, of which the second may be incomplete, with one
-        // branch. The branch is predicted well as long as the text is uniform.
+        // One branch for two vectors. The second one may be incomplete.
         while as_is && at + BYTES < len {
             let n = (len - at).min(2 * BYTES);
             let (a, b) = (load(p.add(at)), load_first(p.add(at + BYTES), n - BYTES));
@@ -183,11 +170,8 @@ unsafe fn long_latin1<const ESCAPES: bool>(u: &[u8], as_is: bool, mut out: *mut 
     out
 }
 
-/// Writes the text `u` as JSON text. The vector `v` starts with the bytes of `u`. Only bytes whose
-/// bit is set in the mask `which` are written. A byte whose bit is set in `stop` is written as a
-/// backslash and a letter. If one of these bytes has no escape letter, [`each_escape`] is called.
-/// No branch depends on whether there are escapes, because such a branch would often be
-/// mispredicted.
+/// Writes the bytes of `u` that `which` selects as JSON text. Bytes in `stop` are escaped, without
+/// a branch for escapes of two bytes.
 ///
 /// # Safety
 /// `out` must be writable for `6 * u.len() + 64` bytes, and must not overlap `u`.
@@ -207,14 +191,11 @@ unsafe fn escaped_part(v: __m512i, u: &[u8], stop: u64, which: u64, out: *mut u8
     }
 }
 
-/// The largest number of escapes in a vector that are written one by one while the bytes between
-/// them are copied in vectors. If a vector has more escapes, all its characters are written one by
-/// one.
+/// The most escapes in a vector that are written one by one, with whole vectors between them.
 const FEW_ESCAPES: u32 = 10;
 
-/// Writes the text `u` as JSON text, and writes each escape separately. The vector `v` starts with
-/// the bytes of `u`. Only bytes whose bit is set in the mask `which` are written. Bytes whose bit
-/// is set in `stop` are written as escapes of two or six bytes.
+/// Writes the bytes of `u` that `which` selects as JSON text. Bytes in `stop` are escaped one by
+/// one.
 ///
 /// # Safety
 /// `out` must be writable for `6 * u.len() + 64` bytes, and must not overlap `u`.
@@ -227,8 +208,8 @@ unsafe fn each_escape(
     mut which: u64,
     mut out: *mut u8,
 ) -> *mut u8 {
-    // SAFETY: the address advances by no more bytes than the result has. Each store ends at most
-    // one vector after that, for which `out` has space by this function's contract.
+    // SAFETY: the address advances by the length of the result. Each store ends at most one vector
+    // after it, for which `out` has space.
     unsafe {
         if stop.count_ones() > FEW_ESCAPES {
             return bytes_one_by_one(u, true, out);
@@ -247,10 +228,8 @@ unsafe fn each_escape(
     }
 }
 
-/// Writes the text `u` as JSON text. The vector `v` starts with the bytes of `u`. Only bytes whose
-/// bit is set in the mask `which` are written. A byte whose bit is set in the mask `stop` is
-/// escaped. If `as_is` is `true`, non-ASCII bytes are copied unchanged, otherwise they are encoded
-/// as UTF-8.
+/// Writes the bytes of `u` that `which` selects as JSON text. Bytes in `stop` are escaped. `as_is`
+/// copies non-ASCII bytes.
 ///
 /// # Safety
 /// `out` must be writable for `6 * u.len() + 64` bytes, and must not overlap `u`.
@@ -265,7 +244,7 @@ unsafe fn latin1_part(
     mut out: *mut u8,
 ) -> *mut u8 {
     let high = if as_is { 0 } else { _mm512_movepi8_mask(v) };
-    // SAFETY: guaranteed by the caller of this function.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         if stop | high == 0 {
             store(out, v);
@@ -289,10 +268,8 @@ unsafe fn latin1_part(
     out
 }
 
-/// Writes 32 bytes, one half of the vector `plain`, as JSON text. Only bytes whose bit is set in
-/// `which` are written. Each byte whose bit is set in `stop` has already been replaced by its
-/// escape letter, such as `n`, and is written after a backslash. `high` is a mask of the Latin-1
-/// bytes to convert to UTF-8; if `high` is 0, all bytes are copied unchanged.
+/// Writes half of the vector `plain` as JSON text. `which` selects the bytes to write, `stop` the
+/// escape letters, and `high` the Latin-1 bytes.
 ///
 /// # Safety
 /// `out` must be writable for a vector of 64 bytes.
@@ -306,7 +283,7 @@ unsafe fn latin1_half(
     high: u32,
     out: *mut u8,
 ) -> *mut u8 {
-    // SAFETY: the table has 64 bytes; the space is guaranteed by this function's contract.
+    // SAFETY: the table has 64 bytes, and `out` has the space.
     unsafe {
         const LOW: u64 = 0x5555_5555_5555_5555;
         let which = _pdep_u64(u64::from(which), LOW) * 3;

@@ -1,6 +1,5 @@
-//! The functions with which the JSON reader finds the end of a string, of a number or of white
-//! space. Up to 64 bytes are classified at the same time, in one vector. After the end of the text,
-//! zeros are loaded. A zero is classified as the end of a string, of a number and of white space.
+//! Finds the end of a JSON string, a number or white space. Zeros are loaded after the text, which
+//! end each search.
 
 use std::arch::x86_64::*;
 
@@ -9,16 +8,15 @@ use super::{BYTES, first, load, load_first, splat8, splat16, splat32, store, sto
 use crate::arch::avx2::json_read::{lane_indices, number};
 use crate::arch::family::{Look, UnescapedLength, escaped};
 
-/// Returns the first 64 bytes of `src`, followed by zeros if it is shorter.
+/// Returns up to 64 bytes of `src`, followed by zeros.
 #[inline]
 #[target_feature(enable = "avx512bw,bmi2")]
 fn load_start(src: &[u8]) -> __m512i {
-    // SAFETY: no byte after the end of `src` is loaded.
+    // SAFETY: no byte after `src` is loaded.
     unsafe { load_first(src.as_ptr(), src.len()) }
 }
 
-/// Returns a mask of the bytes at which a search in a JSON string stops: `"`, `\`, and bytes below
-/// U+0020.
+/// Returns a mask of `"`, `\` and bytes below U+0020.
 #[inline]
 #[target_feature(enable = "avx512bw")]
 fn specials(v: __m512i) -> u64 {
@@ -27,8 +25,8 @@ fn specials(v: __m512i) -> u64 {
     control | quote | _mm512_cmpeq_epi8_mask(v, splat8(b'\\'))
 }
 
-/// Returns the number of bytes before the first `"`, `\` or control character, and `true` if all
-/// bytes before it are ASCII.
+/// Returns the number of bytes before the first `"`, `\` or control character. `true` if all are
+/// ASCII.
 #[inline]
 #[target_feature(enable = "avx512bw,bmi1,bmi2")]
 pub(in crate::arch) fn plain_u8(rest: &[u8]) -> (usize, bool) {
@@ -49,7 +47,7 @@ fn plain_u8_long(rest: &[u8]) -> (usize, bool) {
     let mut at = 0;
     // SAFETY: every load ends inside rest.
     unsafe {
-        // This loop handles two vectors per iteration.
+        // Two vectors per iteration.
         while at + 2 * BYTES <= len {
             let (a, b) = (load(p.add(at)), load(p.add(at + BYTES)));
             let found = specials(a);
@@ -73,8 +71,8 @@ fn plain_u8_long(rest: &[u8]) -> (usize, bool) {
     }
 }
 
-/// Returns the number of 16-bit units before the first one that must be escaped in JSON (a quote, a
-/// backslash or a control character), and `true` if all units before it are ASCII.
+/// Returns the number of units before the first `"`, `\` or control character. `true` if all are
+/// ASCII.
 #[inline]
 #[target_feature(enable = "avx512bw,bmi2")]
 pub(in crate::arch) fn plain_u16(rest: &[u16]) -> (usize, bool) {
@@ -82,8 +80,8 @@ pub(in crate::arch) fn plain_u16(rest: &[u16]) -> (usize, bool) {
     let mut at = 0;
     let mut any = _mm512_setzero_si512();
     loop {
-        // SAFETY: the remaining units are loaded, at most a vector. `at` is not past the end,
-        // because zeros after the end stop the loop.
+        // SAFETY: at most the remaining units are loaded. The zeros after the end stop the loop, so
+        // `at` is not past the end.
         let v = unsafe { load_first(rest.as_ptr().add(at).cast(), 2 * (rest.len() - at)) };
         let control = _mm512_cmplt_epu16_mask(v, splat16(0x20));
         let quote = _mm512_cmpeq_epi16_mask(v, splat16(u16::from(b'"')));
@@ -100,8 +98,8 @@ pub(in crate::arch) fn plain_u16(rest: &[u16]) -> (usize, bool) {
     }
 }
 
-/// Returns the number of 32-bit units before the first one that must be escaped in JSON (a quote, a
-/// backslash or a control character), and `true` if all units before it are ASCII.
+/// Returns the number of units before the first `"`, `\` or control character. `true` if all are
+/// ASCII.
 #[inline]
 #[target_feature(enable = "avx512bw,bmi2")]
 pub(in crate::arch) fn plain_u32(rest: &[u32]) -> (usize, bool) {
@@ -109,8 +107,8 @@ pub(in crate::arch) fn plain_u32(rest: &[u32]) -> (usize, bool) {
     let mut at = 0;
     let mut any = _mm512_setzero_si512();
     loop {
-        // SAFETY: the remaining units are loaded, at most a vector. `at` is not past the end,
-        // because zeros after the end stop the loop.
+        // SAFETY: at most the remaining units are loaded. The zeros after the end stop the loop, so
+        // `at` is not past the end.
         let v = unsafe { load_first(rest.as_ptr().add(at).cast(), 4 * (rest.len() - at)) };
         let control = _mm512_cmplt_epu32_mask(v, splat32(0x20));
         let quote = _mm512_cmpeq_epi32_mask(v, splat32(u32::from(b'"')));
@@ -132,8 +130,8 @@ pub(in crate::arch) fn plain_u32(rest: &[u32]) -> (usize, bool) {
 pub(in crate::arch) fn blank_u8(rest: &[u8]) -> usize {
     let mut at = 0;
     loop {
-        // SAFETY: the remaining bytes are loaded, at most a vector. `at` is not past the end,
-        // because zeros after the end stop the loop.
+        // SAFETY: at most the remaining bytes are loaded. The zeros after the end stop the loop, so
+        // `at` is not past the end.
         let v = unsafe { load_first(rest.as_ptr().add(at), rest.len() - at) };
         let is = |byte| _mm512_cmpeq_epi8_mask(v, splat8(byte));
         let other = !(is(b' ') | is(b'\n') | is(b'\r') | is(b'\t'));
@@ -144,13 +142,11 @@ pub(in crate::arch) fn blank_u8(rest: &[u8]) -> usize {
     }
 }
 
-/// Classifies the first 64 bytes of `rest`. If `rest` is shorter, the missing bytes are classified
-/// like a closing quote, so that a search stops at the end of `rest`.
+/// Classifies up to 64 bytes of `rest`. Missing bytes are classified as a closing quote.
 #[inline]
 #[target_feature(enable = "avx512bw,bmi2")]
 pub(in crate::arch) fn look(rest: &[u8]) -> Look {
-    // If there are 64 bytes, they are loaded without a mask: a mask would depend on the position,
-    // so this load would wait for the previous scan.
+    // A masked load would depend on `at`, and wait for the previous scan.
     let v = match rest.first_chunk::<BYTES>() {
         // SAFETY: the array has 64 bytes.
         Some(all) => unsafe { load(all.as_ptr()) },
@@ -166,7 +162,7 @@ pub(in crate::arch) fn look(rest: &[u8]) -> Look {
     }
 }
 
-/// Returns the first 32 bytes of `src`, followed by zeros if it is shorter.
+/// Returns up to 32 bytes of `src`, followed by zeros.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vl,bmi2")]
 fn load_half(src: &[u8]) -> __m256i {
@@ -175,13 +171,12 @@ fn load_half(src: &[u8]) -> __m256i {
         return unsafe { _mm256_loadu_si256(all.as_ptr().cast()) };
     }
     let mask = _bzhi_u32(u32::MAX, src.len() as u32);
-    // SAFETY: no bytes after the text are loaded.
+    // SAFETY: no byte after the text is loaded.
     unsafe { _mm256_maskz_loadu_epi8(mask, src.as_ptr().cast()) }
 }
 
-/// Reads the number at position `at`, and returns the integer of its digits without the decimal
-/// point. The number has `n_before` digits before the decimal point and `n_after` digits after it,
-/// in total at most 19. If `n_after` is 0, the number has no decimal point.
+/// Reads the digits of the number at `at` as an integer of at most 19 digits. `n_after` is the
+/// number of digits after the decimal point.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi2")]
 pub(in crate::arch) fn digits(text: &[u8], at: usize, n_before: u32, n_after: u32) -> u64 {
@@ -191,7 +186,7 @@ pub(in crate::arch) fn digits(text: &[u8], at: usize, n_before: u32, n_after: u3
         let point = 1 << (n_before & 31);
         digits = _mm256_maskz_compress_epi8(!point, digits);
     }
-    // Moves the digits to the end of the vector, with zeros before them.
+    // Moves the digits to the end of the vector, after zeros.
     let from = _mm256_add_epi8(lane_indices(), _mm256_set1_epi8(n as i8));
     let digits = _mm256_maskz_permutexvar_epi8(!(u32::MAX >> (n & 31)), from, digits);
     number(digits)
@@ -202,7 +197,7 @@ pub(in crate::arch) fn digits(text: &[u8], at: usize, n_before: u32, n_after: u3
 pub(in crate::arch) fn closing_quote_u8(rest: &[u8]) -> Option<usize> {
     let (mut at, mut carry) = (0, 0);
     while at < rest.len() {
-        // SAFETY: the remaining bytes are loaded, at most a vector.
+        // SAFETY: at most the remaining bytes are loaded.
         let v = unsafe { load_first(rest.as_ptr().add(at), rest.len() - at) };
         let escaped = escaped(_mm512_cmpeq_epi8_mask(v, splat8(b'\\')), &mut carry);
         let quote = _mm512_cmpeq_epi8_mask(v, splat8(b'"')) & !escaped;
@@ -216,8 +211,7 @@ pub(in crate::arch) fn closing_quote_u8(rest: &[u8]) -> Option<usize> {
     None
 }
 
-/// The character that each JSON escape letter denotes (such as a line feed for `n`), indexed by the
-/// low seven bits of the letter; 0 for bytes that are not escape letters.
+/// The character of each JSON escape letter, indexed by its low seven bits. 0 for other bytes.
 static LETTERS: [u8; 128] = {
     let mut all = [0; 128];
     all[b'"' as usize] = b'"';
@@ -231,9 +225,8 @@ static LETTERS: [u8; 128] = {
     all
 };
 
-/// Copies the body of a JSON string to `out`, and replaces escapes of one letter, such as `\n`.
-/// Stops at the first escape `\u` and at the first invalid escape. `out` must be at least as long
-/// as the body.
+/// Copies the body of a JSON string and decodes escapes of one letter. Stops at the first other
+/// escape. `out` must not be shorter than `body`.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
 pub(in crate::arch) fn unescape_u8(body: &[u8], out: &mut [u8]) -> UnescapedLength {
@@ -242,8 +235,8 @@ pub(in crate::arch) fn unescape_u8(body: &[u8], out: &mut [u8]) -> UnescapedLeng
     let (mut at, mut n_written) = (0, 0);
     while at < len {
         let n = (len - at).min(BYTES);
-        // SAFETY: at most the remaining bytes are loaded. No more bytes are written than read, and
-        // a whole vector only if 64 bytes of the body remain, for which `out` has space too.
+        // SAFETY: at most the remaining bytes are loaded. At most as many bytes are written as
+        // read; a whole vector is written only if 64 bytes remain.
         unsafe {
             let v = load_first(p.add(at), n);
             let here = first(n);
@@ -258,17 +251,16 @@ pub(in crate::arch) fn unescape_u8(body: &[u8], out: &mut [u8]) -> UnescapedLeng
             let escaped = escaped(backslashes, &mut carry) & here;
             let (low, high) = (load(LETTERS.as_ptr()), load(LETTERS.as_ptr().add(BYTES)));
             let letters = _mm512_permutex2var_epi8(low, v, high);
-            // A non-ASCII byte is not a letter.
+            // A non-ASCII byte is no letter.
             let wrong = (_mm512_mask_testn_epi8_mask(escaped, letters, letters)
                 | _mm512_movepi8_mask(v))
                 & escaped;
-            // The backslashes that start an escape. Their escaped byte is in this vector or in the
-            // next one.
+            // The backslashes that start an escape. The escaped byte may be in the next vector.
             let starts = backslashes & !escaped;
-            // An escape that continues after this vector is processed in the next iteration.
+            // The next iteration decodes an escape that is split here.
             let mut done = here & !(starts & 1 << (n - 1));
             if wrong != 0 {
-                // Only the bytes before the backslash of the first invalid escape are processed.
+                // Keeps the bytes before the first invalid escape.
                 done &= first(wrong.trailing_zeros() as usize - 1);
             }
             let both = _mm512_mask_mov_epi8(v, escaped, letters);
@@ -300,7 +292,7 @@ pub(in crate::arch) fn unescape_u8(body: &[u8], out: &mut [u8]) -> UnescapedLeng
 #[inline]
 #[target_feature(enable = "avx512bw,bmi2")]
 unsafe fn put(p: *mut u8, v: __m512i, n: usize) {
-    // SAFETY: guaranteed by the caller of this function.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         if n == BYTES {
             store(p, v);
@@ -310,15 +302,15 @@ unsafe fn put(p: *mut u8, v: __m512i, n: usize) {
     }
 }
 
-/// Copies a text of at most 64 bytes to `out`.
+/// Copies at most 64 bytes to `out`.
 ///
 /// # Safety
-/// `out` must be writable for as many bytes as `text` has, and must not overlap `text`.
+/// `out` must be writable for `text.len()` bytes, and must not overlap `text`.
 #[inline]
 #[target_feature(enable = "avx512bw,bmi2")]
 pub(in crate::arch) unsafe fn copy_half(text: &[u8], out: *mut u8) {
     debug_assert!(text.len() <= BYTES);
-    // SAFETY: guaranteed by the caller of this function.
+    // SAFETY: guaranteed by the caller.
     unsafe { store_first(out, load_start(text), text.len()) }
 }
 

@@ -1,7 +1,5 @@
-//! The kernels for AVX-512, with vectors of 64 bytes, for text of any length from 0 on. The bytes
-//! after the last whole vector are loaded and stored under a mask. Therefore, no scalar loop is
-//! needed for the end of a text, and no memory after the end of the text or of the destination is
-//! accessed.
+//! The AVX-512 kernels, with vectors of 64 bytes, for text of any length. Masked loads and stores
+//! handle the end of a text. They access no memory outside of the text and the destination.
 //!
 //! | module | contents |
 //! |---|---|
@@ -19,8 +17,7 @@
 //! | `json` | converts units of any width to the body of a JSON string |
 //! | `float` | writes floats as text |
 //!
-//! The kernels require AVX-512 with IFMA, VBMI and VBMI2 (Ice Lake or Zen 4, or newer). The byte
-//! compression of VBMI2 does most of the work.
+//! The kernels require AVX-512 with IFMA, VBMI and VBMI2 (Ice Lake, Zen 4 or newer).
 
 use std::arch::x86_64::*;
 
@@ -40,10 +37,10 @@ pub(super) mod utf8_len;
 mod utf8_second_bytes;
 pub(super) mod widen;
 
-/// The number of bytes of a vector.
+/// The size of a vector in bytes.
 const BYTES: usize = 64;
 
-/// Returns a mask with one bit for each lane, of which the first `n` bits (at most 64) are set.
+/// Returns a mask with the first `n` bits set, at most 64.
 #[inline]
 #[target_feature(enable = "bmi2")]
 fn first(n: usize) -> u64 {
@@ -61,14 +58,14 @@ unsafe fn load(p: *const u8) -> __m512i {
     unsafe { _mm512_loadu_si512(p.cast()) }
 }
 
-/// Returns the first `n` bytes at `p`, at most 64, followed by zeros.
+/// Loads the first `n` bytes at `p`, at most 64, followed by zeros.
 ///
 /// # Safety
 /// `p` must be readable for `n` bytes.
 #[inline]
 #[target_feature(enable = "avx512bw,bmi2")]
 unsafe fn load_first(p: *const u8, n: usize) -> __m512i {
-    // SAFETY: only lanes in the mask are accessed, which are readable by this function's contract.
+    // SAFETY: the mask permits only the first `n` bytes.
     unsafe { _mm512_maskz_loadu_epi8(first(n.min(BYTES)), p.cast()) }
 }
 
@@ -83,21 +80,19 @@ unsafe fn store(p: *mut u8, v: __m512i) {
     unsafe { _mm512_storeu_si512(p.cast(), v) }
 }
 
-/// Stores the first `n` bytes (at most 64) of a vector.
+/// Stores the first `n` bytes of a vector, at most 64.
 ///
 /// # Safety
 /// `p` must be writable for `n` bytes.
 #[inline]
 #[target_feature(enable = "avx512bw,bmi2")]
 unsafe fn store_first(p: *mut u8, v: __m512i, n: usize) {
-    // SAFETY: only lanes in the mask are accessed, which are writable by this function's contract.
+    // SAFETY: the mask permits only the first `n` bytes.
     unsafe { _mm512_mask_storeu_epi8(p.cast(), first(n), v) }
 }
 
-/// Stores the first `n` bytes as [`store_first`] does, in a destination of `capacity` bytes (fewer
-/// than 64). The store has the smallest vector size (16, 32 or 64 bytes) that covers the
-/// destination. A larger store would delay later loads of the bytes after the destination by 8 ns,
-/// even though its mask excludes these bytes.
+/// Stores the first `n` bytes in a destination of fewer than 64 bytes. The store has the smallest
+/// possible vector size. A larger store would delay later loads after the destination.
 ///
 /// # Safety
 /// `n` must be at most `capacity`, and `p` must be writable for `capacity` bytes.
@@ -105,7 +100,7 @@ unsafe fn store_first(p: *mut u8, v: __m512i, n: usize) {
 #[target_feature(enable = "avx512bw,avx512vl,bmi2")]
 unsafe fn store_at_end(p: *mut u8, v: __m512i, n: usize, capacity: usize) {
     let which = first(n);
-    // SAFETY: only lanes in the mask are accessed, which are writable by this function's contract.
+    // SAFETY: the mask permits only the first `n` bytes.
     unsafe {
         if capacity > BYTES / 2 {
             _mm512_mask_storeu_epi8(p.cast(), which, v);
@@ -135,15 +130,14 @@ fn splat32(u: u32) -> __m512i {
     _mm512_set1_epi32(u as i32)
 }
 
-/// Returns the bits of `a` where `mask` has ones, and of `b` where it has zeros.
+/// Returns the bits of `a` where `mask` is 1, and of `b` elsewhere.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn select(mask: __m512i, a: __m512i, b: __m512i) -> __m512i {
     _mm512_ternarylogic_epi32::<0xCA>(mask, a, b)
 }
 
-/// A destination that is never written past its end. Bytes that do not fit are dropped, and
-/// [`Out::written`] then returns `None`.
+/// A destination that is never written past its end. Bytes that do not fit are dropped.
 struct Out {
     at: *mut u8,
     end: *mut u8,
@@ -157,25 +151,24 @@ impl Out {
     unsafe fn new(p: *mut u8, n_bytes: usize) -> Out {
         Out {
             at: p,
-            // SAFETY: the caller guarantees that the destination is writable up to this end.
+            // SAFETY: the caller guarantees that `n_bytes` bytes are writable.
             end: unsafe { p.add(n_bytes) },
         }
     }
 
-    /// Returns the number of bytes that still fit; negative if some bytes did not fit.
+    /// Returns the number of remaining bytes. It is negative after an overflow.
     #[inline(always)]
     fn left(&self) -> isize {
         (self.end as isize).wrapping_sub(self.at as isize)
     }
 
-    /// Writes the first `n` bytes of the vector, at most 64; the bytes after them in the
-    /// destination may be overwritten.
+    /// Writes the first `n` bytes of a vector, at most 64. The bytes after them may be overwritten.
     #[inline]
     #[target_feature(enable = "avx512bw,bmi2")]
     fn put(&mut self, v: __m512i, n: usize) {
         let left = self.left();
-        // SAFETY: the whole vector is stored if 64 bytes fit, otherwise those of its first `n`
-        // bytes that fit.
+        // SAFETY: the whole vector is stored only if 64 bytes fit. Otherwise only bytes that fit
+        // are stored.
         unsafe {
             if left >= BYTES as isize {
                 store(self.at, v);
@@ -183,21 +176,18 @@ impl Out {
                 store_first(self.at, v, n.min(left.max(0) as usize));
             }
         }
-        // If bytes did not fit, the address is past the end, and nothing is stored there.
+        // After an overflow, the address is past the end, and nothing is stored there.
         self.at = self.at.wrapping_add(n);
     }
 
-    /// Returns the number of bytes written from `start`, the start of the destination; `None` if
-    /// some bytes did not fit.
+    /// Returns the number of bytes written since `start`. Returns `None` after an overflow.
     fn written(self, start: *mut u8) -> Option<usize> {
         (self.left() >= 0).then(|| self.at as usize - start as usize)
     }
 }
 
-/// A destination like [`Out`]. In addition, it has the flag `full` for bytes that did not fit, so
-/// its address is never past its end. If `BRIEF` is `true`, a store near the end of the destination
-/// uses the smallest vector that covers the remaining space. `BRIEF` is faster only for texts that
-/// need few stores.
+/// A destination like [`Out`], with a flag for an overflow. If `BRIEF` is `true`, a store near the
+/// end uses the smallest vector that covers the remaining space.
 struct Bounded<const BRIEF: bool> {
     at: *mut u8,
     end: *mut u8,
@@ -212,35 +202,33 @@ impl<const BRIEF: bool> Bounded<BRIEF> {
     unsafe fn new(p: *mut u8, n_bytes: usize) -> Self {
         Bounded {
             at: p,
-            // SAFETY: the caller guarantees that the destination is writable up to this end.
+            // SAFETY: the caller guarantees that `n_bytes` bytes are writable.
             end: unsafe { p.add(n_bytes) },
             full: false,
         }
     }
 
-    /// Returns the same destination with the parameter `BRIEF` set to `true`, to write the short
-    /// remainder of a text.
+    /// Sets `BRIEF` to `true`, to write the short remainder of a text.
     #[inline(always)]
     fn brief(self) -> Bounded<true> {
         let Bounded { at, end, full } = self;
         Bounded { at, end, full }
     }
 
-    /// Returns the number of bytes for which the destination still has space.
+    /// Returns the number of remaining bytes.
     #[inline(always)]
     fn left(&self) -> usize {
         self.end as usize - self.at as usize
     }
 
-    /// Writes the first `n` bytes of the vector, at most 64; the bytes after them in the
-    /// destination may be overwritten.
+    /// Writes the first `n` bytes of a vector, at most 64. The bytes after them may be overwritten.
     #[inline]
     #[target_feature(enable = "avx512bw,avx512vl,bmi2")]
     fn put(&mut self, v: __m512i, n: usize) {
         debug_assert!(n <= BYTES);
         let left = self.left();
-        // SAFETY: the whole vector is stored if 64 bytes fit, otherwise its first `n` bytes, if
-        // they fit.
+        // SAFETY: the whole vector is stored only if 64 bytes fit. Otherwise its first `n` bytes
+        // are stored only if they fit.
         unsafe {
             if left >= BYTES {
                 store(self.at, v);
@@ -256,8 +244,7 @@ impl<const BRIEF: bool> Bounded<BRIEF> {
         }
     }
 
-    /// Returns the number of bytes written from `start`, the start of the destination; `None` if
-    /// some bytes did not fit.
+    /// Returns the number of bytes written since `start`. Returns `None` after an overflow.
     fn written(self, start: *mut u8) -> Option<usize> {
         (!self.full).then(|| self.at as usize - start as usize)
     }
@@ -266,7 +253,7 @@ impl<const BRIEF: bool> Bounded<BRIEF> {
 #[cfg(test)]
 mod tests;
 
-/// Returns the 16-bit units of `v`, each with its two bytes swapped.
+/// Swaps the two bytes of each 16-bit unit.
 #[inline]
 #[target_feature(enable = "avx512bw")]
 pub(super) fn swap_u16(v: __m512i) -> __m512i {

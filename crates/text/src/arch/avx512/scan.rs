@@ -1,5 +1,4 @@
-//! Scans text. Copies text up to the first code point that is too large for the destination's
-//! units.
+//! Scans text, and copies text up to the first unit that does not fit.
 
 use std::arch::x86_64::*;
 use std::mem::MaybeUninit;
@@ -14,8 +13,7 @@ pub(in crate::arch) fn is_ascii(src: &[u8]) -> bool {
     // SAFETY: every load ends inside src.
     unsafe {
         let mut at = 0;
-        // Four vectors per iteration. The loop ends at the first byte that is not ASCII, so that
-        // non-ASCII text is not scanned to its end.
+        // Four vectors per iteration. The loop ends at the first non-ASCII byte.
         while at + 4 * BYTES <= len {
             let p = p.add(at);
             let a = _mm512_or_si512(load(p), load(p.add(BYTES)));
@@ -35,8 +33,8 @@ pub(in crate::arch) fn is_ascii(src: &[u8]) -> bool {
     }
 }
 
-/// Returns the largest byte of `src`, and the number of bytes of `src` that are not continuation
-/// bytes. `src` may be malformed.
+/// Returns the largest byte of `src`, and the number of bytes that start a character. `src` may be
+/// malformed.
 #[target_feature(enable = "avx512bw,bmi2,popcnt")]
 pub(in crate::arch) fn scan_utf8(src: &[u8]) -> Scan8 {
     let (p, len) = (src.as_ptr(), src.len());
@@ -54,7 +52,7 @@ pub(in crate::arch) fn scan_utf8(src: &[u8]) -> Scan8 {
         if at < len {
             let v = load_first(p.add(at), len - at);
             max = _mm512_max_epu8(max, v);
-            // The zeros loaded after the text were counted as characters, and are subtracted.
+            // Subtracts the zeros after the text, which were counted as characters.
             n_chars += starts(v) - (BYTES - (len - at)) as u64;
         }
         Scan8 {
@@ -64,7 +62,6 @@ pub(in crate::arch) fn scan_utf8(src: &[u8]) -> Scan8 {
     }
 }
 
-/// Returns the largest byte of a vector.
 #[inline]
 #[target_feature(enable = "avx512bw")]
 pub(super) fn max_u8(v: __m512i) -> u8 {
@@ -77,7 +74,7 @@ pub(super) fn max_u8(v: __m512i) -> u8 {
     _mm_cvtsi128_si32(v) as u8
 }
 
-/// Returns a mask of the 16-bit lanes that are surrogates.
+/// Returns a mask of the surrogates.
 #[inline]
 #[target_feature(enable = "avx512bw")]
 pub(super) fn surrogates(v: __m512i) -> u32 {
@@ -140,9 +137,8 @@ pub(in crate::arch) fn find_escape_u16(src: &[u16]) -> usize {
     })
 }
 
-/// Returns the index of the first unit that `wanted` selects; the length of `src` if it selects
-/// none. `wanted` receives a vector and returns a mask of the selected units. In the last vector,
-/// zeros follow the end of the text, and `wanted` may select these zeros too.
+/// Returns the index of the first unit that `wanted` selects, otherwise `src.len()`. `wanted` may
+/// receive zeros after the text.
 #[inline]
 #[target_feature(enable = "avx512bw,bmi2")]
 fn find<U>(src: &[U], wanted: impl Fn(__m512i) -> u64) -> usize {
@@ -162,7 +158,6 @@ fn find<U>(src: &[U], wanted: impl Fn(__m512i) -> u64) -> usize {
     }
 }
 
-/// Returns a mask of the bytes that must be escaped in JSON.
 #[inline]
 #[target_feature(enable = "avx512bw")]
 fn escapes(v: __m512i) -> u64 {
@@ -171,12 +166,11 @@ fn escapes(v: __m512i) -> u64 {
     control | quote | _mm512_cmpeq_epi8_mask(v, splat8(b'\\'))
 }
 
-/// Converts two vectors of 16-bit units, all below 0x100, to one vector of bytes in the same order.
+/// Packs two vectors of 16-bit units, all below 0x100, into one of bytes, in order.
 #[inline]
 #[target_feature(enable = "avx512bw")]
 pub(super) fn narrow(lo: __m512i, hi: __m512i) -> __m512i {
-    // `packus` works on each 128-bit quarter separately, so the halves of the quarters are
-    // reordered.
+    // `packus` packs each 128-bit quarter separately, so its halves are reordered.
     let order = _mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7);
     _mm512_permutexvar_epi64(order, _mm512_packus_epi16(lo, hi))
 }
@@ -191,7 +185,7 @@ pub(in crate::arch) unsafe fn narrow_u16(src: &[u16], out: &mut [MaybeUninit<u8>
     let (p, len) = (src.as_ptr(), src.len());
     let low = splat16(0xFF);
     let narrow = |lo, hi| narrow(_mm512_and_si512(lo, low), _mm512_and_si512(hi, low));
-    // SAFETY: every load ends inside src, and for each unit read a byte is written.
+    // SAFETY: every load ends inside src, and one byte is written per unit.
     unsafe {
         let mut at = 0;
         while at + BYTES <= len {
@@ -207,14 +201,14 @@ pub(in crate::arch) unsafe fn narrow_u16(src: &[u16], out: &mut [MaybeUninit<u8>
     }
 }
 
-/// Returns the first `n` 16-bit units at `p` (at most 64) in two vectors, padded with zeros.
+/// Returns the first `n` units at `p` (at most 64) in two vectors, followed by zeros.
 ///
 /// # Safety
 /// `p` must be readable for `n` units.
 #[inline]
 #[target_feature(enable = "avx512bw,bmi2")]
 unsafe fn load_two(p: *const u16, n: usize) -> (__m512i, __m512i) {
-    // SAFETY: by this function's contract, `n` units are readable; no load ends after them.
+    // SAFETY: `n` units are readable, and no load ends after them.
     unsafe {
         let lo = load_first(p.cast(), 2 * n);
         let hi = load_first(
@@ -225,8 +219,8 @@ unsafe fn load_two(p: *const u16, n: usize) -> (__m512i, __m512i) {
     }
 }
 
-/// Copies the bytes before the first byte that must be escaped in JSON. Returns the number of bytes
-/// copied, and `true` if one of these bytes is not ASCII.
+/// Copies the bytes before the first JSON escape. Returns their number, and `true` if one is not
+/// ASCII.
 ///
 /// # Safety
 /// The processor must support AVX-512, and `out` must have at least as many bytes as `src`.
@@ -237,7 +231,7 @@ pub(in crate::arch) unsafe fn copy_to_escape(
 ) -> (usize, bool) {
     let dst = out.as_mut_ptr().cast::<u8>();
     let (p, len) = (src.as_ptr(), src.len());
-    // SAFETY: every load ends inside src, and for each byte read one is written.
+    // SAFETY: every load ends inside src, and one byte is written per byte.
     unsafe {
         let mut high = 0;
         let mut at = 0;
@@ -260,8 +254,8 @@ pub(in crate::arch) unsafe fn copy_to_escape(
     }
 }
 
-/// Copies 16-bit units as bytes. Stops at the first unit that is not ASCII. If `JSON` is `true`,
-/// also stops at the first unit that must be escaped in JSON. Returns the number of units copied.
+/// Copies ASCII units as bytes and returns their number. `JSON` also stops at the first JSON
+/// escape.
 ///
 /// # Safety
 /// The processor must support AVX-512, and `out` must have at least as many units as `src`.
@@ -278,7 +272,7 @@ pub(in crate::arch) unsafe fn narrow_plain<const JSON: bool>(
         let stop = other(lo) | other(hi) << 32;
         (v, if JSON { stop | escapes(v) } else { stop })
     };
-    // SAFETY: every load ends inside src, and for each unit read a byte is written.
+    // SAFETY: every load ends inside src, and one byte is written per unit.
     unsafe {
         let mut at = 0;
         while at + BYTES <= len {
@@ -299,14 +293,13 @@ pub(in crate::arch) unsafe fn narrow_plain<const JSON: bool>(
     }
 }
 
-/// Returns the number of bytes (1 to 64) from `dst` to the next multiple of 64. From there on, no
-/// store of a whole vector crosses a cache-line boundary.
+/// Returns the number of bytes (1 to 64) to the next cache line.
 fn to_aligned<U>(dst: *mut U) -> usize {
     BYTES - dst as usize % BYTES
 }
 
-/// Copies ASCII bytes, and stops before the vector that contains the first non-ASCII byte. Returns
-/// the number of bytes copied: the length of `src` if all are ASCII.
+/// Copies ASCII bytes and returns their number. Stops before the first vector with a non-ASCII
+/// byte.
 ///
 /// # Safety
 /// The processor must support AVX-512, and `out` must have at least as many bytes as `src`.
@@ -314,7 +307,7 @@ fn to_aligned<U>(dst: *mut U) -> usize {
 pub(in crate::arch) unsafe fn copy_ascii(src: &[u8], out: &mut [MaybeUninit<u8>]) -> usize {
     let dst = out.as_mut_ptr().cast::<u8>();
     let (p, len) = (src.as_ptr(), src.len());
-    // SAFETY: every load ends inside src, and for each byte read one is written.
+    // SAFETY: every load ends inside src, and one byte is written per byte.
     unsafe {
         let mut at = 0;
         if len >= 4 * BYTES {
@@ -347,8 +340,7 @@ pub(in crate::arch) unsafe fn copy_ascii(src: &[u8], out: &mut [MaybeUninit<u8>]
     }
 }
 
-/// Copies 16-bit units as bytes, 64 units (two vectors) at a time. Stops before the 64 units that
-/// contain the first unit above `MAX` (0x7F or 0xFF). Returns the number of units copied.
+/// Copies units up to `MAX` (0x7F or 0xFF) as bytes, 64 at a time. Returns the number of units.
 ///
 /// # Safety
 /// The processor must support AVX-512, and `out` must have at least as many units as `src`.
@@ -360,7 +352,7 @@ pub(in crate::arch) unsafe fn narrow_up_to<const MAX: u16>(
     let dst = out.as_mut_ptr().cast::<u8>();
     let (p, len) = (src.as_ptr(), src.len());
     let over = |lo, hi| _mm512_test_epi16_mask(_mm512_or_si512(lo, hi), splat16(!MAX)) != 0;
-    // SAFETY: every load ends inside src, and for each unit read a byte is written.
+    // SAFETY: every load ends inside src, and one byte is written per unit.
     unsafe {
         let mut at = 0;
         if len >= 4 * BYTES {
@@ -389,8 +381,7 @@ pub(in crate::arch) unsafe fn narrow_up_to<const MAX: u16>(
     }
 }
 
-/// Copies 16-bit units in vectors or pairs of vectors. Stops before the vector or pair that
-/// contains the first surrogate. Returns the number of units copied.
+/// Copies whole vectors of units without surrogates. Returns the number of units.
 ///
 /// # Safety
 /// The processor must support AVX-512, and `out` must have at least as many units as `src`.
@@ -399,7 +390,7 @@ pub(in crate::arch) unsafe fn copy_bmp(src: &[u16], out: &mut [MaybeUninit<u16>]
     let dst = out.as_mut_ptr().cast::<u16>();
     let (p, len) = (src.as_ptr(), src.len());
     let units = BYTES / 2;
-    // SAFETY: every load ends inside src, and for each unit read one is written.
+    // SAFETY: every load ends inside src, and one unit is written per unit.
     unsafe {
         let mut at = 0;
         if len >= 4 * units {

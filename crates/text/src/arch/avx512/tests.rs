@@ -1,5 +1,5 @@
-//! Compares each AVX-512 kernel with the reference implementation. The texts include texts with a
-//! malformed unit at each position.
+//! Tests each AVX-512 kernel against the reference implementation. Some texts are malformed at each
+//! position.
 
 use std::mem::MaybeUninit;
 
@@ -14,7 +14,6 @@ fn is_here() -> bool {
     can_test("avx512", crate::kernel() == crate::Kernel::Avx512)
 }
 
-/// Runs all comparisons for one text of UTF-8, well-formed or not.
 fn check_utf8(src: &[u8]) {
     let text = naive::decode(Units::Utf8(src), Policy::Strict);
     let shape = naive::shape(Units::Utf8(src), Policy::Strict);
@@ -27,7 +26,7 @@ fn check_utf8(src: &[u8]) {
         Err(_) => assert_eq!(made, None, "{src:x?}"),
     };
     if max <= 0xC3 {
-        // SAFETY: the buffer has a unit for each non-continuation byte.
+        // SAFETY: the buffer has a unit for each character.
         let (made, got) = into_buffer(n, |p| unsafe {
             utf8::to_latin1::<true>(src, destination(p, n))
         });
@@ -39,7 +38,7 @@ fn check_utf8(src: &[u8]) {
         utf8::to_ucs4::<true>(src, destination(p.cast(), n))
     });
     expect(made, units(&got, u32::from_ne_bytes));
-    // A text can have grown since its units were counted; the buffer is then too small.
+    // A text can grow after its units were counted. The buffer is then too small.
     for capacity in [0, n / 2, n.saturating_sub(1)]
         .into_iter()
         .filter(|&capacity| capacity < n)
@@ -67,15 +66,14 @@ fn check_utf8(src: &[u8]) {
     }
 }
 
-/// Converts UTF-8 to UTF-16, with and without surrogate pairs, into a buffer of exactly the needed
-/// size and into one with a unit for each byte.
+/// Converts UTF-8 to UTF-16 into a buffer of the exact size, and into a larger one.
 fn check_utf8_to_utf16(src: &[u8], max: u8) {
     let expected = naive::to_utf16(Units::Utf8(src), Policy::Strict);
     // SAFETY: AVX-512 is available.
     let n_units = unsafe { utf8::units_of(src) };
     let see = |capacity: usize,
                convert: unsafe fn(&[u8], &mut [MaybeUninit<u16>]) -> Option<usize>| {
-        // SAFETY: the buffer has a unit for each byte, or the measured number of units.
+        // SAFETY: the buffer has at least the measured number of units.
         let (n, got) = into_buffer(2 * capacity, |p| unsafe {
             convert(src, destination(p.cast(), capacity))
         });
@@ -173,7 +171,7 @@ fn every_lead_and_second_byte_is_validated_as_in_the_standard() {
     }
 }
 
-/// Runs all comparisons for one text of UTF-16, and for the same units as UCS-2.
+/// Tests a text as UTF-16 and as UCS-2.
 fn check_utf16(src: &[u16]) {
     let text = naive::decode(Units::Utf16(src), Policy::Strict);
     let n = src.iter().filter(|&&u| u & 0xFC00 != 0xDC00).count();
@@ -187,7 +185,7 @@ fn check_utf16(src: &[u16]) {
         Ok(text) => assert_eq!((made, &units(&got, u32::from_ne_bytes)), (Some(n), text)),
         Err(_) => assert_eq!(made, None, "{src:x?}"),
     }
-    // A text can have grown since its units were counted; the buffer is then too small.
+    // A text can grow after its units were counted. The buffer is then too small.
     for capacity in [0, n / 2, n.saturating_sub(1)]
         .into_iter()
         .filter(|&capacity| capacity < n)

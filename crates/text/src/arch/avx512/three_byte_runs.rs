@@ -1,20 +1,17 @@
-//! Decodes runs (uninterrupted sequences) of three-byte characters of UTF-8, as in text in Chinese,
-//! Japanese or Korean.
+//! Decodes runs of three-byte UTF-8 characters, as in Chinese, Japanese or Korean text.
 //!
-//! Inside a run, the position of a byte determines if it is the first, second or third byte of its
-//! character. Therefore, no bytes have to be removed, and 21 characters are decoded per iteration.
+//! The position of a byte in a run shows its position in its character. One iteration decodes 21
+//! characters.
 
 use std::arch::x86_64::*;
 
 use super::{BYTES, Out, load, splat8, splat16};
 
-/// The number of three-byte characters that one iteration of the decoder decodes: as many as fit in
-/// a vector of 64 bytes.
+/// The number of three-byte characters in a vector of 64 bytes.
 const CHARS: usize = 21;
 const CHARS_BYTES: usize = 3 * CHARS;
 
-/// Masks of the continuation bytes in 64 bytes of text that has only three-byte characters.
-/// `TAILS[n]` is the mask if the first `n` bytes belong to a character that began earlier.
+/// Masks of the continuation bytes in three-byte characters. `TAILS[n]` starts with `n` of them.
 static TAILS: [u64; 3] = {
     let mut all = [0; 3];
     let mut i = 0;
@@ -28,35 +25,31 @@ static TAILS: [u64; 3] = {
     all
 };
 
-/// Checks if a vector may consist of three-byte characters only. `tails` is a mask of the
-/// continuation bytes in the vector. Returns the number of bytes at the start of the vector that
-/// belong to the previous character. Returns `None` if the vector has other characters.
+/// Returns the number of bytes before the first lead byte. `None` if not all characters have three
+/// bytes.
 #[inline(always)]
 pub(super) fn looks_like_one(tails: u64) -> Option<usize> {
     let begun = tails.trailing_ones() as usize;
     (begun < 3 && tails == TAILS[begun]).then_some(begun)
 }
 
-/// Minima and maxima that show if decoded three-byte characters include overlong forms or
-/// surrogates. For each vector lane, `least` is the smallest unit; a unit below U+0800 is an
-/// overlong form. `most` is the largest wrapping sum of a unit and 0x2000; surrogates have the
-/// largest sums.
+/// Minima and maxima that show invalid characters. Units below U+0800 in `least` are overlong
+/// forms. `most` has sums of a unit and 0x2000: surrogates have the largest sums.
 #[derive(Clone, Copy)]
 struct RunUnits {
     least: __m512i,
     most: __m512i,
 }
 
-/// The result of decoding a run of three-byte characters.
 pub(super) struct DecodedRun {
-    /// The number of bytes decoded; 0 if one of the first 21 characters does not have three bytes.
+    /// The number of bytes decoded; 0 if the first 21 characters are not all of three bytes.
     pub(super) n_bytes: usize,
-    /// `true` if all decoded units are valid characters: no overlong forms and no surrogates.
+    /// `true` if no character is overlong or a surrogate.
     pub(super) is_good: bool,
 }
 
-/// Decodes three-byte characters, 21 characters (63 bytes) per iteration. Stops when fewer than 64
-/// bytes remain, or when the next 63 bytes are not 21 three-byte characters.
+/// Decodes three-byte characters, 21 (63 bytes) per iteration. Stops at fewer than 64 bytes, or at
+/// any other character.
 ///
 /// # Safety
 /// `p` must be readable for `len` bytes.
@@ -72,7 +65,7 @@ pub(super) unsafe fn decode(p: *const u8, len: usize, out: &mut Out) -> DecodedR
         most: _mm512_setzero_si512(),
     };
     let mut at = 0;
-    // SAFETY: every load ends inside len; the vector's bytes are those of 21 characters.
+    // SAFETY: every load ends inside `len`.
     unsafe {
         while at + BYTES <= len {
             let v = load(p.add(at));
@@ -81,11 +74,11 @@ pub(super) unsafe fn decode(p: *const u8, len: usize, out: &mut Out) -> DecodedR
             }
             let two = _mm512_and_si512(_mm512_permutexvar_epi8(last_two, v), splat8(0x3F));
             let low = _mm512_maddubs_epi16(two, splat16(0x4001));
-            // The shift moves the prefix of the lead byte out of the lane.
+            // Shifts the prefix of the lead byte out of the lane.
             let high = _mm512_slli_epi16::<12>(_mm512_permutexvar_epi8(leads, v));
             let units = _mm512_or_si512(low, high);
             seen.least = _mm512_min_epu16(seen.least, units);
-            // After the addition, surrogates are the highest units, so the maximum shows them.
+            // After the addition, surrogates are the highest units.
             seen.most = _mm512_max_epu16(seen.most, _mm512_add_epi16(units, splat16(0x2000)));
             out.put(units, 2 * CHARS);
             at += CHARS_BYTES;
@@ -99,9 +92,8 @@ pub(super) unsafe fn decode(p: *const u8, len: usize, out: &mut Out) -> DecodedR
     }
 }
 
-/// In a sequence of three-byte UTF-8 characters, some bits of each byte have a fixed value. For
-/// each of 64 bytes, `MARKED` is a mask of these bits, and `MARKS` contains their values. The last
-/// byte has no fixed bits, because 21 characters have 63 bytes.
+/// The bits that all three-byte characters have in common: a mask (`MARKED`) and their values
+/// (`MARKS`).
 static MARKED: [u8; 64] = by_position([0xF0, 0xC0, 0xC0]);
 static MARKS: [u8; 64] = by_position([0xE0, 0x80, 0x80]);
 
@@ -115,11 +107,10 @@ const fn by_position(of: [u8; 3]) -> [u8; 64] {
     all
 }
 
-/// The indexes of a byte shuffle. 16-bit lane `i` of the result receives the last two bytes of
-/// character `i`; the last byte becomes the low byte. Lanes from `CHARS` on repeat character 0.
+/// Indexes of a byte shuffle. Lane `i` receives the last two bytes of character `i` in reversed
+/// order.
 static LAST_TWO: [u8; 64] = positions([2, 1]);
-/// The indexes of a byte shuffle. The low byte of 16-bit lane `i` of the result receives the lead
-/// byte of character `i`. The high byte of the lane is not used.
+/// Indexes of a byte shuffle. The low byte of lane `i` receives the lead of character `i`.
 static LEADS: [u8; 64] = positions([0, 0]);
 
 const fn positions(of: [u8; 2]) -> [u8; 64] {

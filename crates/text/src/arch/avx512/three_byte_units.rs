@@ -1,26 +1,20 @@
-//! Encodes UTF-16 units from U+0800 on as UTF-8. Each of these units has three bytes of UTF-8.
-//! Therefore 64 units always fill three vectors, and no unused bytes must be removed.
+//! Encodes UTF-16 units from U+0800 on as UTF-8. 64 units of three bytes fill three vectors.
 
 use std::arch::x86_64::*;
 
 use super::{load, select};
 
-/// The tables for one of three result vectors. Each vector has 64 bytes, because 64 units yield 192
-/// bytes of UTF-8.
+/// The tables for one of three result vectors.
 pub(super) struct Three {
-    /// A result vector consists of 8 groups of 8 bytes. For each group: the indices of the four
-    /// consecutive units from whose UTF-8 these bytes are taken.
+    /// For each group of 8 result bytes: the indexes of the four consecutive units it is made from.
     units: [u16; 32],
-    /// Each of the 64 result bytes is taken from the 64 bits of a group of four units. For each
-    /// result byte: the number of its lowest bit in these 64 bits.
+    /// For each result byte: its lowest bit in the 64 bits of its four units.
     shifts: [u8; 64],
     bits: [u8; 64],
     marks: [u8; 64],
 }
 
-/// Three tables with which 64 units are converted to 192 bytes of UTF-8, one table for each result
-/// vector of 64 bytes. The first table reads the 32 units from unit 0 on, the second those from
-/// unit 16 on, and the third those from unit 32 on.
+/// The tables of the three result vectors. They read 32 units each, from unit 0, 16 and 32 on.
 pub(super) static THREE: [Three; 3] = [Three::new(0), Three::new(1), Three::new(2)];
 
 impl Three {
@@ -39,8 +33,7 @@ impl Three {
             if i % 8 == 0 {
                 let mut k = 0;
                 while k < 4 {
-                    // The last of the four units may be after the input vector; in that case, no
-                    // result byte has bits of it.
+                    // No result byte has bits of a unit after the input vector.
                     made.units[i / 2 + k] = ((begins + k - 16 * part) % 32) as u16;
                     k += 1;
                 }

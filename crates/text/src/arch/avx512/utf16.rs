@@ -6,39 +6,35 @@ use std::mem::MaybeUninit;
 use super::swap_u16;
 use super::{BYTES, Out, first, load, load_first, splat16, splat32};
 
-/// The number of units of a vector.
 const UNITS: usize = BYTES / 2;
 
-/// Returns a mask of the lanes that are second halves of surrogate pairs.
+/// Returns a mask of the second halves of surrogate pairs.
 #[inline]
 #[target_feature(enable = "avx512bw")]
 pub(super) fn second_halves(v: __m512i) -> u32 {
     _mm512_cmpeq_epi16_mask(_mm512_and_si512(v, splat16(0xFC00)), splat16(0xDC00))
 }
 
-/// Returns the number of units that are not the second half of a surrogate pair. This is the number
-/// of characters if the text is well-formed.
+/// Returns the number of characters in well-formed UTF-16.
 #[target_feature(enable = "avx512bw,bmi2,popcnt")]
 pub(in crate::arch) fn count(src: &[u16]) -> usize {
     count_ordered::<false>(as_bytes(src))
 }
 
-/// Returns each unit as an array of its two bytes.
 fn as_bytes(src: &[u16]) -> &[[u8; 2]] {
     // SAFETY: each unit has two bytes, and bytes need no alignment.
     unsafe { std::slice::from_raw_parts(src.as_ptr().cast(), src.len()) }
 }
 
-/// Returns the units of the vector in native byte order. If `SWAPPED` is `true`, the bytes of each
-/// unit are swapped.
+/// Swaps the bytes of each unit if `SWAPPED` is `true`.
 #[inline]
 #[target_feature(enable = "avx512bw")]
 fn in_order<const SWAPPED: bool>(v: __m512i) -> __m512i {
     if SWAPPED { swap_u16(v) } else { v }
 }
 
-/// Returns the number of units that are not the second half of a surrogate pair. The units are in
-/// native byte order (reversed if `SWAPPED` is `true`).
+/// Returns the number of characters in well-formed UTF-16. The byte order is reversed if `SWAPPED`
+/// is `true`.
 #[target_feature(enable = "avx512bw,bmi2,popcnt")]
 pub(in crate::arch) fn count_ordered<const SWAPPED: bool>(src: &[[u8; 2]]) -> usize {
     let (p, len) = (src.as_ptr(), src.len());
@@ -50,7 +46,7 @@ pub(in crate::arch) fn count_ordered<const SWAPPED: bool>(src: &[[u8; 2]]) -> us
             let v = in_order::<SWAPPED>(load(p.add(at).cast()));
             halves += second_halves(v).count_ones();
             at += UNITS;
-            // A counter of 32 bits suffices for 4 GiB of text; a longer text is counted in parts.
+            // A 32-bit counter suffices for 4 GiB. A longer text is counted in parts.
             if at % (1 << 30) == 0 {
                 let rest = std::slice::from_raw_parts(p.add(at), len - at);
                 return at - halves as usize + count_ordered::<SWAPPED>(rest);
@@ -61,9 +57,8 @@ pub(in crate::arch) fn count_ordered<const SWAPPED: bool>(src: &[[u8; 2]]) -> us
     }
 }
 
-/// Combines each unit in `units` with the unit after it in the text, which is in the same lane of
-/// `following`, to the character that starts there. Also returns two masks: the lanes of `units`
-/// with the first half of a surrogate pair, and the lanes of `following` with a second half.
+/// Combines each unit with its following unit to a character. Also returns masks of the first
+/// halves in `units` and the second halves in `following`.
 #[inline]
 #[target_feature(enable = "avx512bw")]
 pub(super) fn pairs(units: __m256i, following: __m256i) -> (__m512i, u16, u16) {
@@ -74,34 +69,33 @@ pub(super) fn pairs(units: __m256i, following: __m256i) -> (__m512i, u16, u16) {
     let top = splat32(0xFC00);
     let high = _mm512_cmpeq_epi32_mask(_mm512_and_si512(x, top), splat32(0xD800));
     let low_behind = _mm512_cmpeq_epi32_mask(_mm512_and_si512(y, top), splat32(0xDC00));
-    // Only the low ten bits of `y` are used, so the results are code points for any `y`.
+    // The result is a code point for any `y`: only its low ten bits are used.
     let both = _mm512_ternarylogic_epi32::<0xF8>(_mm512_slli_epi32::<10>(x), y, splat32(0x3FF));
-    // One constant subtracts the prefix of the first half and adds U+10000.
+    // One constant for the prefix of the first half and U+10000.
     let prefix = splat32((0xD800 << 10) - 0x1_0000);
     let x = _mm512_mask_sub_epi32(x, high, both, prefix);
     (x, high, low_behind)
 }
 
-/// Returns a mask of the lanes that are first halves of surrogate pairs.
+/// Returns a mask of the first halves of surrogate pairs.
 #[inline]
 #[target_feature(enable = "avx512bw")]
 pub(super) fn first_halves(v: __m512i) -> u32 {
     _mm512_cmpeq_epi16_mask(_mm512_and_si512(v, splat16(0xFC00)), splat16(0xD800))
 }
 
-/// Decodes UTF-16 to 32-bit units and returns their number. Returns `None` if the text is
-/// malformed, or if the characters do not fit into `out`.
+/// Decodes UTF-16 to 32-bit units. Returns their number. `None` if malformed or too long for `out`.
 ///
 /// # Safety
 /// The processor must support AVX-512.
 #[target_feature(enable = "avx512bw,avx512vl,avx512vbmi2,bmi2,popcnt")]
 pub(in crate::arch) unsafe fn to_ucs4(src: &[u16], out: &mut [MaybeUninit<u32>]) -> Option<usize> {
-    // SAFETY: guaranteed by the caller of this function.
+    // SAFETY: guaranteed by the caller.
     unsafe { to_ucs4_ordered::<false>(as_bytes(src), out) }
 }
 
-/// Decodes UTF-16 in native byte order (reversed if `SWAPPED` is `true`) to 32-bit units. Returns
-/// their number; `None` if the text is malformed, or if the characters do not fit into `out`.
+/// Implements [`to_ucs4`] for units at any address. Their byte order is reversed if `SWAPPED` is
+/// `true`.
 ///
 /// # Safety
 /// The processor must support AVX-512.
@@ -112,8 +106,7 @@ pub(in crate::arch) unsafe fn to_ucs4_ordered<const SWAPPED: bool>(
 ) -> Option<usize> {
     let (dst, n_chars) = (out.as_mut_ptr().cast::<u32>(), out.len());
     let (p, len) = (src.as_ptr(), src.len());
-    // `open` is 1 if the previous vector ended with the first half of a surrogate pair; `bad` has
-    // the errors found.
+    // `open` is 1 if the previous vector ended with a first half. `bad` has the errors.
     let (mut open, mut bad) = (0, 0);
     // SAFETY: every load ends inside src.
     let n_bytes = unsafe {
@@ -153,7 +146,6 @@ pub(in crate::arch) unsafe fn to_ucs4_ordered<const SWAPPED: bool>(
         }
         out.written(dst.cast())
     };
-    // If the text ends with a first half, that half is followed by zeros in its vector, which is an
-    // error, or `open` is 1 after the last vector.
+    // A first half at the end of the text is an error: zeros follow it, or `open` is 1.
     n_bytes.filter(|_| bad | open == 0).map(|n| n / 4)
 }

@@ -1,17 +1,12 @@
 //! Converts UTF-8 to the units of a `str`.
 //!
-//! Each vector is loaded three or four times, one byte further each time, so that every position
-//! has a byte and the bytes that follow it. A unit is assembled at every position, and the
-//! positions at which no character starts are removed. An iteration depends on the previous one
-//! only for the position of its output, and no branch depends on a single character.
+//! Each vector is loaded several times, one byte further each time. A unit is assembled at every
+//! byte. The units without a character are then removed.
 //!
-//! Validation consists mostly of bit masks: continuation bytes must be exactly where the lead bytes
-//! before them require them. The other errors (overlong forms, surrogates and values past U+10FFFF)
-//! are found from the first two bytes of a character.
+//! Validation uses bit masks: continuation bytes must be exactly where lead bytes require them.
 //!
-//! Capacity: every non-continuation byte counts as a character, whether the text is well-formed or
-//! not, and one unit is written for each. So [`scan_utf8`](super::scan_utf8) returns the number of
-//! units before any byte is validated.
+//! [`scan_utf8`](super::scan_utf8) returns the needed capacity: one unit for each non-continuation
+//! byte.
 
 use std::arch::x86_64::*;
 use std::mem::MaybeUninit;
@@ -20,30 +15,27 @@ use super::utf8_second_bytes::{low_bits, wrong_seconds};
 use super::{BYTES, Out, first, load, load_first, select, splat8, splat32};
 use crate::{Kind, Shape};
 
-/// The classes of the UTF-8 bytes in a vector, as one mask for each class. Each byte in the mask
-/// `four` is also in `three`, and each byte in `three` is also in `leads`.
+/// One mask for each class of bytes. `leads` includes `three`, and `three` includes `four`.
 #[derive(Clone, Copy)]
 struct ByteClasses {
-    /// A mask of the bytes that are not ASCII.
+    /// The bytes that are not ASCII.
     high: u64,
-    /// A mask of the continuation bytes, 0x80 to 0xBF.
+    /// The continuation bytes, 0x80 to 0xBF.
     tails: u64,
-    /// A mask of the lead bytes of characters of two bytes or more: the bytes that are neither
-    /// ASCII nor continuation bytes.
+    /// The lead bytes of characters of two or more bytes.
     leads: u64,
-    /// A mask of the lead bytes of characters of three bytes or more.
+    /// The lead bytes of characters of three or more bytes.
     three: u64,
-    /// A mask of the lead bytes of characters of four bytes or more.
+    /// The lead bytes of characters of four bytes.
     four: u64,
 }
 
-/// Classifies the bytes of a vector. `N` is the length in bytes of the longest character in the
-/// text; the masks for lead bytes of longer characters are 0.
+/// Classifies the bytes of a vector. The text has no characters of more than `N` bytes.
 #[inline]
 #[target_feature(enable = "avx512bw")]
 fn bytes_of<const N: usize>(v: __m512i) -> ByteClasses {
     let high = _mm512_movepi8_mask(v);
-    // Compared as signed numbers, continuation bytes are less than all other bytes.
+    // As signed numbers, continuation bytes are the lowest.
     let tails = _mm512_cmplt_epi8_mask(v, splat8(0xC0));
     let leads = high & !tails;
     let three = if N >= 3 {
@@ -65,8 +57,7 @@ fn bytes_of<const N: usize>(v: __m512i) -> ByteClasses {
     }
 }
 
-/// The state of the validation: the errors found so far, and the continuation bytes that must be at
-/// the start of the next vector. They are required if the previous vector ends inside a character.
+/// The errors found, and the continuation bytes that the next vector must start with.
 #[derive(Clone, Copy, Default)]
 struct VectorCheck {
     owed: u64,
@@ -74,9 +65,7 @@ struct VectorCheck {
 }
 
 impl VectorCheck {
-    /// Checks the bytes of the vector `v`. `b` contains bit masks of the classes of these bytes,
-    /// such as lead and continuation bytes. The byte at index `i` of `second` is the byte of the
-    /// text that follows the byte at index `i` of `v`.
+    /// Checks the bytes of `v`. `b` has their classes. `second` has the byte after each byte.
     #[inline]
     #[target_feature(enable = "avx512bw,avx512vbmi")]
     fn step(&mut self, b: ByteClasses, v: __m512i, second: __m512i) {
@@ -86,8 +75,8 @@ impl VectorCheck {
         }
     }
 
-    /// Checks that continuation bytes are exactly where the leads require them, and that no lead is
-    /// 0xC0 or 0xC1, which would be overlong.
+    /// Checks that continuation bytes are exactly where the leads require them. The leads 0xC0 and
+    /// 0xC1 are overlong.
     #[inline]
     #[target_feature(enable = "avx512bw")]
     fn check_positions(&mut self, b: ByteClasses, v: __m512i) {
@@ -102,8 +91,7 @@ impl VectorCheck {
     }
 }
 
-/// Returns the kind of `str` that the text needs and its number of characters; `None` for malformed
-/// text.
+/// Returns the kind of the `str` and its number of characters. `None` for malformed text.
 #[target_feature(enable = "avx512bw,avx512vbmi,bmi2,popcnt")]
 pub(in crate::arch) fn measure(src: &[u8]) -> Option<Shape> {
     let (p, len) = (src.as_ptr(), src.len());
@@ -151,11 +139,10 @@ pub(in crate::arch) fn measure(src: &[u8]) -> Option<Shape> {
     })
 }
 
-/// Runs `$body` for each vector of a text. In `$body`, `$load` loads the vector at an offset, and
-/// `$n` is the number of its bytes.
+/// Runs `$body` for each vector. `$load` loads the vector at an offset, and `$n` is its number of
+/// bytes.
 ///
-/// The first loop runs while the vector and three bytes after it are inside the text; the second
-/// loop handles the remaining bytes with masked loads. The compiler optimises each loop separately.
+/// The first loop needs three bytes after the vector. The second loop uses masked loads.
 macro_rules! each_vector {
     ($p:ident, $len:ident, $at:ident, |$v:ident, $load:ident, $n:ident| $body:block) => {
         while $at + BYTES + 3 <= $len {
@@ -181,8 +168,8 @@ mod utf16;
 pub(super) use utf16::units;
 pub(in crate::arch) use utf16::{to_utf16, units_of};
 
-/// Decodes UTF-8 whose characters are all at most U+00FF, and returns the number of units. Returns
-/// `None` if `out` is too small or if `CHECK` is `true` and the text is malformed.
+/// Decodes UTF-8 below U+0100. Returns the number of units. `None` if `out` is too short. `CHECK`
+/// validates the text.
 ///
 /// # Safety
 /// The processor must support AVX-512.
@@ -225,15 +212,11 @@ pub(in crate::arch) unsafe fn to_latin1<const CHECK: bool>(
     n_bytes.filter(|_| check.is_good())
 }
 
-/// The number of positions in a vector at which a character of four bytes can start without
-/// extending past the end of the vector.
+/// The number of positions at which a four-byte character fits into a vector.
 const WHOLE: usize = BYTES - 3;
 
-/// Decodes any UTF-8 to 32-bit units, and returns the number of units. Returns `None` if `out` is
-/// too small or if `CHECK` is `true` and the text is malformed. If `CHECK` is `true`, the first two
-/// bytes of a character are validated in the vector register from which the character is decoded.
-/// Each written unit is therefore a valid code point, even if the text changes during the
-/// conversion.
+/// Decodes UTF-8 to 32-bit units. Returns their number. `None` if `out` is too short. `CHECK`
+/// validates the text, even if it changes during the call.
 ///
 /// # Safety
 /// The processor must support AVX-512.
@@ -251,7 +234,7 @@ pub(in crate::arch) unsafe fn to_ucs4<const CHECK: bool>(
         let mut out = Out::new(dst.cast(), 4 * n_chars);
         let mut at = 0;
         while at < len {
-            // Decodes the characters that end in this vector; the next vector starts after them.
+            // The next vector starts after the characters that end in this one.
             let rest = len - at;
             let v = if rest >= BYTES {
                 load(p.add(at))
@@ -272,8 +255,8 @@ pub(in crate::arch) unsafe fn to_ucs4<const CHECK: bool>(
                 let due = leads << 1 | three << 2 | four << 3 | check.owed;
                 check.owed = due >> WHOLE;
                 check.bad |= due & first(WHOLE) ^ tails;
-                // This check is made at all positions, because `wrong_seconds` accepts 0xC0 as a
-                // second byte of leads past 0xF4.
+                // Checked at all positions: `wrong_seconds` accepts 0xC0 as a second byte after
+                // leads past 0xF4.
                 check.bad |= _mm512_mask_cmplt_epu8_mask(b.leads, v, splat8(0xC2));
                 if three != 0 {
                     let second = _mm512_permutexvar_epi8(_mm512_add_epi8(indices, splat8(1)), v);
@@ -284,8 +267,8 @@ pub(in crate::arch) unsafe fn to_ucs4<const CHECK: bool>(
             let quarters = low_bits(&QUARTERS);
             loop {
                 let n = starts.count_ones().min(16) as usize;
-                // The indices of each character's first byte and of the three bytes after it, with
-                // the first byte highest in its lane.
+                // The indexes of each character's four bytes. The first byte is the highest in its
+                // lane.
                 let bytes = _mm512_add_epi8(
                     _mm512_permutexvar_epi8(quarters, squeezed),
                     splat32(0x0001_0203),
@@ -294,7 +277,7 @@ pub(in crate::arch) unsafe fn to_ucs4<const CHECK: bool>(
                 if starts.count_ones() <= 16 {
                     break;
                 }
-                // The starts of the 16 characters that were decoded are removed.
+                // Removes the 16 decoded characters.
                 starts = _pdep_u64(!0xFFFF, starts);
                 squeezed = _mm512_alignr_epi32::<4>(_mm512_setzero_si512(), squeezed);
             }
@@ -305,7 +288,7 @@ pub(in crate::arch) unsafe fn to_ucs4<const CHECK: bool>(
     n_bytes.filter(|_| check.is_good()).map(|n| n / 4)
 }
 
-/// Writes 64 ASCII bytes as 32-bit units. Units that do not fit into `out` are not written.
+/// Writes 64 ASCII bytes as 32-bit units. Units that do not fit are dropped.
 #[inline]
 #[target_feature(enable = "avx512bw,bmi2")]
 fn put_ascii(out: &mut Out, v: __m512i) {
@@ -327,14 +310,12 @@ fn put_ascii(out: &mut Out, v: __m512i) {
     );
 }
 
-/// Decodes one UTF-8 character in each 32-bit lane. The first byte of the character is the highest
-/// byte of the lane. The up to three other bytes follow below it.
+/// Decodes one character in each 32-bit lane. The first UTF-8 byte is the highest byte of the lane.
 #[inline]
 #[target_feature(enable = "avx512bw")]
 fn code_points(bytes: __m512i) -> __m512i {
     let class = _mm512_srli_epi32::<28>(bytes);
-    // For each value of the upper four bits of the first byte: the number of bits of the lane below
-    // the bytes of the character, and the bits of the lane that belong to the code point.
+    // For each upper half of the first byte: the unused low bits, and the bits of the code point.
     let shift = _mm512_setr_epi32(24, 24, 24, 24, 24, 24, 24, 24, 16, 16, 16, 16, 16, 16, 8, 0);
     let bits = _mm512_setr_epi32(
         0x7F,
@@ -356,7 +337,7 @@ fn code_points(bytes: __m512i) -> __m512i {
     );
     let v = _mm512_srlv_epi32(bytes, _mm512_permutexvar_epi32(class, shift));
     let v = _mm512_and_si512(v, _mm512_permutexvar_epi32(class, bits));
-    // The six-bit groups of adjacent bytes are combined, then the two halves of the lane.
+    // Combines the six-bit groups of adjacent bytes, then the halves of the lane.
     let halves = _mm512_maddubs_epi16(v, splat32(0x4001_4001));
     _mm512_madd_epi16(halves, splat32(0x1000_0001))
 }

@@ -1,14 +1,11 @@
-//! Computes the length of a text in UTF-8, and validates the text if its units may be malformed.
-//!
-//! The bytes are counted in vector lanes, without a mask or a branch. Therefore, the functions take
-//! no longer than reading the text.
+//! Computes the length of a text in UTF-8, and validates the text.
 
 use std::arch::x86_64::*;
 
 use super::utf16::{first_halves, second_halves};
 use super::{BYTES, load, load_first, splat16, splat32};
 
-/// Returns the length in bytes of Latin-1 text converted to UTF-8.
+/// Returns the UTF-8 length of Latin-1 text.
 #[target_feature(enable = "avx512bw,bmi2,popcnt")]
 pub(in crate::arch) fn latin1(src: &[u8]) -> usize {
     let (p, len) = (src.as_ptr(), src.len());
@@ -24,15 +21,14 @@ pub(in crate::arch) fn latin1(src: &[u8]) -> usize {
     }
 }
 
-/// Returns the length in bytes of 16-bit units converted to UTF-8, and `true` if any of the units
-/// is a surrogate. Each half of a surrogate pair counts as 2 bytes, because the character of a pair
-/// has 4 bytes.
+/// Returns the UTF-8 length of 16-bit units, and `true` if one is a surrogate. A surrogate counts
+/// as 2 bytes.
 #[target_feature(enable = "avx512bw,bmi2,popcnt")]
 pub(in crate::arch) fn wide(src: &[u16]) -> (usize, bool) {
     let (p, len) = (src.as_ptr(), src.len());
     let mut most = _mm512_setzero_si512();
     let mut more = |v| {
-        // After the addition, surrogates are the highest units, so the maximum shows them.
+        // After the addition, surrogates are the highest units.
         most = _mm512_max_epu16(most, _mm512_add_epi16(v, splat16(0x2000)));
         let from = |bits| _mm512_test_epi16_mask(v, splat16(bits)).count_ones() as usize;
         from(0xFF80) + from(0xF800)
@@ -47,14 +43,14 @@ pub(in crate::arch) fn wide(src: &[u16]) -> (usize, bool) {
         n += more(load_first(p.add(at).cast(), 2 * (len - at)));
         let found = _mm512_cmpge_epu16_mask(most, splat16(0xF800)) != 0;
         if found {
-            // The surrogates were counted as three bytes each instead of two.
+            // Surrogates have two bytes, but were counted as three.
             n -= surrogates(src);
         }
         (n, found)
     }
 }
 
-/// Returns the number of units that are surrogates.
+/// Returns the number of surrogates.
 #[target_feature(enable = "avx512bw,bmi2,popcnt")]
 fn surrogates(src: &[u16]) -> usize {
     src.chunks(BYTES / 2)
@@ -89,12 +85,11 @@ pub(in crate::arch) fn is_utf16(src: &[u16]) -> bool {
     bad | open == 0
 }
 
-/// Returns the length in bytes of 32-bit units converted to UTF-8; `None` if one is a surrogate or
-/// past U+10FFFF.
+/// Returns the UTF-8 length of 32-bit units. `None` if a unit is not a valid character.
 #[target_feature(enable = "avx512bw,avx512cd,bmi2")]
 pub(in crate::arch) fn ucs4(src: &[u32]) -> Option<usize> {
     let (p, len) = (src.as_ptr(), src.len());
-    // For each number of leading zeros of a unit, the number of its bytes in UTF-8, less one.
+    // For each number of leading zeros: the number of UTF-8 bytes less one.
     let low = _mm512_setr_epi32(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3, 3, 3, 3, 3);
     let high = _mm512_setr_epi32(2, 2, 2, 2, 2, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0);
     let (mut most, mut least) = (_mm512_setzero_si512(), splat32(u32::MAX));
@@ -108,7 +103,7 @@ pub(in crate::arch) fn ucs4(src: &[u32]) -> Option<usize> {
     unsafe {
         let (mut n, mut at) = (len, 0);
         while at < len {
-            // The counters have 32 bits, which suffice for 2^30 vectors.
+            // A 32-bit counter suffices for 2^30 vectors.
             let end = len.min(at + (1 << 30));
             let mut counts = _mm512_setzero_si512();
             while at + 16 <= end {

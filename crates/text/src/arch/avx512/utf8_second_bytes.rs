@@ -1,13 +1,11 @@
-//! Checks the second byte of UTF-8 characters of three or four bytes. The second byte shows if the
-//! bytes are an overlong form, a surrogate or a value above U+10FFFF, which are all invalid.
+//! Checks the second byte of UTF-8 characters of three or four bytes.
 
 use std::arch::x86_64::*;
 
 use super::load;
 
-/// Validates the second bytes of UTF-8 characters of three or four bytes. `three` is a mask of the
-/// lead bytes of these characters in `v`. Byte `i` of `second` is the byte after byte `i` of `v`.
-/// Returns a mask of the lead bytes that are followed by an invalid second byte.
+/// Returns a mask of the lead bytes with an invalid second byte. `three` selects the lead bytes of
+/// three or four bytes in `v`.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vbmi")]
 pub(super) fn wrong_seconds(three: u64, v: __m512i, second: __m512i) -> u64 {
@@ -16,11 +14,10 @@ pub(super) fn wrong_seconds(three: u64, v: __m512i, second: __m512i) -> u64 {
     _mm512_mask_cmpgt_epu8_mask(three, _mm512_sub_epi8(second, least), span)
 }
 
-/// The lowest valid second byte of a UTF-8 character (table 3-7 of the Unicode standard). The index
-/// is the low six bits of the lead byte of a character of three or four bytes.
+/// The lowest valid second byte, indexed by the low six bits of the lead byte.
 static LEAST: [u8; 64] = second_bytes(true);
-/// The highest valid second byte minus the lowest one, which is in `LEAST`, with the same index as
-/// `LEAST`. After a lead above 0xF4, no second byte is valid.
+/// The highest valid second byte minus the one in `LEAST`. No second byte is valid after a lead
+/// above 0xF4.
 static SPAN: [u8; 64] = second_bytes(false);
 
 const fn second_bytes(least: bool) -> [u8; 64] {

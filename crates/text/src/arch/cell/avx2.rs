@@ -1,6 +1,4 @@
-//! The AVX2 implementation of the conversions of cells. Only `make_utf8`, `is_ascii` and `copy`
-//! have AVX2 kernels, which the JSON reader and writer use too. The other methods call the kernels
-//! that every processor supports.
+//! The conversions of cells for AVX2. Only `make_utf8`, `is_ascii` and `copy` have AVX2 kernels.
 
 use crate::arch::avx2::{cell, copy};
 use crate::arch::family::{Avx2, CellSteps, Common, Kernels, Work, on_avx2};

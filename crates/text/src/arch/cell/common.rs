@@ -1,5 +1,4 @@
-//! The conversions of cells (the short texts of a table column) that run on any processor. They are
-//! also used if the environment variable `ONECOPY_KERNEL` is `scalar`.
+//! Conversions of cells for any processor, and for `ONECOPY_KERNEL` set to `scalar`.
 
 use crate::arch::dispatch::{
     is_ascii, narrow_u16, scan_u16, shape_of_utf8, valid_utf8_to_latin1, valid_utf8_to_ucs4,
@@ -103,7 +102,7 @@ impl CellSteps for Common {
 
     #[inline(always)]
     unsafe fn copy(self, text: &[u8], out: *mut u8) {
-        // SAFETY: guaranteed by the caller of this function.
+        // SAFETY: guaranteed by the caller.
         unsafe { std::ptr::copy_nonoverlapping(text.as_ptr(), out, text.len()) }
     }
 
@@ -162,7 +161,7 @@ impl CellSteps for Common {
     }
 }
 
-/// Converts text to new bytes in UTF-8. Returns `None` if the text contains lone surrogates.
+/// Converts text to UTF-8. Returns `None` for lone surrogates.
 #[inline(always)]
 fn to_utf8<B: NewBytes>(units: Units<'_>, new: &mut B) -> MaybeBytes<B> {
     let len = encode::valid_utf8_len(units)?;

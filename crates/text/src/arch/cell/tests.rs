@@ -1,8 +1,5 @@
-//! Compares the conversions of cells with the reference implementation, both for the kernel family
-//! of this process and for the kernels that every processor supports. The texts have all lengths
-//! up to a maximum and all combinations of character widths. Malformed texts have their error at
-//! each possible position. After each text there is a page that cannot be read. Each output buffer
-//! has exactly the size of the output.
+//! Tests the conversions of cells against the reference implementation. Texts have all lengths and
+//! widths, and errors at each position.
 
 use std::mem::MaybeUninit;
 
@@ -16,7 +13,7 @@ use crate::{Kind, Policy, Shape, Units, naive};
 
 const CANARY: u8 = 0xA5;
 
-/// A buffer of `len` bytes with canaries before and after it. It is aligned to 8 bytes.
+/// A buffer of `len` bytes between canaries, aligned to 8 bytes.
 struct CanaryBuffer {
     bytes: Vec<u64>,
     len: usize,
@@ -28,7 +25,7 @@ impl CanaryBuffer {
         CanaryBuffer { bytes, len }
     }
 
-    /// Returns the memory between the canaries, as a slice of `n` units.
+    /// Returns the memory between the canaries.
     ///
     /// # Safety
     /// The buffer must have space for `n` units of type `U`.
@@ -38,8 +35,7 @@ impl CanaryBuffer {
         unsafe { std::slice::from_raw_parts_mut(self.bytes.as_mut_ptr().add(1).cast(), n) }
     }
 
-    /// Checks that the guard values (canaries) around the text are unchanged, and returns the bytes
-    /// that were written.
+    /// Checks the canaries and returns the bytes between them.
     fn written(&self) -> Vec<u8> {
         let all: Vec<u8> = self.bytes.iter().flat_map(|w| w.to_ne_bytes()).collect();
         assert!(all[..8].iter().all(|&b| b == CANARY), "before");
@@ -128,8 +124,7 @@ impl<E: CellEncoding> Work for EncodeCell<'_, E> {
     }
 }
 
-/// A readable page followed by an inaccessible page. A text is copied to the end of the readable
-/// page, so that a read past the end of the text causes a fault.
+/// A readable page before an inaccessible page. A read past the end of a text causes a fault.
 pub(in crate::arch) struct AtEnd {
     page: *mut u8,
 }
@@ -144,8 +139,8 @@ impl AtEnd {
             fn mmap(at: *mut u8, len: usize, prot: i32, flags: i32, fd: i32, from: i64) -> *mut u8;
             fn mprotect(at: *mut u8, len: usize, prot: i32) -> i32;
         }
-        // SAFETY: the call creates a private mapping of two pages, of which the second is made
-        // inaccessible. The mapping exists until the process ends.
+        // SAFETY: the call creates a private mapping of two pages and protects the second. The
+        // mapping exists until the process ends.
         unsafe {
             let page = mmap(std::ptr::null_mut(), 2 * Self::PAGE, 3, 0x22, -1, 0);
             assert_eq!(mprotect(page.add(Self::PAGE), Self::PAGE, 0), 0);
@@ -154,7 +149,7 @@ impl AtEnd {
     }
 
     pub(in crate::arch) fn with<R>(&self, bytes: &[u8], f: impl FnOnce(&[u8]) -> R) -> R {
-        // SAFETY: the slice is inside the first page, to which nothing else refers.
+        // SAFETY: the slice is inside the first page, which has no other users.
         f(unsafe {
             let at = self.page.add(Self::PAGE - bytes.len());
             at.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
@@ -177,9 +172,8 @@ impl AtEnd {
     }
 }
 
-/// Decodes `text`, which is in the encoding `E`, with several kernel families. Compares the results
-/// with the result of the reference implementation for `units`, which contain the same text. If the
-/// resulting `str` has the kind `is_copy_of`, the conversion must be a plain copy.
+/// Decodes `text` with several kernel families. The results must be those of the reference for
+/// `units`.
 fn check_decode<E: CellEncoding>(end: &AtEnd, text: &[u8], units: Units<'_>, is_copy_of: Kind) {
     let expected = naive::decode(units, Policy::Strict).ok().map(|chars| {
         let shape = naive::shape(units, Policy::Strict).expect("well-formed");
@@ -204,7 +198,7 @@ fn check_decode<E: CellEncoding>(end: &AtEnd, text: &[u8], units: Units<'_>, is_
         assert_eq!(got.2, is_copied, "{units:x?}");
         assert_eq!(Some((got.0, got.1.clone())), expected, "{units:x?}");
     } else if crate::kernel() == crate::Kernel::Avx512 {
-        // A text of a single unit of kind 2 is not converted as a cell.
+        // A single unit of kind 2 is not converted as a cell.
         let is_left = expected
             .filter(is_cell)
             .filter(|(shape, _)| shape.n_chars > 1);
@@ -223,7 +217,7 @@ fn check(end: &AtEnd, text: &[u16]) {
         .collect();
     let none = Kind::Ascii; // UTF-16 is never a copy of ASCII
     check_decode::<CellUtf16<false>>(end, &bytes, Units::Utf16(text), Kind::Ucs2);
-    // A conversion of swapped units is not a copy; all other results must be the same.
+    // Swapped units are not copied; all else must be the same.
     let best = with_kernels(DecodeCell::<CellUtf16<true>>(
         &swapped,
         std::marker::PhantomData,
@@ -249,11 +243,10 @@ fn check(end: &AtEnd, text: &[u16]) {
     check_encode(text);
 }
 
-/// Converts `text` to the units of a `str`, encodes these units in each encoding, and compares the
-/// results with those of the reference implementation.
+/// Encodes `text` in each encoding and compares the results with the reference.
 fn check_encode(text: &[u16]) {
     let chars = naive::decode(Units::Utf16(text), Policy::Strict);
-    // A `str` can contain lone surrogates.
+    // A `str` may have lone surrogates.
     let chars = chars.unwrap_or_else(|_| text.iter().map(|&u| u.into()).collect());
     let widest = chars.iter().copied().max().unwrap_or(0);
     let one: Vec<u8> = chars.iter().map(|&c| c as u8).collect();
@@ -270,8 +263,7 @@ fn check_encode(text: &[u16]) {
         let units = units.map(|u| if swapped { u.swap_bytes() } else { *u });
         Some(units.flat_map(u16::to_ne_bytes).collect::<Vec<u8>>())
     };
-    // A text is converted as a cell if it is not too long. The limit applies to its 32-bit units,
-    // or to its length in UTF-16 if its units are narrower.
+    // The limit applies to the length in UTF-32, or in UTF-16 for narrower units.
     let fits = match units {
         Units::Utf32(u) => 4 * u.len() <= MOST_CELL_BYTES,
         _ => 2 * chars.len() <= MOST_CELL_BYTES,
@@ -319,7 +311,7 @@ fn cells_of_each_length_and_mix_are_those_of_the_reference_implementation() {
         for mix in MIXES {
             let text: Vec<u16> = mix.iter().copied().cycle().take(n).collect();
             check(&end, &text);
-            // Each position gets a unit of another width, or a malformed one.
+            // Puts a unit of another width, or a malformed one, at each position.
             for other in [0x61, 0xE9, 0x416, 0xD800, 0xDC00] {
                 for at in 0..n {
                     let mut text = text.clone();
@@ -355,7 +347,7 @@ fn malformed_utf8_is_not_a_cell() {
 
 #[test]
 fn any_few_bytes_are_the_cell_of_the_reference_implementation_or_none() {
-    // The bytes on both sides of each boundary in table 3-7 of the Unicode standard.
+    // The bytes around each limit in table 3-7 of the Unicode standard.
     const BYTES: [u8; 24] = [
         b'a', 0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF, 0xC0, 0xC1, 0xC2, 0xC3, 0xC4, 0xDF, 0xE0,
         0xE1, 0xEC, 0xED, 0xEE, 0xEF, 0xF0, 0xF3, 0xF4, 0xF5,
@@ -364,8 +356,7 @@ fn any_few_bytes_are_the_cell_of_the_reference_implementation_or_none() {
     let mut text = Vec::new();
     for pad in [0, 1, 29, 30, 31, 59, 60, 61, 62, 63, 64, 65, 121] {
         for n in 0..24_usize.pow(4) {
-            // All sequences of one and two bytes are tested at each position, and one in 97 of the
-            // sequences of three and four bytes.
+            // Tests all sequences of one and two bytes, and one in 97 of the longer ones.
             if n >= 24_usize.pow(2) && n % 97 != 0 {
                 continue;
             }

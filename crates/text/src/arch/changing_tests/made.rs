@@ -1,5 +1,4 @@
-//! Tests with texts that change during a conversion: after the pass that measures the text, when
-//! the `str` or `bytes` for the result is allocated, and before the pass that writes the result.
+//! Tests with texts that change between measuring and writing, when the result is allocated.
 
 use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,8 +11,7 @@ use crate::convert::{
 };
 use crate::{Encoding, Kind, MalformedKind, Order, Policy, Shape, Units, measure};
 
-/// A text that is overwritten during its conversion. It gets the bytes of another text, `later`, at
-/// the time when the `str` or `bytes` for the result is allocated.
+/// A text that gets the bytes of `later` when the result is allocated.
 struct Changing<'a> {
     text: *mut u8,
     later: &'a [u8],
@@ -21,8 +19,7 @@ struct Changing<'a> {
 
 impl Changing<'_> {
     fn change(&self) {
-        // SAFETY: `later` has as many bytes as the text, and the tests create both. Only the
-        // conversion refers to the text, and it must tolerate the change.
+        // SAFETY: `later` has as many bytes as the text. Only the conversion refers to the text.
         unsafe {
             self.text
                 .copy_from_nonoverlapping(self.later.as_ptr(), self.later.len())
@@ -30,7 +27,7 @@ impl Changing<'_> {
     }
 }
 
-/// The data of a `str`, in memory with canaries before and after it.
+/// The data of a `str` between canaries.
 enum Data {
     One(GuardedBuffer<u8>),
     Two(GuardedBuffer<u16>),
@@ -75,8 +72,7 @@ impl NewBytes for Changing<'_> {
     }
 }
 
-/// Asserts that a `str` has the canonical kind: the narrowest one in which its largest character
-/// can be stored.
+/// Asserts that a `str` has the narrowest kind for its largest character.
 fn assert_canonical((shape, data): &(Shape, Data)) {
     let most = match data {
         Data::One(data) => data.units().iter().map(|&u| u.into()).max(),
@@ -90,16 +86,15 @@ fn assert_canonical((shape, data): &(Shape, Data)) {
     );
 }
 
-/// Calls `check` for each ordered pair of `texts`, which have equal lengths. `check` receives a
-/// copy of the first text of the pair. During the conversion, this copy is overwritten with the
-/// second text.
+/// Calls `check` for each pair of `texts` of equal lengths. The first text becomes the second
+/// during the conversion.
 fn each_change(texts: &[Vec<u8>], mut check: impl FnMut(&[u8], &mut Changing<'_>)) {
     for before in texts {
         for later in texts {
-            // The memory is aligned for units of each size.
+            // Aligned for all units.
             let mut memory = vec![0_u32; before.len() / 4 + 1];
             let text = memory.as_mut_ptr().cast::<u8>();
-            // SAFETY: the memory has as many bytes, and lives until the check has ended.
+            // SAFETY: the memory has as many bytes, and exists until the check has ended.
             let units = unsafe {
                 text.copy_from_nonoverlapping(before.as_ptr(), before.len());
                 std::slice::from_raw_parts(text, before.len())
@@ -113,8 +108,7 @@ fn as_utf16(bytes: &[u8]) -> &[u16] {
     bytes::as_units(bytes).expect("the memory is aligned")
 }
 
-/// Returns a selection of the texts of `len` bytes that `utf8_variants` and `utf16_variants` make.
-/// The tests combine each text with every other text, which would take too long with all variants.
+/// Returns some variants of the texts of `len` bytes. Pairs of all variants would take too long.
 fn few_variants(len: usize) -> Vec<Vec<u8>> {
     let mut all = utf8_variants(len);
     let wide = utf16_variants(len / 2);
@@ -138,7 +132,7 @@ fn changed_text_becomes_a_canonical_str_or_none() {
                 Encoding::Utf32(Order::Little),
                 Encoding::Utf32(Order::Big),
             ] {
-                // SAFETY: the text is readable as long as the call lasts.
+                // SAFETY: the text is readable during the call.
                 let volatile = unsafe { VolatileBytes::new(text.as_ptr(), text.len()) };
                 if let Some(Ok(made)) = make_volatile(volatile, encoding, changing) {
                     assert_canonical(&made.made);
@@ -152,8 +146,8 @@ fn changed_text_becomes_a_canonical_str_or_none() {
                 if let Some(Ok(made)) = make_large_volatile(units, changing) {
                     assert_canonical(&made.made);
                 }
-                // `make_large` requires a text that does not change, so its result is not checked,
-                // only that it writes nothing outside of the destination.
+                // `make_large` requires an unchanged text, so only writes outside the destination
+                // are tested.
                 drop(make_large(units, changing));
             }
         });
@@ -185,8 +179,7 @@ fn changed_text_that_was_measured_is_written_as_a_canonical_str_or_refused() {
     }
 }
 
-/// A task that converts table cells with each encoding. Each conversion first scans the text and
-/// then stores the result; `Changing` overwrites the text between these two steps.
+/// Converts table cells with each encoding. The text changes between the scan and the store.
 struct Cells<'a, 'c>(&'a [u8], &'a mut Changing<'c>);
 
 impl Work for Cells<'_, '_> {
@@ -224,7 +217,7 @@ impl Work for Cells<'_, '_> {
 fn changed_text_of_a_cell_stays_inside_of_its_memory() {
     for len in [2, 6, 16, 30, 32, 64, 66, 100, 128] {
         each_change(&few_variants(len), |text, changing| {
-            // The data of a `str` never changes, so encoders may panic if it does.
+            // The data of a `str` never changes, so encoders may panic.
             let run = |work: &mut dyn FnMut()| drop(catch_unwind(AssertUnwindSafe(work)));
             run(&mut || with_kernels(Cells(text, changing)));
             #[cfg(target_arch = "x86_64")]

@@ -1,23 +1,22 @@
-//! Checks that the table of kernels in docs/architecture/kernels.md equals the table in the code.
+//! Checks that docs/architecture/kernels.md has the table of kernels in the code.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::TABLE;
 
-/// The names of the columns in the documented table, which are the names of the kernel families in
-/// the code. `_` means the scalar implementation or a function composed of other operations.
+/// The columns of the documented table: the kernel families. `_` is the scalar implementation or a
+/// composed function.
 const FAMILIES: [&str; 5] = ["avx512", "avx2", "sse2", "simdutf", "_"];
 
-/// One line of the table that assigns a kernel to each operation: the kernel family, the shortest
-/// or longest text for which the kernel is used, and the source file of the kernel.
+/// One row of the table: the kernel family, the limit of its text length, and its source file.
 struct Line {
     family: String,
     lengths: String,
     file: String,
 }
 
-/// Returns the path of a module's source file, relative to `crates/text/src/arch`.
+/// Returns the path of a source file in `crates/text/src/arch`.
 fn file_of(module: &[&str]) -> String {
     let file = format!("{}.rs", module.join("/"));
     let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/arch");
@@ -29,7 +28,7 @@ fn file_of(module: &[&str]) -> String {
     file
 }
 
-/// Returns the text without its generic arguments, which are in `<…>`.
+/// Removes the generic arguments, which are in `<…>`.
 fn without_generics(text: &str) -> String {
     let mut depth = 0;
     text.replace("=>", "=")

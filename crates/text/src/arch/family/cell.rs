@@ -1,11 +1,10 @@
-//! The trait `CellSteps`: conversions of cells (the short texts of a table column). Each kernel
-//! family implements it.
+//! The trait `CellSteps`: conversions of short texts, such as table cells.
 
 use crate::arch::new_cell::{MaybeBytes, MaybeStr};
 use crate::new_object::{NewBytes, NewStr};
 
-/// The conversions of cells that each kernel family implements. A text must not be longer than 128
-/// bytes in UTF-16. A method returns `None` for text that the family does not convert.
+/// Conversions of cells of at most 128 bytes in UTF-16. A method returns `None` if the family does
+/// not convert a text.
 pub trait CellSteps: Copy {
     fn make_utf16<const SWAPPED: bool, N: NewStr>(self, text: &[u8], new: &mut N) -> MaybeStr<N>;
     fn make_utf8<N: NewStr>(self, text: &[u8], new: &mut N) -> MaybeStr<N>;
@@ -13,7 +12,7 @@ pub trait CellSteps: Copy {
     /// Copies a text of at most 128 bytes to `out`.
     ///
     /// # Safety
-    /// `out` must be writable for as many bytes as `text` has, and must not overlap `text`.
+    /// `out` must be writable for `text.len()` bytes, and must not overlap `text`.
     unsafe fn copy(self, text: &[u8], out: *mut u8);
     fn latin1_to_utf16<const SWAPPED: bool, B: NewBytes>(
         self,

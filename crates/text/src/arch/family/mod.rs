@@ -1,7 +1,6 @@
 //! One type for each kernel family (the kernels for one instruction set). A value of such a type
-//! can exist only if this processor supports the instruction set. The operations on short texts
-//! that each family implements are called steps. They are inlined into a caller's loop, which is
-//! compiled once for each family.
+//! exists only if the processor supports the instruction set. The methods are inlined into a
+//! caller's loop, which is compiled once for each family.
 //!
 //! | file | contents |
 //! |---|---|
@@ -23,9 +22,8 @@ pub(super) use json_read::escaped;
 pub use json_read::{Ascii, JsonSteps, Look, Plain, ShortNumber, UnescapedLength};
 pub use utf8::{UTF8_SHORT_BYTES, Utf8Kernels, utf8_capacity};
 
-/// Defines methods of a kernel family. The input `fn name(arguments) -> result = function;` defines
-/// a method that calls `function` with the same arguments. `!unsafe` before this input makes the
-/// method unsafe.
+/// Defines methods of a kernel family. The input is `fn name(arguments) -> result = function;`.
+/// Each method calls its function. `!unsafe` before the input makes the method unsafe.
 #[cfg(target_arch = "x86_64")]
 macro_rules! steps {
     ($(
@@ -34,8 +32,8 @@ macro_rules! steps {
     )+) => {$(
         #[inline(always)]
         $($unsafe)? fn $name $(<$($generics)*>)? (self $(, $arg: $ty)*) $(-> $ret)? {
-            // SAFETY: a value of this type proves that the instructions of the family are
-            // available; the function has the same contract as the method.
+            // SAFETY: a value of this type proves that the instructions are available. The function
+            // and the method have the same contract.
             unsafe { $function($($arg),*) }
         }
     )+};
@@ -43,19 +41,17 @@ macro_rules! steps {
 #[cfg(target_arch = "x86_64")]
 pub(super) use steps;
 
-/// A task, such as a loop over short texts. It is compiled once for each kernel family, and is run
-/// with the kernel family of this process.
+/// A task, such as a loop over short texts. It is compiled once for each kernel family.
 pub trait Work {
     /// The result of [`Work::run`].
     type Output;
 
-    /// Runs the task. The implementation, and each function that it calls for every text, must be
-    /// `#[inline(always)]`. A function that is not inlined is not compiled for the instruction set
-    /// of the family, and every text then costs a function call.
+    /// Runs the task. The implementation and the functions that it calls for each text must be
+    /// `#[inline(always)]`. Otherwise they are not compiled for the instruction set.
     fn run<K: Kernels>(self, kernels: K) -> Self::Output;
 }
 
-/// A task that returns the largest of the units; 0 if there are none.
+/// A task that returns the largest unit, or 0.
 pub(crate) struct LargestUnit<'a>(pub(crate) &'a [u32]);
 
 impl Work for LargestUnit<'_> {
@@ -63,14 +59,13 @@ impl Work for LargestUnit<'_> {
 
     #[inline(always)]
     fn run<K: Kernels>(self, _: K) -> u32 {
-        // The loop has no branch, so that the compiler vectorizes it.
+        // The loop has no branch, so the compiler vectorizes it.
         self.0.iter().fold(0, |max, &c| c.max(max))
     }
 }
 
-/// Runs the task with the kernels that every processor supports. This function is not inlined, so
-/// that the variables of the task do not enlarge the stack frame of the caller. The functions of
-/// the other families are not inlined either.
+/// Runs the task with the kernels that every processor supports. The function is not inlined, to
+/// keep the stack frame of its caller small.
 #[inline(never)]
 pub(super) fn on_common<W: Work>(work: W) -> W::Output {
     work.run(Common)
@@ -85,31 +80,29 @@ pub(super) fn on_avx512<W: Work>(work: W) -> W::Output {
     work.run(Avx512(()))
 }
 
-/// A kernel family, as a set of methods that are inlined into their callers. A value of a type that
-/// implements this trait proves that the processor supports the family's instruction set.
+/// The methods of a kernel family, which are inlined into their callers. A value of this type
+/// proves that the processor supports the instruction set.
 pub trait Kernels: CellSteps + JsonSteps + JsonKernels + Utf8Kernels {
-    /// Runs another task in a separate function that is compiled for the same instruction set. Use
-    /// it for recursive code, or for code that has several callers.
+    /// Runs another task in a separate function. Use it for recursive code or code with several
+    /// callers.
     fn call<W: Work>(self, work: W) -> W::Output;
 
-    /// Returns `true` if two texts are equal.
+    /// Returns `true` if the texts are equal.
     fn is_equal(self, a: &[u8], b: &[u8]) -> bool;
 
-    /// Returns a hash of a short text. Different short texts usually have different hashes.
+    /// Returns a hash of a short text.
     fn hash(self, text: &[u8]) -> u32;
 
-    /// Prefetches into the L1 cache the memory that is `bytes` bytes after the start of the text.
-    /// The address may be invalid.
+    /// Prefetches the memory at `bytes` bytes after the start of the text. The address may be
+    /// invalid.
     fn fetch(self, text: &[u8], bytes: usize);
 }
 
-/// The kernel family that every processor supports. It has kernels for only some conversions: of
-/// UTF-8, of UTF-16 without surrogates, and of text that is copied unchanged.
+/// The kernel family that every processor supports. It has kernels for only some conversions.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Common;
 
-/// The kernels for AVX2 (32-byte vectors). A value of this type proves that the processor supports
-/// AVX2.
+/// The kernels for AVX2 (32-byte vectors).
 #[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Avx2(());
@@ -117,7 +110,7 @@ pub(crate) struct Avx2(());
 /// Runs the task with the kernels for AVX2.
 ///
 /// # Safety
-/// The processor must support AVX2 (`best` checks it).
+/// The processor must support AVX2.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 #[inline(never)]
@@ -125,16 +118,14 @@ pub(super) unsafe fn on_avx2<W: Work>(work: W) -> W::Output {
     work.run(Avx2(()))
 }
 
-/// Runs the task with the kernels for AVX2, even if this process uses the kernels for AVX-512.
-/// Returns `None` if the processor does not support AVX2.
+/// Runs the task with the kernels for AVX2; `None` without AVX2.
 #[cfg(all(test, target_arch = "x86_64"))]
 pub(crate) fn with_avx2<W: Work>(work: W) -> Option<W::Output> {
     // SAFETY: `best` has found AVX2.
     (crate::kernel() >= crate::Kernel::Avx2).then(|| unsafe { on_avx2(work) })
 }
 
-/// The kernels for AVX-512 (64-byte vectors). They load and store a short text with one or two
-/// masked vector instructions. A value of this type proves that the processor supports AVX-512.
+/// The kernels for AVX-512 (64-byte vectors).
 #[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Avx512(());

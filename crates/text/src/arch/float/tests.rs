@@ -1,5 +1,5 @@
-//! Compares the writers of 64-bit and 32-bit floats with the library `zmij`. (The standard library
-//! is not the reference, because it does not round ties to even.)
+//! Compares the float writers with the library `zmij`. The standard library is no reference: it
+//! does not round ties to even.
 
 use super::{FLOAT_BYTES, put, put_float, put_float32, put_of_float32};
 use crate::arch::dispatch::with_kernels;
@@ -8,8 +8,7 @@ use crate::arch::family::with_avx2;
 use crate::arch::family::{Kernels, Work};
 use crate::sink::ByteSink;
 
-/// A [`Work`] that writes a float as JSON with the kernels of one family. Its output is the text,
-/// or `None` if the kernels do not write the float.
+/// Writes a float as JSON with the kernels of one family. The output is the text, or `None`.
 struct Written(f64);
 
 impl Work for Written {
@@ -31,8 +30,7 @@ fn written(write: impl FnOnce(*mut u8) -> Option<*mut u8>) -> Option<String> {
     end.map(|end| String::from_utf8(buffer[..end].to_vec()).expect("ASCII"))
 }
 
-/// A [`Work`] that writes a 32-bit float as JSON with the kernels of one family. Its output is the
-/// text, or `None` if the kernels do not write the float.
+/// Writes a 32-bit float as JSON with the kernels of one family. The output is the text, or `None`.
 struct Written32(f32);
 
 impl Work for Written32 {
@@ -45,8 +43,8 @@ impl Work for Written32 {
     }
 }
 
-/// Asserts that all writers of 32-bit floats write `value` as the expected text. Returns `true` if
-/// `value` is in the range of floats that the writers support.
+/// Asserts that all writers of 32-bit floats write the expected text. Returns `true` if the writers
+/// support `value`.
 fn check_32(value: f32) -> bool {
     let is_for_us = value.abs() >= 1.0 / 65_536.0 && value.abs() < (1_u32 << 23) as f32;
     let expected = is_for_us.then(|| zmij::Buffer::new().format(value).to_owned());
@@ -74,8 +72,7 @@ fn check_32(value: f32) -> bool {
 fn floats_of_32_bits_are_shortest_at_powers_of_two_and_between() {
     let mut n_written = 0;
     for exponent in 0..256 {
-        // The first 300 and the last 300 fractions of each power of two, and every 997th of the
-        // fractions.
+        // The first and last 300 fractions of each power of two, and every 997th.
         let fractions = (0..300)
             .chain((0x80_0000 - 300)..0x80_0000)
             .chain((exponent..0x80_0000).step_by(997));
@@ -102,8 +99,8 @@ fn floats_of_32_bits_next_to_short_decimals_are_shortest() {
     }
 }
 
-/// Asserts that all writers of 64-bit floats write `value` as the expected text. Returns `true` if
-/// `value` is in the range of floats that the writers support.
+/// Asserts that all writers of 64-bit floats write the expected text. Returns `true` if the writers
+/// support `value`.
 fn check(value: f64) -> bool {
     let is_for_us = value.abs() >= 1.0 / 65_536.0 && value.abs() < (1_u64 << 52) as f64;
     let expected = is_for_us.then(|| zmij::Buffer::new().format(value).to_owned());
@@ -181,8 +178,7 @@ fn zero_and_floats_of_other_magnitudes_are_not_written() {
     }
 }
 
-/// Checks `n` random floats, some made from random bits and the others from random decimal digits.
-/// Returns the number of floats for which the tested function wrote a text.
+/// Checks `n` random floats. Returns how many of them the writers support.
 fn random(n: u64) -> u64 {
     let mut state = 0x9E37_79B9_7F4A_7C15_u64;
     let mut n_written = 0;
@@ -212,16 +208,15 @@ fn floats_of_any_bits_are_shortest() {
     assert!(random(200_000) > 200_000);
 }
 
-/// Checks 100 million random floats. Run this test, which is ignored by default, after changing the
-/// code that writes floats.
+/// Checks 100 million random floats. Run this ignored test after a change of a float writer.
 #[test]
 #[ignore = "takes a minute in release, many without"]
 fn a_hundred_million_floats_are_shortest() {
     random(50_000_000);
 }
 
-/// Checks all 32-bit floats from 2^-16 up to 2^23. Run this test, which is ignored by default,
-/// after changing the code that writes floats.
+/// Checks all 32-bit floats from 2^-16 up to 2^23. Run this ignored test after a change of a float
+/// writer.
 #[test]
 #[ignore = "takes a minute in release, many without"]
 fn all_floats_of_32_bits_are_shortest() {

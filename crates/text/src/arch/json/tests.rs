@@ -1,6 +1,5 @@
-//! Tests that compare the output of each kernel family with that of the reference implementation.
-//! The lengths of the texts are close to multiples of the vector sizes. The tests insert escapes at
-//! different positions, and check that no kernel writes past the end of its output.
+//! Compares the output of each kernel family with the reference implementation. The tests also
+//! check that no kernel writes past the end of its output.
 
 use crate::arch::cell::tests::AtEnd;
 use crate::arch::dispatch::with_kernels;
@@ -11,7 +10,7 @@ use crate::arch::family::{Kernels, Work};
 use crate::sink::Pen;
 use crate::{Policy, Units, naive};
 
-/// The input of a kernel: a text in units of 8, 16 or 32 bits.
+/// A text in units of 8, 16 or 32 bits.
 #[derive(Clone, Copy)]
 enum JsonText<'a> {
     Latin1(&'a [u8], bool),
@@ -42,8 +41,7 @@ impl Work for JsonBody<'_> {
     }
 }
 
-/// Returns the JSON that a kernel writes for the text. Returns `None` if the kernel refuses the
-/// text.
+/// Returns the JSON that a kernel writes; `None` if it refuses the text.
 #[inline(always)]
 fn body<K: JsonKernels>(kernels: K, text: JsonText<'_>) -> Option<Vec<u8>> {
     const CANARY: u8 = 0xA5;
@@ -51,7 +49,7 @@ fn body<K: JsonKernels>(kernels: K, text: JsonText<'_>) -> Option<Vec<u8>> {
     let mut buffer = vec![std::mem::MaybeUninit::new(CANARY); capacity + 64];
     let start = buffer.as_mut_ptr() as usize;
     let mut pen = Pen::new(&mut buffer[..capacity]);
-    // SAFETY: the capacity is more than that of the longest text that these steps handle.
+    // SAFETY: the buffer has space for the longest text of these methods.
     let short = unsafe {
         match text {
             JsonText::Latin1(u, true) | JsonText::Utf8(u) if u.len() <= JSON_PLAIN_BYTES => {
@@ -63,7 +61,7 @@ fn body<K: JsonKernels>(kernels: K, text: JsonText<'_>) -> Option<Vec<u8>> {
         }
     };
     if let Some(end) = short {
-        // SAFETY: the step has written all bytes before `end`.
+        // SAFETY: all bytes before `end` were written.
         return Some(unsafe {
             std::slice::from_raw_parts(pen.at(), end as usize - pen.at() as usize).to_vec()
         });
@@ -81,7 +79,7 @@ fn body<K: JsonKernels>(kernels: K, text: JsonText<'_>) -> Option<Vec<u8>> {
         JsonText::Ucs4(u) => kernels.put_json_ucs4(u, &mut pen),
     };
     let n = pen.at() as usize - start;
-    // SAFETY: every byte was given a value at the start.
+    // SAFETY: every byte was initialised at the start.
     let bytes: Vec<u8> = buffer.iter().map(|b| unsafe { b.assume_init() }).collect();
     assert!(
         bytes[capacity..].iter().all(|&b| b == CANARY),
@@ -94,8 +92,7 @@ fn body<K: JsonKernels>(kernels: K, text: JsonText<'_>) -> Option<Vec<u8>> {
     Some(bytes[..n].to_vec())
 }
 
-/// A task that calls a kernel to copy 16-bit units. It returns the copy, or `None` if the kernel
-/// refuses the units.
+/// A task that copies 16-bit units with a kernel. It returns the copy, or `None`.
 struct Copied<'a>(&'a [u16]);
 
 impl Work for Copied<'_> {
@@ -111,7 +108,7 @@ impl Work for Copied<'_> {
 fn copied<K: JsonKernels>(kernels: K, u: &[u16]) -> Option<Vec<u16>> {
     const CANARY: u16 = 0xA5A5;
     let mut buffer = [CANARY; 2 * JSON_PLAIN_UNITS];
-    // SAFETY: the buffer has space for twice as many units as are written.
+    // SAFETY: the buffer has space for twice the units.
     let is_plain = unsafe { kernels.json_copy_ucs2(u, buffer.as_mut_ptr()) };
     assert!(buffer[JSON_PLAIN_UNITS..].iter().all(|&u| u == CANARY));
     is_plain.then(|| buffer[..u.len()].to_vec())
@@ -147,8 +144,7 @@ const LENGTHS: [usize; 22] = [
     0, 1, 2, 7, 15, 16, 17, 31, 32, 33, 47, 48, 49, 63, 64, 65, 95, 127, 128, 129, 200, 321,
 ];
 
-/// Characters that the tests insert into texts. A test inserts one of these, or one control
-/// character, at a time.
+/// Characters that the tests insert into texts, one at a time.
 const MARKS: [u32; 10] = [
     0x20, 0x22, 0x5C, 0x7F, 0x80, 0xFF, 0x7FF, 0x800, 0xFFFD, 0x1_F600,
 ];
@@ -170,7 +166,7 @@ fn each_case(alphabet: &[u32], mut check: impl FnMut(&[u32])) {
 }
 
 const ALPHABETS: [&[u32]; 8] = [
-    // Control characters without an escape letter: many of them in a text, and few.
+    // Control characters without an escape letter.
     &[0x61, 0x01, 0x22, 0x20, 0x0A],
     &[
         0x61, 0x62, 0x63, 0x64, 0x65, 0x66, 0x67, 0x68, 0x69, 0x6A, 0x6B, 0x6C, 0x6D, 0x6E, 0x6F,

@@ -1,5 +1,4 @@
-//! The operations of the JSON reader for processors without supported vector instructions. They
-//! call the scalar implementation of each kernel.
+//! The kernels of the JSON reader without vector instructions.
 
 use super::{
     Ascii, Common, JsonSteps, Look, Plain, UnescapedLength, find_escape_u8, find_escape_u16,
@@ -66,7 +65,7 @@ impl JsonSteps for Common {
 
     #[inline(always)]
     unsafe fn copy_half(self, text: &[u8], out: *mut u8) {
-        // SAFETY: guaranteed by the caller of this function.
+        // SAFETY: guaranteed by the caller.
         unsafe { std::ptr::copy_nonoverlapping(text.as_ptr(), out, text.len()) }
     }
 

@@ -1,44 +1,41 @@
 //! `Scan`: a JSON text that is scanned 64 bytes at a time.
 //!
-//! If each string and number had its own scan, a scan could start only where the previous token
-//! ends. That position is known only about 27 clock cycles after the previous scan started, and
-//! this delay would be the largest part of the reader's time. The results of a scan are therefore
-//! kept. In these results, a shift and a bit count find all strings and numbers of the 64 bytes.
+//! The result of a scan is kept, and a shift and a bit count find each token in it. A new scan for
+//! each token would wait for the end of the previous token.
 
 use super::{Ascii, Look, Plain, ShortNumber, scalar};
 use crate::arch::family::Kernels;
 
-/// The number of bytes that one scan classifies.
+/// The number of bytes in one scan.
 const BYTES: usize = 64;
 
-/// The largest number of decimal digits whose value always fits into 64 bits.
+/// The largest number of decimal digits that always fits into 64 bits.
 const MOST_DIGITS: u32 = 19;
 
-/// A JSON text, and the result of its last scan.
+/// A JSON text and its last scan.
 #[derive(Debug)]
 pub struct Scan<'a, K> {
     kernels: K,
     text: &'a [u8],
-    /// The position in `text` of the first of the bytes whose classes `look` contains.
+    /// The position in `text` of the first byte in `look`.
     base: usize,
     look: Look,
 }
 
 impl<'a, K: Kernels> Scan<'a, K> {
-    /// Creates a scanner for a text that was not scanned yet.
+    /// Creates a scanner without a scan.
     #[inline(always)]
     pub fn new(kernels: K, text: &'a [u8]) -> Scan<'a, K> {
         Scan {
             kernels,
             text,
-            // This position is far from any position in a text, so the first access scans.
+            // This position is outside of any text, so the first access scans.
             base: usize::MAX / 2,
             look: Look::default(),
         }
     }
 
-    /// Returns the offset of position `at` from the start of the 64 bytes that were scanned last.
-    /// An offset of 64 or more means that `at` has not been scanned.
+    /// Returns the offset of `at` in the last scan. An offset of 64 or more is outside of the scan.
     #[inline(always)]
     fn offset(&self, at: usize) -> usize {
         at.wrapping_sub(self.base)
@@ -50,8 +47,7 @@ impl<'a, K: Kernels> Scan<'a, K> {
         self.base = at;
     }
 
-    /// Returns the bytes from `at` on that precede the first `"`, `\` or byte below U+0020; all
-    /// bytes if there is none.
+    /// Returns the bytes from `at` up to the first `"`, `\` or byte below U+0020, or to the end.
     ///
     /// # Panics
     /// Panics if `at` is past the end.
@@ -70,8 +66,7 @@ impl<'a, K: Kernels> Scan<'a, K> {
         }
         let special = self.look.special >> offset;
         let n = special.trailing_zeros() as usize;
-        // Bytes after the end of the text are classified as special, so `at + n` is not past that
-        // end.
+        // Bytes after the end of the text are special, so `at + n` is not past the end.
         let text = &self.text[at..at + n];
         let before = special ^ (special - 1);
         if self.look.high >> offset & before == 0 {
@@ -86,8 +81,7 @@ impl<'a, K: Kernels> Scan<'a, K> {
         self.kernels.plain_u8(&self.text[at..])
     }
 
-    /// Returns the number of bytes of white space (space, tab, line feed, carriage return) from
-    /// `at` on.
+    /// Returns the number of bytes of JSON white space from `at` on.
     #[inline(always)]
     pub fn blank(&mut self, at: usize) -> usize {
         if !K::LOOKS {
@@ -104,16 +98,15 @@ impl<'a, K: Kernels> Scan<'a, K> {
         (!self.look.blank >> offset).trailing_zeros() as usize
     }
 
-    /// Returns the number at `at`, without its sign. Returns `None` if the number has an exponent
-    /// or more than 19 digits, if it is invalid, or if nothing follows it in the text.
+    /// Returns the number at `at`, without its sign. Returns `None` for an exponent, for more than
+    /// 19 digits, for an invalid number, or at the end of the text.
     #[inline(always)]
     pub fn short_number(&mut self, at: usize) -> Option<ShortNumber> {
         if !K::LOOKS {
             return scalar::short_number(&self.text[at..]);
         }
         let mut offset = self.offset(at);
-        // From this offset on, a number with the most digits, its decimal point and the byte after
-        // it might not all be inside the scanned bytes.
+        // From this offset on, a long number might end outside of the scanned bytes.
         if offset > BYTES - 2 - MOST_DIGITS as usize - 1 {
             self.look_from(at);
             offset = 0;

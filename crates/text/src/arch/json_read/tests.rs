@@ -1,6 +1,5 @@
-//! Compares the scans of the JSON reader with plain implementations. The texts have all lengths,
-//! and some end at the end of a page. Each comparison is made for three kernel families: the best
-//! one for this processor, the one for AVX2, and the one that every processor supports.
+//! Compares the scans of the JSON reader with plain implementations. Each comparison runs for three
+//! kernel families: the best one, AVX2, and the one for every processor.
 
 use super::super::cell::tests::AtEnd;
 use super::super::dispatch::with_kernels;
@@ -9,7 +8,7 @@ use super::super::family::with_avx2;
 use super::super::family::{Common, Kernels, Work};
 use super::*;
 
-/// Calls the test function `$check` once for each kernel family that the processor supports.
+/// Calls `$check` once for each kernel family that the processor supports.
 macro_rules! on_each {
     ($check:ident, $text:expr) => {{
         struct Check<'a, U>(&'a [U]);
@@ -37,8 +36,8 @@ impl NumberGenerator {
     }
 }
 
-/// Returns `n_texts` random texts of fewer than 200 bytes. Most bytes of a text are `bytes[0]`; the
-/// others are random items of `bytes`. Each text is exactly as long as its allocation.
+/// Returns `n_texts` random texts of fewer than 200 bytes. Most bytes are `bytes[0]`, the others
+/// are random items of `bytes`.
 fn texts(bytes: &[u8], n_texts: usize) -> impl Iterator<Item = Box<[u8]>> {
     let bytes = bytes.to_vec();
     let mut next = NumberGenerator(bytes.len() as u64);
@@ -68,7 +67,7 @@ fn plain_text_ends_at_the_first_byte_that_is_not_plain() {
         }
         assert_eq!(matches!(found, Plain::Ascii(_)), plain.is_ascii());
         assert_eq!(found.len(), plain.len());
-        // One scanner is used from many positions in sequence, some of which are skipped.
+        // One scanner is used for many positions, some of which are skipped.
         let (mut scan, mut at) = (Scan::new(kernels, text), 0);
         while at <= text.len() {
             assert_eq!(scan.plain(at), Common.plain_u8(&text[at..]));
@@ -100,8 +99,7 @@ fn plain_text_of_wide_units_ends_at_the_first_unit_that_is_not_plain() {
         assert_eq!(kernels.plain_u32(text), (plain.len(), is_ascii));
     }
     for text in texts(b"a\"\\\x1f\0\xff\x7f\x80", 4000) {
-        // Each byte occurs once unchanged, and once as the low half of a wider unit that is not
-        // ASCII.
+        // Each byte occurs once unchanged, and once as the low half of a wider non-ASCII unit.
         let wide =
             |i: usize, b: u8| u32::from(b) | if i % 9 == 8 && b == b'"' { 0x2200 } else { 0 };
         let wide: Vec<u32> = text.iter().enumerate().map(|(i, &b)| wide(i, b)).collect();
@@ -135,8 +133,8 @@ fn white_space_is_counted() {
 #[test]
 fn short_numbers_are_those_of_the_grammar() {
     type Unit = u8;
-    /// Reads the number at the start of `text` digit by digit, by the grammar of JSON. The test
-    /// compares the result with that of `short_number`.
+    /// Reads the number at the start of `text` digit by digit. It is the expected result of
+    /// `short_number`.
     fn expected(text: &[u8]) -> Option<ShortNumber> {
         let count = |from: &[u8]| from.iter().take_while(|b| b.is_ascii_digit()).count();
         let n_before = count(text);
@@ -168,7 +166,7 @@ fn short_numbers_are_those_of_the_grammar() {
             expected(text),
             "{said}"
         );
-        // One scanner is used for all positions, and the scalar implementation for each.
+        // One scanner is used for all positions.
         let mut scan = Scan::new(kernels, text);
         for at in 0..text.len() {
             assert_eq!(scan.short_number(at), expected(&text[at..]), "{said} {at}");
@@ -339,11 +337,10 @@ fn texts_at_the_end_of_a_page_are_read_alike() {
     }
 }
 
-/// Copies the text into a buffer with canaries before and after it, and checks the copy and the
-/// canaries.
+/// Copies the text into a buffer between canaries, and checks the copy and the canaries.
 fn check_copy<K: Kernels>(kernels: K, text: &[u8]) {
     let mut buffer = vec![0xA5; text.len() + 128];
-    // SAFETY: the buffer has more bytes after the 64th.
+    // SAFETY: the buffer has space after its 64th byte.
     unsafe { kernels.copy_half(text, buffer.as_mut_ptr().add(64)) };
     let (before, after) = (&buffer[..64], &buffer[64 + text.len()..]);
     assert!(before.iter().chain(after).all(|&b| b == 0xA5), "canaries");

@@ -1,11 +1,9 @@
 //! Decodes text that another thread or process may change during the conversion. Examples are a
-//! `bytearray` into which another thread reads a file, and memory that is shared with another
-//! process.
+//! `bytearray`, and memory that is shared with another process.
 //!
-//! A first pass determines the shape of the `str`. The kernels of the second pass write nothing
-//! past the destination and return the number of units written. If a change of the text alters that
-//! number, the conversion fails. A unit that is read twice may have two values, so the `str` is
-//! checked after it is written, unless the kernel checks the same vector that it stores.
+//! A first pass determines the shape of the `str`. The second pass writes nothing past the end of
+//! the `str`. If the number of written units is wrong, the conversion fails. Otherwise the `str` is
+//! checked, unless its kernel reads each unit once.
 
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
@@ -17,14 +15,13 @@ use crate::convert::make_ordered_one_to_one;
 use crate::new_object::{MadeStr, NewStr, StrData};
 use crate::{ByteSink, Encoding, Kind, Order, Shape, SinkFull, Units};
 
-/// A text of fewer bytes than this is copied to private memory as a whole, and the copy is decoded
-/// by the usual functions.
+/// A shorter text is first copied to private memory.
 const LEAST_BYTES: usize = 1024;
 
-/// `true` if the bytes of little-endian units have to be swapped on this machine.
+/// `true` if this machine must swap the bytes of little-endian units.
 const SWAPS_LITTLE: bool = cfg!(target_endian = "big");
 
-/// Borrowed readable memory to which other threads or processes may write while it is read.
+/// Borrowed memory that other threads or processes may change.
 #[derive(Clone, Copy, Debug)]
 pub struct VolatileBytes<'a> {
     at: *const u8,
@@ -33,7 +30,7 @@ pub struct VolatileBytes<'a> {
 }
 
 impl<'a> VolatileBytes<'a> {
-    /// Borrows the `len` bytes of memory at `at`.
+    /// Borrows `len` bytes at `at`.
     ///
     /// # Safety
     /// `at` must not be NULL, and must be readable for `len` bytes as long as `'a` lasts.
@@ -46,33 +43,33 @@ impl<'a> VolatileBytes<'a> {
         }
     }
 
-    /// Returns the size of the memory in bytes.
+    /// Returns the size in bytes.
     #[must_use]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Returns `true` if the memory has no bytes.
+    /// Returns `true` if the size is 0.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Copies the bytes from position `from` on into all of `to`.
+    /// Fills `to` with the bytes from position `from` on.
     ///
     /// # Panics
     /// Panics if fewer than `to.len()` bytes remain after `from`.
     pub fn copy_to<'t>(&self, from: usize, to: &'t mut [MaybeUninit<u8>]) -> &'t [u8] {
         assert!(from <= self.len && to.len() <= self.len - from);
-        // SAFETY: both ranges were checked above. `to` is borrowed mutably, so nothing else refers
-        // to it. If a byte is written concurrently, its old and its new value are both valid.
+        // SAFETY: both ranges were checked above. Only `to` refers to its memory. During a
+        // concurrent write, the old and the new value of a byte are both valid.
         unsafe {
             std::ptr::copy_nonoverlapping(self.at.add(from), to.as_mut_ptr().cast(), to.len());
             std::slice::from_raw_parts(to.as_ptr().cast(), to.len())
         }
     }
 
-    /// Appends a private copy of all bytes to `to`.
+    /// Appends a copy of all bytes to `to`.
     ///
     /// # Panics Panics if the spare capacity of `to` is smaller than the number of bytes to append.
     pub fn append_to(&self, to: &mut Vec<u8>) {
@@ -81,16 +78,15 @@ impl<'a> VolatileBytes<'a> {
         unsafe { to.set_len(to.len() + self.len) };
     }
 
-    /// Appends all bytes to a sink. Copies: the bytes are copied once.
+    /// Appends all bytes to a sink, with one copy.
     ///
     /// # Errors
     /// Returns [`SinkFull`] if the sink has no space for the bytes.
     pub fn put_to(&self, sink: &mut dyn ByteSink) -> Result<(), SinkFull> {
-        // The sink stores as many bytes as the slice has, whatever their values.
         sink.put(self.unstable())
     }
 
-    /// Returns the part of the memory from position `from` on.
+    /// Returns the memory from position `from` on.
     ///
     /// # Panics
     /// Panics if `from` is past the end.
@@ -98,28 +94,25 @@ impl<'a> VolatileBytes<'a> {
     pub fn after(&self, from: usize) -> Self {
         assert!(from <= self.len);
         VolatileBytes {
-            // SAFETY: the address is inside the memory or at its end, checked above.
+            // SAFETY: the address is inside the memory or at its end.
             at: unsafe { self.at.add(from) },
             len: self.len - from,
             ..*self
         }
     }
 
-    /// Returns the bytes as a slice. Each read of a byte may return another value, so the slice is
-    /// only for kernels that do not depend on two reads being equal.
+    /// Returns the bytes as a slice. Two reads of a byte may return different values.
     fn unstable(&self) -> &'a [u8] {
-        // SAFETY: the memory is readable and not NULL. It may change, which Rust does not permit
-        // for slices. So this slice is passed only to kernels that write nothing outside of their
-        // destination, whatever values they read.
+        // SAFETY: the memory is readable and not NULL. Rust does not permit changes of a slice. So
+        // only kernels get this slice, and no value makes them write outside of their destination.
         unsafe { std::slice::from_raw_parts(self.at, self.len) }
     }
 }
 
-/// Makes a `str` from a text that may change during the conversion. The kind of the `str` is the
-/// narrowest that can store the units that were read.
+/// Makes a `str` of the narrowest kind from a text that may change.
 ///
-/// Returns `None` if the text is short or malformed, if it was changed during the conversion, or if
-/// its encoding has no kernels. The caller then decodes a private copy.
+/// Returns `None` if the text is short, malformed or changed, or if its encoding has no kernels.
+/// The caller then decodes a private copy.
 ///
 /// Copies: the text is copied once, by its conversion into the `str`.
 ///
@@ -160,8 +153,8 @@ pub fn make_volatile<N: NewStr>(
     new.checked(made)
 }
 
-/// Makes a `str` as [`make_large`](super::make_large) does, from text that may change during the
-/// conversion. Also returns `None` if the text was changed. The caller then uses
+/// Makes a `str` like [`make_large`](super::make_large), from a text that may change. If the text
+/// was changed, returns `None`. The caller then uses
 /// [`Measured::write_volatile`](crate::Measured::write_volatile).
 ///
 /// # Errors
@@ -178,15 +171,14 @@ pub fn make_large_volatile<N: NewStr>(
     new.checked(made)
 }
 
-/// A [`NewStr`] that creates each `str` with `new`, and records the kind (the width of the
-/// characters) of the `str` that it created last.
+/// Creates each `str` with `new`, and records the kind of the last one.
 struct Recorded<'n, N> {
     new: &'n mut N,
     kind: Kind,
-    /// `true` if the kernel itself checks that the units of a `str` of kind 4 are code points.
+    /// `true` if the kernel checks the code points of a `str` of kind 4.
     is_ucs4_checked: bool,
-    /// `true` if a `str` of kind ASCII must be checked after it was written. This is the case for
-    /// kernels that load a vector of the source once to test it and once more to store it.
+    /// `true` if a `str` of kind ASCII must be checked after it was written. Some kernels load a
+    /// vector twice: to test it, and to store it.
     checks_ascii: bool,
 }
 
@@ -226,8 +218,7 @@ impl<'n, N: NewStr> Recorded<'n, N> {
         make_ordered_one_to_one::<BYTES, SWAPPED, _>(bytes.as_chunks().0, self)
     }
 
-    /// Returns `made` if its kind is the narrowest that can store its characters, as CPython
-    /// requires; otherwise `None`.
+    /// Returns `made` if its kind is the narrowest, as CPython requires.
     fn checked(
         &mut self,
         made: Result<MadeStr<N::Str>, N::Error>,
@@ -241,7 +232,7 @@ impl<'n, N: NewStr> Recorded<'n, N> {
             Kind::Ucs4 => self.is_ucs4_checked,
             Kind::Latin1 | Kind::Ucs2 => false,
         };
-        // All kernels except those of UTF-32 write only code points, even if the text changes.
+        // All kernels except those of UTF-32 write only code points.
         let is_good = is_checked || is_canonical::<true>(self.kind, self.data(&mut made.made));
         is_good.then_some(Ok(made))
     }

@@ -1,26 +1,24 @@
-//! Conversions that handle one character at a time, and functions that compute the lengths of their
-//! results. No function writes past its destination or reads past its text, even if the text was
-//! changed after it was measured.
+//! Conversions of one character at a time, and the lengths of their results. No function writes
+//! past its destination or reads past its text, even if the text was changed.
 
 use std::mem::MaybeUninit;
 
 use crate::arch::memory::uninit_bytes;
 use crate::{Units, naive};
 
-/// Returns `true` if the unit is a surrogate.
 #[inline(always)]
 pub(crate) fn is_surrogate(u: u16) -> bool {
     u & 0xF800 == 0xD800
 }
 
-/// Returns the number of bytes of a code point in UTF-8.
+/// Returns the length of a code point in UTF-8.
 #[inline]
 pub(crate) fn utf8_len_of(c: u32) -> usize {
     1 + usize::from(c >= 0x80) + usize::from(c >= 0x800) + usize::from(c >= 0x1_0000)
 }
 
 /// Writes each code point as one unit and returns the number of units. Returns `None` if a code
-/// point does not fit into a unit, or if there are more code points than units in `out`.
+/// point or the text does not fit.
 pub(crate) fn fill<U: TryFrom<u32>>(
     code_points: impl Iterator<Item = u32>,
     out: &mut [MaybeUninit<U>],
@@ -92,8 +90,8 @@ pub(in crate::arch) fn utf8_to_utf16(src: &[u8], out: &mut [MaybeUninit<u16>]) -
     Some(n)
 }
 
-/// Converts text of any [`Units`] variant to UTF-8. Returns the number of bytes written; `None` if
-/// the text is malformed or the result does not fit into `out`.
+/// Converts text to UTF-8 and returns the number of bytes. Returns `None` if the text is malformed
+/// or does not fit.
 #[inline(never)]
 pub(in crate::arch) fn to_utf8(units: Units<'_>, out: &mut [MaybeUninit<u8>]) -> Option<usize> {
     let mut n = 0;
@@ -123,9 +121,8 @@ pub(in crate::arch) fn ucs4_to_utf8(src: &[u32], out: &mut [MaybeUninit<u8>]) ->
     write_all_utf8(src, out)
 }
 
-/// Writes each byte as a unit of `W` bytes. The units are in native byte order, or in the opposite
-/// byte order if `SWAPPED` is `true`. The function is inlined into functions that are compiled for
-/// wider vectors, so that the compiler vectorizes this loop for them.
+/// Widens each byte to a unit of `W` bytes. If `SWAPPED` is `true`, the bytes of each unit are
+/// reversed. The function is inlined into functions for wider vectors.
 #[inline(always)]
 pub(in crate::arch) fn widen<const W: usize, const SWAPPED: bool>(
     src: &[u8],
@@ -143,8 +140,7 @@ pub(in crate::arch) fn widen<const W: usize, const SWAPPED: bool>(
     }
 }
 
-/// Returns the value of a 16-bit unit. Its bytes are in native order, or in the opposite order if
-/// `SWAPPED` is `true`.
+/// Returns a 16-bit unit. If `SWAPPED` is `true`, its bytes are reversed first.
 #[inline(always)]
 pub(in crate::arch) fn value<const SWAPPED: bool>(unit: [u8; 2]) -> u16 {
     let unit = u16::from_ne_bytes(unit);
@@ -178,8 +174,7 @@ pub(in crate::arch) fn count_ordered_utf16<const SWAPPED: bool>(src: &[[u8; 2]])
     src.len() - src.iter().filter(|&&unit| is_second(unit)).count()
 }
 
-/// Returns the code points of valid UTF-8. For malformed text, the returned numbers have no
-/// meaning, but nothing past the end is read.
+/// Returns the code points of valid UTF-8. Malformed text yields arbitrary numbers.
 pub(crate) fn chars_of(src: &[u8]) -> impl Iterator<Item = u32> + '_ {
     let mut at = 0;
     std::iter::from_fn(move || {
@@ -199,7 +194,7 @@ pub(crate) fn chars_of(src: &[u8]) -> impl Iterator<Item = u32> + '_ {
     })
 }
 
-/// Converts code points to the units of UTF-16, each as a 32-bit number.
+/// Converts code points to UTF-16 units, each as a 32-bit number.
 pub(crate) fn utf16_of(code_points: impl Iterator<Item = u32>) -> impl Iterator<Item = u32> {
     code_points.flat_map(|c| {
         let (high, low) = match c.checked_sub(0x1_0000) {
@@ -210,20 +205,19 @@ pub(crate) fn utf16_of(code_points: impl Iterator<Item = u32>) -> impl Iterator<
     })
 }
 
-/// Returns the code points of a text, with U+FFFD for each malformed sequence.
+/// Returns the code points, with U+FFFD for each malformed sequence.
 pub(crate) fn lossy(units: Units<'_>) -> impl Iterator<Item = u32> + '_ {
     naive::code_points(units).map(|c| c.unwrap_or(naive::REPLACEMENT))
 }
 
-/// Writes a Unicode scalar value as UTF-8 at `dst` and returns the number of bytes written.
+/// Writes a Unicode scalar value as UTF-8. Returns its number of bytes.
 ///
 /// # Safety
-/// `dst` must have space for the bytes that the value needs (1 to 4).
+/// `dst` must have space for the 1 to 4 bytes of the value.
 #[inline(always)]
 pub(crate) unsafe fn write_utf8(c: u32, dst: *mut u8) -> usize {
     let tail = |shift: u32| 0x80 | (c >> shift & 0x3F) as u8;
-    // SAFETY: each arm writes the bytes that the value has in UTF-8, for which `dst` has space by
-    // this function's contract.
+    // SAFETY: each arm writes the UTF-8 bytes of the value, for which `dst` has space.
     unsafe {
         match c {
             0..0x80 => {
@@ -253,18 +247,16 @@ pub(crate) unsafe fn write_utf8(c: u32, dst: *mut u8) -> usize {
     }
 }
 
-/// Writes Unicode scalar values as UTF-8 and returns the number of bytes; `None` if they do not fit
-/// into `out`. The bytes of each character are assembled in one integer and stored together,
-/// without a branch on their number. Near the end of `out`, where a store of four bytes would not
-/// fit, the bytes are stored one by one.
+/// Writes Unicode scalar values as UTF-8 and returns the number of bytes. Returns `None` if they do
+/// not fit. Each character is stored as four bytes, without a branch on its length.
 fn write_all_utf8(src: &[u32], out: &mut [MaybeUninit<u8>]) -> Option<usize> {
     let (dst, n) = (out.as_mut_ptr().cast::<u8>(), out.len());
-    // The prefix bits of the lead byte in addition to 0x80, by the number of bytes that follow it.
+    // The prefix bits of the lead byte without 0x80, by the number of bytes after it.
     const LEADS: [u32; 4] = [0, 0x40, 0x60, 0x70];
     let mut at = 0;
     for &c in src {
-        // SAFETY: four bytes are stored if they fit; otherwise only the bytes of the value, if
-        // these fit.
+        // SAFETY: four bytes are stored only if they fit. Otherwise only the bytes of the value are
+        // stored, if they fit.
         unsafe {
             if at + 4 > n {
                 if utf8_len_of(c) > n - at {
@@ -285,9 +277,8 @@ fn write_all_utf8(src: &[u32], out: &mut [MaybeUninit<u8>]) -> Option<usize> {
     Some(at)
 }
 
-// The functions below count in integers that are as narrow as the units, so that a vector has as
-// many counters as units. They count parts of the text that are short enough for such integers. The
-// functions are inlined into functions with target features for wider vectors.
+// The functions below count in integers of the width of a unit, so the compiler vectorizes them.
+// The counted parts are short enough for such integers.
 
 /// Returns the number of characters of valid UTF-16.
 #[inline(always)]
@@ -304,8 +295,8 @@ pub(crate) fn utf8_len_of_latin1(src: &[u8]) -> usize {
     src.len() + more
 }
 
-/// Returns the length in bytes of 16-bit units converted to UTF-8. Each half of a surrogate pair
-/// counts as 2 bytes. Also returns `true` if any of the units is a surrogate.
+/// Returns the length of 16-bit units in UTF-8. A surrogate counts as 2 bytes. Also returns `true`
+/// if any unit is a surrogate.
 #[inline(always)]
 pub(crate) fn utf8_len_of_wide(src: &[u16]) -> (usize, bool) {
     let (mut n, mut any) = (src.len(), 0);
@@ -321,8 +312,8 @@ pub(crate) fn utf8_len_of_wide(src: &[u16]) -> (usize, bool) {
     (n, any != 0)
 }
 
-/// Returns the length in bytes of 32-bit units converted to UTF-8. Returns `None` if one of the
-/// units is a surrogate or past U+10FFFF.
+/// Returns the length of 32-bit units in UTF-8. Returns `None` if a unit is a surrogate or past
+/// U+10FFFF.
 #[inline(always)]
 pub(crate) fn utf8_len_of_ucs4(src: &[u32]) -> Option<usize> {
     let (mut n, mut bad) = (src.len(), 0);
@@ -337,7 +328,7 @@ pub(crate) fn utf8_len_of_ucs4(src: &[u32]) -> Option<usize> {
     (bad == 0).then_some(n)
 }
 
-/// Returns the number of 16-bit units that the UTF-16 form of the code points has.
+/// Returns the number of UTF-16 units of the code points.
 #[inline(always)]
 pub(in crate::arch) fn utf16_len_from_ucs4(src: &[u32]) -> usize {
     let pairs = src.chunks(1 << 16).map(|part| {

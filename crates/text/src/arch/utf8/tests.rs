@@ -1,6 +1,4 @@
-//! Compares each kernel family with the reference implementation. The texts have every length
-//! around the vector sizes, characters of each length at every position, and every alignment.
-//! Canaries after the pen's capacity must stay unchanged.
+//! Tests each kernel family against the reference implementation, with many lengths and alignments.
 
 use crate::arch::cell::tests::AtEnd;
 use crate::arch::dispatch::with_kernels;
@@ -11,8 +9,7 @@ use crate::arch::family::{UTF8_SHORT_BYTES, Utf8Kernels, utf8_capacity};
 use crate::sink::Pen;
 use crate::{Policy, Units, naive};
 
-/// A task that writes a text as UTF-8. If the `bool` is `true`, the kernel for short texts is tried
-/// first.
+/// Writes a text as UTF-8. If the `bool` is `true`, tries the kernel for short texts first.
 #[derive(Clone, Copy)]
 struct Utf8Body<'a>(Units<'a>, bool);
 
@@ -25,8 +22,7 @@ impl Work for Utf8Body<'_> {
     }
 }
 
-/// Converts the text with a kernel. Returns the bytes that the kernel has written, or `None` if
-/// this kernel does not convert the text.
+/// Returns the bytes that a kernel writes. `None` if it does not convert the text.
 #[inline(always)]
 fn body<K: Utf8Kernels>(kernels: K, Utf8Body(units, is_short): Utf8Body<'_>) -> Option<Vec<u8>> {
     const CANARY: u8 = 0xA5;
@@ -40,8 +36,7 @@ fn body<K: Utf8Kernels>(kernels: K, Utf8Body(units, is_short): Utf8Body<'_>) -> 
     let mut pen = Pen::new(&mut buffer[..capacity]);
     let start = pen.at();
     let done = if is_short {
-        // SAFETY: the pen has the capacity that these steps require, and the text is not longer
-        // than they permit.
+        // SAFETY: the pen has the required capacity, and the text is short enough.
         let end = unsafe {
             match units {
                 Units::Utf8(u) => Some(kernels.utf8_bytes(u, start)),
@@ -51,7 +46,7 @@ fn body<K: Utf8Kernels>(kernels: K, Utf8Body(units, is_short): Utf8Body<'_>) -> 
             }
         };
         if let Some(end) = end {
-            // SAFETY: the step has written all bytes before `end`.
+            // SAFETY: all bytes before `end` are written.
             unsafe { pen.set_at(end) };
         }
         end.is_some()
@@ -67,7 +62,7 @@ fn body<K: Utf8Kernels>(kernels: K, Utf8Body(units, is_short): Utf8Body<'_>) -> 
         }
     };
     let n = pen.at() as usize - start as usize;
-    // SAFETY: every byte was given a value at the start.
+    // SAFETY: every byte was initialised at the start.
     let bytes: Vec<u8> = buffer.iter().map(|b| unsafe { b.assume_init() }).collect();
     assert!(
         bytes[capacity..].iter().all(|&b| b == CANARY),
@@ -103,8 +98,7 @@ fn check(units: Units<'_>) {
     }
 }
 
-/// Checks the conversion of a text that is stored in 32-bit units, and also in 16-bit and 8-bit
-/// units if its characters fit.
+/// Checks a text in 32-bit units, and in narrower units if its characters fit.
 fn check_each(text: &[u32]) {
     check(Units::Utf32(text));
     let narrow: Option<Vec<u16>> = text.iter().map(|&c| u16::try_from(c).ok()).collect();
@@ -125,7 +119,7 @@ const LENGTHS: [usize; 22] = [
     0, 1, 2, 7, 15, 16, 17, 21, 22, 31, 32, 33, 47, 48, 49, 63, 64, 65, 127, 128, 129, 321,
 ];
 
-/// The code points that the tests insert into a text, one code point per text.
+/// The characters to insert, one per text.
 const MARKS: [u32; 14] = [
     0, 0x0A, 0x22, 0x5C, 0x7F, 0x80, 0xFF, 0x100, 0x7FF, 0x800, 0xFFFD, 0x1_F600, 0xD800, 0xDC00,
 ];
@@ -179,8 +173,7 @@ fn texts_at_the_end_of_a_page_are_written_alike() {
         for width in [2, 4] {
             let wide = |b: &u8| [*b, u8::from(*b >= 0x80) * 4, 0, 0].into_iter().take(width);
             let wide: Vec<u8> = text.iter().flat_map(wide).collect();
-            // SAFETY: every bit pattern is a valid unit. The units are aligned, because they end at
-            // the end of a page.
+            // SAFETY: every bit pattern is a valid unit. The end of a page aligns the units.
             end.with(&wide, |text| unsafe {
                 if width == 2 {
                     check(Units::Ucs2(text.align_to().1));

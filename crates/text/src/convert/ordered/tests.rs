@@ -1,12 +1,10 @@
-//! Compares the conversions of units in native and swapped byte order with the reference
-//! implementation. The texts have many lengths, and mix characters that need `str` units of
-//! different widths. Some texts have a malformed unit at the start or at the end.
+//! Compares the conversions of units in both byte orders with the reference implementation. The
+//! texts need `str` units of different widths, and some are malformed.
 
 use super::*;
 use crate::{Policy, naive};
 
-/// A [`NewStr`] for tests. It allocates each `str` as a vector of units with arbitrary initial
-/// values.
+/// A [`NewStr`] for tests, which creates a vector of units.
 struct Heap;
 
 enum Data {
@@ -123,7 +121,6 @@ fn check_encode(chars: &[u32]) {
             .map(|text| text.len())
     );
     let into = |len: usize, write: fn(Units<'_>, &mut [MaybeUninit<u8>])| {
-        // The conversion is also tested at an odd address.
         [0, 1].map(|from| {
             let mut out = vec![MaybeUninit::new(0xA5); from + len + 1];
             write(units, &mut out[from..from + len]);
@@ -182,8 +179,8 @@ fn units_of_any_order_match_naive_whatever_their_length_and_mix() {
             let text: Vec<u32> = mix.iter().copied().cycle().take(n).collect();
             check(&text);
             for other in [0xE9, 0x416, 0x1F600, 0xD800, 0xDFFF, 0x11_0000] {
-                // (No surrogate pairs are inserted as 32-bit units: as UTF-16 they would be other
-                // characters.)
+                // Surrogate pairs are other characters in UTF-16, so they are not inserted as
+                // 32-bit units.
                 for at in [0, 1, n / 2, n.saturating_sub(2), n.saturating_sub(1)] {
                     let mut text = text.clone();
                     if let Some(unit) = text.get_mut(at) {

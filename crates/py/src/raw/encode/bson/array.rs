@@ -1,5 +1,4 @@
-//! Writes NumPy arrays and scalars as BSON. The items are read from the array's memory and written
-//! directly into the chunk.
+//! Writes NumPy arrays and scalars as BSON, directly from their memory.
 
 use onecopy_text::convert::Kernels;
 use onecopy_text::{Pen, Put};
@@ -14,11 +13,10 @@ use super::value::{EMPTY, FIRST_MS, LAST_MS};
 use super::{BsonEncoder, BsonStop, ROOM};
 use crate::raw::ndarray::{self, Bits, Item, ItemType, NOT_A_TIME, Scalar, Subarray, View};
 
-/// The number of array items for which space is reserved in one step.
+/// The number of items for which one step reserves space.
 const BLOCK: usize = 32;
-/// The number of bytes that are reserved for one item of a BSON array: a tag (1), a key (21) and a
-/// value of fixed size (8). The key is an index of up to 20 digits and a NUL. The last 8 bytes are
-/// reserved because a short key is written with one store of 8 bytes.
+/// The space for one item: a tag, a key of up to 20 digits with a NUL, and a value. The last 8
+/// bytes are spare, because a short key is written with one store.
 const ITEM_BYTES: usize = 1 + 21 + 8 + 8;
 
 /// A BSON value of at most eight bytes, with its tag.
@@ -57,8 +55,8 @@ impl FixedValue {
 }
 
 impl<'py> BsonEncoder<'_, 'py> {
-    /// Writes a NumPy scalar with its tag. The caller has reserved the byte for the tag, which is
-    /// `n_from_tag` bytes before the current write position.
+    /// Writes a NumPy scalar with its tag. The reserved byte for the tag is `n_from_tag` bytes
+    /// before the position.
     fn scalar(
         &mut self,
         scalar: Scalar,
@@ -89,8 +87,8 @@ impl<'py> BsonEncoder<'_, 'py> {
         })
     }
 
-    /// Converts a `datetime64` to a BSON datetime, rounded down to milliseconds. `NaT` (not a time)
-    /// becomes null.
+    /// Converts a `datetime64` to a BSON datetime, rounded down to milliseconds. `NaT` becomes
+    /// null.
     #[inline]
     fn moment(&self, count: i64, step: Option<Step>) -> Result<FixedValue, BsonStop> {
         if count == NOT_A_TIME {
@@ -110,11 +108,11 @@ impl<'py> BsonEncoder<'_, 'py> {
         Ok(FixedValue::new(Tag::DateTime, ms.to_le_bytes()))
     }
 
-    /// Writes the NumPy array that `view` describes, with its tag. The caller has reserved the byte
-    /// for the tag. This byte is `n_from_tag` bytes before the current write position.
+    /// Writes a NumPy array with its tag. The reserved byte for the tag is `n_from_tag` bytes
+    /// before the position.
     ///
     /// # Safety
-    /// `object` must be alive, and `view` must be the view of this object.
+    /// `object` must be alive, and `view` must be its view.
     pub(super) unsafe fn array<'s, K: Kernels>(
         &mut self,
         kernels: K,
@@ -140,13 +138,11 @@ impl<'py> BsonEncoder<'_, 'py> {
         Ok(pen)
     }
 
-    /// Writes a one-dimensional array with its tag. If the chunk has too little space for the whole
-    /// array, or BSON cannot represent one of its items, leaves the output unchanged and returns
-    /// `false`.
+    /// Writes a one-dimensional array with its tag. Returns `false`, without output, if the space
+    /// is too small or BSON cannot represent an item.
     ///
     /// # Safety
-    /// `object` must be alive and of a NumPy array class; `tag` must be the byte that was reserved
-    /// for its tag.
+    /// `object` must be a live NumPy array. `tag` must be the reserved byte for its tag.
     pub(super) unsafe fn short_array<K: Kernels>(
         &mut self,
         kernels: K,
@@ -165,14 +161,14 @@ impl<'py> BsonEncoder<'_, 'py> {
         let Some(view) = view.filter(fits) else {
             return false;
         };
-        // SAFETY: the remaining space of the pen, which is not used by the pen until `part` has
+        // SAFETY: the remaining space of the pen. The pen does not use it until `part` has
         // returned.
         let rest = unsafe { std::slice::from_raw_parts_mut(pen.at().cast(), pen.remaining()) };
         let Ok(end) = self.part(kernels, view.whole(), Pen::new(rest)) else {
             self.within.clear();
             return false;
         };
-        // SAFETY: the byte that was reserved for the tag; all bytes up to the end were written.
+        // SAFETY: the reserved byte for the tag. All bytes up to the end were written.
         unsafe {
             tag.write(Tag::Array.byte());
             pen.set_at(end.at());
@@ -180,8 +176,7 @@ impl<'py> BsonEncoder<'_, 'py> {
         true
     }
 
-    /// Writes a NumPy array or one of its subarrays as a BSON array. A multidimensional array
-    /// becomes nested arrays.
+    /// Writes a NumPy array as a BSON array. Further dimensions become nested arrays.
     fn part<'s, K: Kernels>(
         &mut self,
         kernels: K,
@@ -209,9 +204,7 @@ impl<'py> BsonEncoder<'_, 'py> {
         Ok(pen)
     }
 
-    /// Writes the `n` items of an array as BSON elements with the same tag `tag`. The values may
-    /// differ in length. `put` writes the value of the item with an index; this function writes the
-    /// tag and the key.
+    /// Writes `n` items with the tag `tag`. `put` writes the value of an item.
     #[inline(always)]
     fn keyed<'s>(
         &mut self,
@@ -225,7 +218,7 @@ impl<'py> BsonEncoder<'_, 'py> {
             pen = self.ensure_space(pen, ROOM)?;
             let at = pen.at();
             index.put(i, &mut pen);
-            // SAFETY: the byte that was reserved for the tag.
+            // SAFETY: the reserved byte for the tag.
             unsafe { at.write(tag.byte()) };
             pen = match put(self, i, pen) {
                 Ok(pen) => pen,
@@ -235,16 +228,15 @@ impl<'py> BsonEncoder<'_, 'py> {
         Ok(pen)
     }
 
-    /// Adds `[index]` at the start of the path of the array item that cannot be written, and
-    /// returns `stop` unchanged. It is called for each dimension, starting with the innermost.
+    /// Adds `[index]` at the start of the path of the failed item. Each dimension calls this
+    /// function, the innermost first.
     #[cold]
     fn at_index(&mut self, index: usize, stop: BsonStop) -> BsonStop {
         self.within.insert_str(0, &format!("[{index}]"));
         stop
     }
 
-    /// Writes the items of a one-dimensional array, each after its key. All items have the same
-    /// size. `value` converts an item to a BSON value.
+    /// Writes the items of a one-dimensional array. `value` converts an item to a BSON value.
     #[inline(always)]
     fn each<'s, T: Bits>(
         &mut self,
@@ -265,7 +257,7 @@ impl<'py> BsonEncoder<'_, 'py> {
                 };
                 let tag = pen.at();
                 index.put(i, &mut pen);
-                // SAFETY: the byte that was reserved for the tag.
+                // SAFETY: the reserved byte for the tag.
                 unsafe { tag.write(value.tag.byte()) };
                 pen.put_short(&value.bytes, value.n_bytes);
             }
@@ -274,7 +266,7 @@ impl<'py> BsonEncoder<'_, 'py> {
         Ok(pen)
     }
 
-    /// Writes the items of a one-dimensional array, each with its tag and key.
+    /// Writes the items of a one-dimensional array.
     fn row<'s, K: Kernels>(
         &mut self,
         kernels: K,
@@ -329,7 +321,7 @@ impl<'py> BsonEncoder<'_, 'py> {
         }
     }
 
-    /// Writes an array item that is a string or a binary value.
+    /// Writes a string or a binary value.
     fn text_item<'s, K: Kernels>(
         &mut self,
         kernels: K,
@@ -338,7 +330,7 @@ impl<'py> BsonEncoder<'_, 'py> {
     ) -> Result<Pen<'s>, BsonStop> {
         if let ItemType::Text(_) = item.dtype().of {
             let text = item.to_str(self.py())?;
-            // SAFETY: `text` is a `str`, which is kept alive here.
+            // SAFETY: `text` is a `str`, and alive.
             return unsafe { self.any_text(kernels, text.as_ptr(), pen) };
         }
         let mut binary = Vec::new();

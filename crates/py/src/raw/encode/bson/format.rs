@@ -1,5 +1,4 @@
-//! Implements `MemberEncoder`, the interface between the loop over a container's members and an
-//! output format, for BSON.
+//! Implements `MemberEncoder`, the interface of the loop over members, for BSON.
 
 use onecopy_text::convert::Kernels;
 use onecopy_text::{Pen, Put};
@@ -17,7 +16,7 @@ use super::step::{self, LENGTH_BYTES};
 use super::value::EMPTY;
 use super::{BsonEncoder, BsonStop, ROOM};
 
-/// Returns the BSON tag of a container: an array, or a document.
+/// Returns the BSON tag of an array or document.
 pub(super) fn tag_of_form(form: ContainerForm) -> Tag {
     match form {
         ContainerForm::List | ContainerForm::Tuple => Tag::Array,
@@ -134,8 +133,7 @@ impl<'py> MemberEncoder<'py> for BsonEncoder<'_, 'py> {
         pen: &mut Pen<'_>,
     ) {
         pen.put_byte(0);
-        // Truncation is harmless: a document of more than 2^31 bytes is refused when its root ends,
-        // whatever the lengths of its nested documents are.
+        // Truncation is harmless: the end of the root refuses a document of more than 2^31 bytes.
         let n_bytes = (pen.at().addr() - start.addr()) as u32;
         // SAFETY: `begin` has reserved bytes for the length at the start of the document.
         unsafe {
@@ -173,8 +171,8 @@ impl<'py> MemberEncoder<'py> for BsonEncoder<'_, 'py> {
             return Err(BsonStop::Changed);
         };
         let frame: *mut ContainerFrame = frame;
-        // SAFETY: the frame does not move until another frame is pushed; its object is alive, and
-        // no code runs before the value is found or its attribute is read.
+        // SAFETY: the frame does not move until the next push; its object is alive. No code runs
+        // before the value is found or its attribute is read.
         unsafe {
             let key = self.shared.next_key(frame, true).ok_or(BsonStop::Changed)?;
             let n_from_tag;
@@ -240,7 +238,7 @@ impl<'py> MemberEncoder<'py> for BsonEncoder<'_, 'py> {
             self.patch(start, n_bytes, &pen)?;
             return Ok(pen);
         }
-        // The value "code with scope" begins with its total length, including the nested document.
+        // A "code with scope" begins with its total length.
         if let Some(start) = start.checked_sub(1) {
             let n_bytes = self.offset(&pen) - start;
             self.patch(start, n_bytes, &pen)?;

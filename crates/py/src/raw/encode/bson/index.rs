@@ -1,22 +1,21 @@
-//! `Index`: the key of an item of a BSON array: the index of the item, in decimal digits.
+//! `Index`: the key of a BSON array item, in decimal digits.
 
 use onecopy_text::{Pen, Put};
 use onecopy_wire::json;
 
-/// The largest number of digits of an index that is stored as ASCII digits in one 64-bit word.
+/// The maximum number of digits in one 64-bit word.
 const MOST: usize = 7;
 
-/// The key of the next item of an array: its index, as decimal digits.
+/// The key of the next array item, in decimal digits.
 #[derive(Clone, Copy)]
 pub(super) struct Index {
-    /// The ASCII digits of the index. The first digit is in the least significant byte, and the
-    /// unused high bytes are 0. The field is 0 if the index has more than [`MOST`] digits.
+    /// The ASCII digits, the first one in the lowest byte. 0 for more than [`MOST`] digits.
     digits: u64,
     n_digits: usize,
 }
 
 impl Index {
-    /// Returns the key of the item at an index (from 0).
+    /// Returns the key of the item at an index.
     #[inline(always)]
     pub(super) fn at(index: usize) -> Index {
         match index {
@@ -41,8 +40,8 @@ impl Index {
         }
     }
 
-    /// Writes the beginning of the item at index `at`: a byte that is reserved for the tag, the
-    /// key, and a NUL. `at` must be the current index. Then advances `self` to the next index.
+    /// Writes a byte for the tag, the key of the current index `at`, and a NUL. Advances to the
+    /// next index.
     ///
     /// # Panics
     /// If the pen has less than about 32 bytes of space.
@@ -54,7 +53,7 @@ impl Index {
             pen.put_byte(0);
             return;
         }
-        // The zero byte after the digits is the terminating NUL.
+        // The byte after the digits is the NUL.
         pen.put_short(&self.digits.to_le_bytes(), self.n_digits + 1);
         let last = 8 * (self.n_digits - 1);
         self.digits += 1 << last;
@@ -63,7 +62,7 @@ impl Index {
         }
     }
 
-    /// Propagates the carry to the other digits after the last digit was incremented from nine.
+    /// Propagates the carry from the last digit.
     #[cold]
     fn carry(&mut self) {
         let mut place = self.n_digits;

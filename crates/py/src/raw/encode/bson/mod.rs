@@ -1,5 +1,5 @@
-//! `BsonEncoder`: writes Python objects as BSON. The length at the start of a document is written
-//! when the document ends.
+//! `BsonEncoder`: writes Python objects as BSON. The end of a document fixes the length at its
+//! start.
 //!
 //! | module | contents |
 //! |---|---|
@@ -36,48 +36,43 @@ pub(crate) use options::{BsonStop, EncodeFailure, ObjectForm, ObjectForms, Sink,
 pub(crate) use texts::class_name;
 pub(crate) use value::{FIRST_MS, LAST_MS};
 
-/// The number of free bytes in the output that the encoder requires before it writes a key and a
-/// short value. At most 256 bytes are for the tag and the key. At most 128 bytes are for a short
-/// string. The remaining bytes are for the ends of containers.
+/// The free output bytes before a key and a short value. The rest is for the ends of containers.
 const ROOM: usize = 512;
 
-/// The destination of a document: the sink that receives its bytes, and the address of the memory
-/// to which the encoder writes before it passes the bytes to the sink.
+/// The sink for a document and the encoder's output memory.
 struct BsonTarget<'a> {
     sink: &'a mut dyn Sink,
-    /// A base address: the byte at offset `n` of the output is at the address `base + n`, if it is
-    /// still in the encoder's memory. `base` itself can be before this memory.
+    /// A base address: output byte `n` in memory is at `base + n`. `base` can be outside of the
+    /// memory.
     base: *mut u8,
-    /// The number of bytes at the start of the output that are no longer in the encoder's memory,
-    /// because the sink has received them. Only [`Sink::patch_at`] can overwrite these bytes.
+    /// The number of output bytes that the sink has received. Only [`Sink::patch_at`] can overwrite
+    /// them.
     before: usize,
 }
 
-/// The state of the BSON encoder during one call to [`write()`].
+/// The state of the encoder during a [`write()`] call.
 struct BsonEncoder<'a, 'py> {
     shared: EncoderState<'py>,
     style: Style,
     forms: &'a dyn ObjectForms<'py>,
     target: BsonTarget<'a>,
-    /// The offset of the current root document in the output, in bytes.
+    /// The offset of the current root document in the output.
     start: usize,
-    /// `true` after a nested document was entered. From then on keys are cached, because the same
-    /// keys may occur in further nested documents.
+    /// `true` after a nested document. From then on, keys are cached.
     is_nested: bool,
     /// The value or key that the encoder could not write.
     culprit: Option<Bound<'py, PyAny>>,
-    /// If the error is in a NumPy array, the path from this array to the item that cannot be
-    /// written, such as `[3][5]`; otherwise empty.
+    /// The path from a NumPy array to its wrong item, such as `[3][5]`.
     within: String,
-    /// `true` if the encoder counts the bytes of text that it converts, for `onecopy.ledger()`.
+    /// `true` if `onecopy.ledger()` counts the text.
     is_counted: bool,
     tally: Tally,
 }
 
-/// Appends `object` to the contents of the sink, as a BSON document.
+/// Appends `object` to the sink as a BSON document.
 ///
 /// # Errors
-/// The reason why the document cannot be written. The contents of the sink are then undefined.
+/// The reason for the failure. The contents of the sink are then undefined.
 pub(crate) fn write<'py>(
     object: Borrowed<'_, 'py, PyAny>,
     style: Style,
@@ -147,10 +142,10 @@ impl DerefMut for BsonEncoder<'_, '_> {
 }
 
 impl<'py> BsonEncoder<'_, 'py> {
-    /// Writes the root object (the argument of the call) and all objects in it.
+    /// Writes the root object and all objects in it.
     ///
     /// # Safety
-    /// The GIL must be held during this call, and the caller must hold a reference to `root`.
+    /// The caller must hold the GIL and a reference to `root`.
     #[inline(always)]
     unsafe fn run<K: Kernels>(
         &mut self,
@@ -179,8 +174,7 @@ impl<'py> BsonEncoder<'_, 'py> {
         Ok(())
     }
 
-    /// Stores the value or key that cannot be written (`object`), so that the exception can contain
-    /// it. Returns `stop`, which is the reason of the failure, unchanged.
+    /// Stores the wrong `object` for the exception. Returns `stop` unchanged.
     ///
     /// # Safety
     /// `object` must be alive.
@@ -192,8 +186,7 @@ impl<'py> BsonEncoder<'_, 'py> {
         stop
     }
 
-    /// Returns a [`Pen`] that writes to the unused capacity of the sink. If this capacity is less
-    /// than `n_bytes`, the sink grows first.
+    /// Returns a [`Pen`] over the free space of the sink, at least `n_bytes`.
     fn open<'s>(&mut self, n_bytes: usize) -> Result<Pen<'s>, BsonStop> {
         let target = &mut self.target;
         let (at, len) = {
@@ -206,18 +199,17 @@ impl<'py> BsonEncoder<'_, 'py> {
             .cast::<u8>()
             .wrapping_sub(n_committed)
             .wrapping_sub(target.before);
-        // SAFETY: the memory belongs to the sink, which is not used until `close`; a Pen checks its
+        // SAFETY: the memory belongs to the sink, which is not used until `close`. A Pen checks its
         // capacity.
         Ok(Pen::new(unsafe { std::slice::from_raw_parts_mut(at, len) }))
     }
 
-    /// Ends the writing through `pen`, which contains the address of the next output byte. The
-    /// bytes before this address become part of the contents of the sink.
+    /// Adds the bytes before the position of `pen` to the sink.
     fn close(&mut self, pen: &Pen<'_>) {
         let target = &mut self.target;
         let n_before = target.before + target.sink.committed().len();
-        // SAFETY: the pen was opened right after the contents of the sink, and every byte up to its
-        // position was written.
+        // SAFETY: the pen was opened after the contents of the sink. Every byte up to its position
+        // was written.
         unsafe {
             target
                 .sink
@@ -225,14 +217,13 @@ impl<'py> BsonEncoder<'_, 'py> {
         };
     }
 
-    /// Returns the offset of the write position in the output, in bytes.
+    /// Returns the offset of the write position in the output.
     #[inline(always)]
     fn offset(&self, pen: &Pen<'_>) -> usize {
         pen.at().addr().wrapping_sub(self.target.base.addr())
     }
 
-    /// Writes `n_bytes`, the length of a document or string, at offset `at` of the output, where
-    /// bytes were reserved for it.
+    /// Writes the length `n_bytes` into reserved bytes at offset `at` of the output.
     #[inline(always)]
     fn patch(&mut self, at: usize, n_bytes: usize, pen: &Pen<'_>) -> Result<(), BsonStop> {
         let Some(length) = i32::try_from(n_bytes).ok() else {
@@ -247,8 +238,7 @@ impl<'py> BsonEncoder<'_, 'py> {
             at + bytes.len() <= self.offset(pen),
             "there is no length at this position"
         );
-        // SAFETY: between the start of the bytes before the pen and the pen, as checked above:
-        // written, and in the memory of the pen.
+        // SAFETY: the bytes before the pen contain the address, as checked above.
         unsafe {
             let place = self.target.base.wrapping_add(at);
             place.cast::<[u8; 4]>().write_unaligned(bytes);
@@ -256,27 +246,26 @@ impl<'py> BsonEncoder<'_, 'py> {
         Ok(())
     }
 
-    /// Writes a tag into the byte that the caller has reserved for it. This byte is `n_from_tag`
-    /// bytes before the write position. If `n_from_tag` is 0, the caller has reserved no byte, and
-    /// nothing is written.
+    /// Writes a tag into the reserved byte at `n_from_tag` bytes before the write position. Does
+    /// nothing if `n_from_tag` is 0.
     fn tag_before(&mut self, tag: u8, n_from_tag: usize, pen: &Pen<'_>) {
         if n_from_tag != 0 {
             self.tag_at(tag, self.offset(pen) - n_from_tag);
         }
     }
 
-    /// Writes a tag into the byte that was reserved for it at offset `at` of the output.
+    /// Writes a tag into the reserved byte at offset `at`.
     fn tag_at(&mut self, tag: u8, at: usize) {
         if at < self.target.before {
             self.target.sink.patch_at(at, &[tag]);
         } else {
-            // SAFETY: a byte was reserved there, among the bytes before the pen.
+            // SAFETY: a reserved byte before the pen.
             unsafe { self.target.base.wrapping_add(at).write(tag) };
         }
     }
 
-    /// Makes space for at least `n_bytes` more bytes: adds the bytes written through `pen` to the
-    /// contents of the sink, grows the sink, and returns a new `Pen`.
+    /// Returns a new `Pen` with at least `n_bytes` of space. Adds the bytes of the old `Pen` to the
+    /// sink.
     #[cold]
     #[inline(never)]
     fn reserve<'s>(&mut self, pen: Pen<'s>, n_bytes: usize) -> Result<Pen<'s>, BsonStop> {
@@ -289,14 +278,13 @@ impl<'py> BsonEncoder<'_, 'py> {
         self.open(n_bytes)
     }
 
-    /// Estimates the final size of the output in bytes. `n_bytes` is the number of bytes written so
-    /// far. If a tenth of the members of an open container was written, for example, the estimate
-    /// assumes that all members together are ten times as large.
+    /// Estimates the final output size after `n_bytes` bytes. The estimate uses the written part of
+    /// each open container.
     fn expected_bytes(&self, n_bytes: usize) -> usize {
         let of_frame = |frame: &ContainerFrame| {
             let n = match frame.form {
-                // SAFETY: attached, and each frame's object is alive: borrowed from the object that
-                // contains it, or owned by the frame; lists and tuples have a size.
+                // SAFETY: attached. Each frame's object is alive: its container or the frame owns
+                // it. Lists and tuples have a size.
                 ContainerForm::List | ContainerForm::Tuple => unsafe { ffi::Py_SIZE(frame.object) },
                 ContainerForm::Dict => frame.n,
                 _ => return 0,

@@ -1,5 +1,4 @@
-//! The interface of the BSON encoder: its options, the trait through which it calls Python code,
-//! the sinks (destinations) of its output, and its errors.
+//! The interface of the BSON encoder: options, sinks, errors and calls to Python code.
 
 use onecopy_text::{ByteSink, Policy};
 use onecopy_wire::bson::{SUBTYPE_OLD_UUID, SUBTYPE_UUID, Tag};
@@ -11,37 +10,34 @@ use crate::raw::encode::state::TooDeep;
 use crate::raw::encode::{Fixed, Natives};
 use crate::raw::ndarray::Memory;
 
-/// The reason why the BSON encoder has failed.
+/// The error of the BSON encoder.
 #[derive(Debug)]
 pub(crate) enum BsonStop {
-    /// An exception that Python code or a failed allocation has raised.
+    /// A Python exception.
     Python(PyErr),
-    /// The sink cannot grow: no memory is left, or the destination buffer is full.
+    /// The sink cannot grow.
     Full,
-    /// Containers are nested more deeply than allowed; `is_circular` is `true` if a container
-    /// contains itself.
+    /// The nesting is too deep. `is_circular` is `true` if a container contains itself.
     TooDeep { is_circular: bool },
-    /// The document is larger than [`Style::max_bytes`], or exceeds the 32-bit lengths of BSON.
+    /// The document exceeds [`Style::max_bytes`] or the 32-bit lengths of BSON.
     TooLong,
-    /// A string contains the lone surrogate `unit`, at the index `at` in its code units.
+    /// A string contains the lone surrogate `unit` at the index `at`.
     Surrogate { at: usize, unit: u32 },
-    /// An integer does not fit into a signed 64-bit integer.
+    /// An integer exceeds 64 bits.
     Int,
-    /// A key contains a NUL character.
+    /// A key contains a NUL.
     NulInKey,
-    /// A key begins with a dollar sign or contains a dot, which the option `check_keys` forbids.
+    /// The option `check_keys` forbids this key.
     KeyForm,
-    /// A key is an object of this class instead of a `str`.
+    /// A key is not a `str`, but of this class.
     Key { class: String },
-    /// Python code changed a `dict` while the encoder iterated over it.
+    /// Python code changed a `dict` during the iteration.
     Changed,
-    /// BSON cannot represent an object of this class, and `default` is not set.
+    /// BSON cannot represent this class, and `default` is not set.
     Unknown { class: String },
-    /// The root (the argument of the call) is an object of this class, which cannot be written as a
-    /// document.
+    /// An object of this class cannot be a document.
     NotADocument { class: String },
-    /// BSON supports the type of a value, but cannot represent this value. `kind` is the name of
-    /// the type for the error message, such as `datetime`.
+    /// BSON cannot represent this value. `kind` is its type in the error message.
     Value { kind: &'static str, reason: String },
 }
 
@@ -63,46 +59,41 @@ impl From<TooDeep> for BsonStop {
     }
 }
 
-/// A failure of the encoder, with the path of the value that cannot be written, such as
-/// `$.rows[3].price`.
+/// An error of the encoder, with the path of the failed value, for example `$.rows[3].price`.
 #[derive(Debug)]
 pub(crate) struct EncodeFailure {
     pub(crate) stop: BsonStop,
     pub(crate) path: String,
-    /// The value or key that cannot be represented; `None` for other failures.
+    /// The value or key that BSON cannot represent.
     pub(crate) culprit: Option<Py<PyAny>>,
 }
 
-/// How an object that is not of a built-in type is written.
+/// The way in which an object is written.
 pub(crate) enum ObjectForm<'py> {
-    /// [`ObjectForms::other`] has already written the value. The encoder still has to write the tag
-    /// of the value, which this variant contains.
+    /// [`ObjectForms::other`] has written the value. The encoder only writes this tag.
     Put(Tag),
-    /// The string that the encoder writes instead of the object, and the tag of this string.
+    /// Written as this string with this tag.
     Text(Tag, Bound<'py, PyString>),
-    /// A code string and a scope, which is written as a document. Together they form the BSON type
-    /// "code with scope".
+    /// The BSON type "code with scope". The second field is the scope.
     Code(Bound<'py, PyString>, Bound<'py, PyAny>),
-    /// The encoder writes this object instead of the original object.
+    /// This object is written instead.
     Instead(Bound<'py, PyAny>),
-    /// The encoder writes this object instead of the original object. The option `check_keys` does
-    /// not apply to its keys, because the keys of a `DBRef` begin with a dollar sign.
+    /// This object is written instead, without `check_keys`: the keys of a `DBRef` begin with a
+    /// dollar sign.
     Unchecked(Bound<'py, PyAny>),
-    /// A NumPy array or scalar, which is read from its memory. It is boxed because the other forms
-    /// are much smaller.
+    /// A NumPy array or scalar. It is boxed because the other variants are smaller.
     Memory(Box<Memory<'py>>),
-    /// An instance of a class derived from list or tuple: its items are written as an array.
+    /// An instance of a subclass of list or tuple, written as an array.
     Items,
-    /// A list in which keys (each a `str`) and values alternate. It is written as a document.
+    /// A list of alternating keys and values, written as a document.
     Pairs(Bound<'py, PyList>),
 }
 
-/// Handles objects whose types the encoder itself does not support. The methods write such an
-/// object, or determine how the encoder writes it. They may run any Python code.
+/// Writes objects of the types that the encoder does not support. The methods may run any Python
+/// code.
 pub(crate) trait ObjectForms<'py> {
-    /// Either writes the value of an object, without its tag and key, and returns
-    /// `ObjectForm::Put`, or returns another [`ObjectForm`], which determines how the encoder
-    /// writes the object. Returns `None` if the encoder must call `ObjectForms::default`.
+    /// Writes an object without its tag and key, or returns another form. `None` if the encoder
+    /// must call `ObjectForms::default`.
     fn other(
         &self,
         object: &Bound<'py, PyAny>,
@@ -110,32 +101,29 @@ pub(crate) trait ObjectForms<'py> {
     ) -> Result<Option<ObjectForm<'py>>, BsonStop>;
 
     /// Applies the option `datetime_range` to a datetime outside of the years 1 to 9999. Returns
-    /// the milliseconds since 1970 to write, or an error.
+    /// its milliseconds since 1970.
     fn ranged(&self, ms: i64) -> Result<i64, BsonStop>;
 
-    /// Calls the caller's function `default` for an object for which [`ObjectForms::other`] has
-    /// returned `None`. `default` may start another encoder, and such calls may be deeply nested.
-    /// This method is separate from `other`, so that the variables of `other` do not occupy the
-    /// stack during the call.
+    /// Calls the caller's function `default`. Separate from `other`, so that nested calls need less
+    /// stack.
     fn default(&self, object: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>, BsonStop>;
 }
 
-/// The options that affect the bytes of a document.
+/// The options that affect the output.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Style {
-    /// `true` if keys that begin with a dollar sign or contain a dot are an error.
+    /// `true` if keys with a leading dollar sign or a dot are an error.
     pub(crate) check_keys: bool,
-    /// The handling of lone surrogates: one of [`Policy::BASIC`].
+    /// The policy for lone surrogates: one of [`Policy::BASIC`].
     pub(crate) surrogates: Policy,
-    /// The maximum depth of nested containers.
+    /// The maximum nesting depth.
     pub(crate) max_depth: usize,
-    /// The maximum size of a document, in bytes.
     pub(crate) max_bytes: usize,
     pub(crate) uuid: UuidForm,
     pub(crate) natives: Natives,
 }
 
-/// How UUIDs are written: their subtype and byte order.
+/// The subtype and byte order of UUIDs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum UuidForm {
     Standard,
@@ -146,8 +134,7 @@ pub(crate) enum UuidForm {
 }
 
 impl UuidForm {
-    /// Returns the BSON binary subtype and the bytes with which a UUID is written. Returns `None`
-    /// for `Unspecified`, with which UUIDs cannot be written.
+    /// Returns the subtype and bytes of a UUID. `None` for `Unspecified`.
     pub(crate) fn binary(self, mut bytes: [u8; 16]) -> Option<(u8, [u8; 16])> {
         match self {
             UuidForm::Standard => return Some((SUBTYPE_UUID, bytes)),
@@ -167,21 +154,18 @@ impl UuidForm {
     }
 }
 
-/// The destination of documents. The length at the start of a document is written last. Therefore,
-/// until a document ends, it must be contiguous in the sink's memory, or [`Sink::patch_at`] must be
-/// able to overwrite its start.
+/// The destination of documents. The encoder writes the length of a document last, at its start.
+/// The start must be in memory, or [`Sink::patch_at`] must overwrite it.
 pub(crate) trait Sink: ByteSink {
-    /// Returns the number of bytes of the output that have already been copied to the destination,
-    /// and are therefore no longer in the memory to which the encoder writes.
+    /// Returns the number of bytes that are no longer in the buffer.
     fn before(&self) -> usize {
         0
     }
 
-    /// Overwrites bytes of the output that have already been written, from offset `at` on.
+    /// Overwrites written bytes from offset `at` on.
     fn patch_at(&mut self, at: usize, bytes: &[u8]);
 
-    /// Sets the estimated final size of the output, in bytes. The encoder calls this function
-    /// before the sink grows.
+    /// Sets the estimated size of the output, before the sink grows.
     fn expect(&mut self, _n_bytes: usize) {}
 }
 

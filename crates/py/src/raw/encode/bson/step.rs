@@ -1,4 +1,4 @@
-//! The fast path of the BSON encoder. It writes short values and keys without running Python code.
+//! The fast path of the BSON encoder for short values and keys. It runs no Python code.
 
 use onecopy_text::convert::{JSON_PLAIN_BYTES, Kernels, UTF8_SHORT_BYTES, utf8_capacity};
 use onecopy_text::{Pen, Put, Units};
@@ -14,14 +14,14 @@ use super::value::{FIRST_MS, LAST_MS};
 use super::{BsonEncoder, ROOM};
 use crate::bson::ObjectId;
 
-/// The size in bytes of the length field at the start of a document or string.
+/// The size in bytes of a length field.
 pub(super) const LENGTH_BYTES: usize = 4;
 
-/// Writes a value with its tag if this needs little space and no Python code; see [`Step`].
+/// Writes a short value with its tag, without Python code; see [`Step`].
 ///
 /// # Safety
-/// `value` must be alive and of this kind; `tag` must be the byte that was reserved for its tag;
-/// `pen`, the output, must have space for `ROOM / 2` bytes.
+/// `value` must be alive and of this kind; `tag` must be its reserved byte; `pen` must have space
+/// for `ROOM / 2` bytes.
 #[inline(always)]
 pub(super) unsafe fn step<K: Kernels>(
     kernels: K,
@@ -48,10 +48,10 @@ pub(super) unsafe fn step<K: Kernels>(
     Step::Done
 }
 
-/// Implements [`step`] for an object of a built-in type, or of a class derived from that type.
+/// Implements [`step`] for built-in types and derived classes.
 ///
 /// # Safety
-/// The same requirements as for [`step`].
+/// The requirements of [`step`] apply.
 #[inline(always)]
 unsafe fn scalar<K: Kernels>(
     kernels: K,
@@ -61,7 +61,7 @@ unsafe fn scalar<K: Kernels>(
     tag: *mut u8,
     pen: &mut Pen<'_>,
 ) -> Step {
-    // Each match arm writes its own tag: returning the tag from the arms would cost 3 ns per value.
+    // Each match arm writes its own tag: returning the tag would be slower.
     match kind {
         ObjectKind::Str => {
             // SAFETY: the caller guarantees the requirements; a `str`, by its kind.
@@ -77,7 +77,7 @@ unsafe fn scalar<K: Kernels>(
             let Some(value) = (unsafe { builtin_types::small_int(value) }) else {
                 return Step::Slow(kind);
             };
-            // The conditional assignment compiles to code without a branch on the integer's length.
+            // The assignment compiles to code without a branch.
             let is_short = i64::from(value as i32) == value;
             let (found, n_bytes) = match is_short {
                 true => (Tag::Int32, 4),
@@ -106,10 +106,10 @@ unsafe fn scalar<K: Kernels>(
     Step::Done
 }
 
-/// Writes the first `n_bytes` of an eight-byte array, with one store of all eight bytes.
+/// Writes the first `n_bytes` of an array with one store of all eight bytes.
 ///
 /// # Safety
-/// The destination of `pen` must have space for eight bytes.
+/// `pen` must have space for eight bytes.
 #[inline(always)]
 unsafe fn put_eight(bytes: [u8; 8], n_bytes: usize, pen: &mut Pen<'_>) {
     let at = pen.at();
@@ -120,14 +120,13 @@ unsafe fn put_eight(bytes: [u8; 8], n_bytes: usize, pen: &mut Pen<'_>) {
     }
 }
 
-/// Implements [`step`] for a `bytes` or an object that is not of a built-in type. Returns the end
-/// of the written bytes. If nothing was written, returns null and stores the reason in
-/// `encoder.unwritten`.
+/// Implements [`step`] for a `bytes` or an object without a built-in type. Returns the end of the
+/// written bytes. On failure, returns null and stores the reason in `encoder.unwritten`.
 ///
-/// The parameters are addresses, because a `Pen` passed by reference cannot stay in registers.
+/// The parameters are addresses: a `Pen` reference cannot stay in registers.
 ///
 /// # Safety
-/// The same requirements as for [`step`]; at least `ROOM / 2` bytes must be writable from `at` on.
+/// The requirements of [`step`]; at least `ROOM / 2` bytes must be writable at `at`.
 #[inline(never)]
 unsafe fn other<K: Kernels>(
     kernels: K,
@@ -137,7 +136,7 @@ unsafe fn other<K: Kernels>(
     at: *mut u8,
     n_bytes: usize,
 ) -> *mut u8 {
-    // SAFETY: writable, as the caller guarantees; MaybeUninit needs no initialisation.
+    // SAFETY: the caller guarantees writable memory; MaybeUninit needs no initialisation.
     let mut pen = Pen::new(unsafe { std::slice::from_raw_parts_mut(at.cast(), n_bytes) });
     // SAFETY: the caller guarantees the requirements.
     let done = unsafe {
@@ -156,7 +155,7 @@ unsafe fn other<K: Kernels>(
     std::ptr::null_mut()
 }
 
-/// Writes a `bytes`, an `ObjectId`, a `datetime` or a `date`, and returns the tag for it.
+/// Writes a `bytes`, an `ObjectId`, a `datetime` or a `date`. Returns its tag.
 ///
 /// # Safety
 /// `value` must be alive.
@@ -199,10 +198,10 @@ unsafe fn simple(
     Some(Tag::DateTime)
 }
 
-/// Writes an object that [`simple`] does not support, if this requires no Python code.
+/// Writes the objects that [`simple`] does not support, without Python code.
 ///
 /// # Safety
-/// The same requirements as for [`step`].
+/// The requirements of [`step`] apply.
 #[inline(always)]
 unsafe fn derived<K: Kernels>(
     kernels: K,
@@ -220,7 +219,7 @@ unsafe fn derived<K: Kernels>(
             return unsafe { scalar(kernels, encoder, kind, value, tag, pen) };
         }
         Native::Instead(instead) => {
-            // SAFETY: alive as long as the member of the enumeration that has it.
+            // SAFETY: alive as long as its enumeration member.
             let step = unsafe {
                 let kind = builtin_types::kind(instead);
                 scalar(kernels, encoder, kind, instead, tag, pen)
@@ -236,14 +235,14 @@ unsafe fn derived<K: Kernels>(
         }
         Native::Array => return Step::Large(ObjectKind::Array),
         Native::Marked(class) => {
-            // SAFETY: the class of this object; no code has run since it was found.
+            // SAFETY: the class of this object; no code has run since the lookup.
             let marked = unsafe { (*class).marked.as_ref() };
             let Some(marked) = marked else {
                 return Step::Large(ObjectKind::Other);
             };
             // SAFETY: alive; an instance of the class.
             if let Some(found) = unsafe { marked.text_tag(value) } {
-                // SAFETY: a `str`, as every instance of such a class is.
+                // SAFETY: every instance of such a class is a `str`.
                 let step = unsafe { scalar(kernels, encoder, ObjectKind::Str, value, tag, pen) };
                 if !matches!(step, Step::Done) {
                     return Step::Large(ObjectKind::Other);
@@ -275,11 +274,11 @@ unsafe fn derived<K: Kernels>(
     Step::Done
 }
 
-/// Writes a short string with its length and NUL. Returns `false` if the string is long or requires
-/// the slow path, for example because it contains surrogates.
+/// Writes a short string with its length and NUL. Returns `false` if the string requires the slow
+/// path.
 ///
 /// # Safety
-/// `value` must be a live `str`, and `pen`, the output, must have space for `ROOM / 2` bytes.
+/// `value` must be a live `str`. `pen` must have space for `ROOM / 2` bytes.
 #[inline(always)]
 unsafe fn short_text<K: Kernels>(
     kernels: K,
@@ -293,8 +292,8 @@ unsafe fn short_text<K: Kernels>(
     // SAFETY: a `str` that is alive.
     if let Some(u) = unsafe { builtin_types::ascii(value) } {
         let units = Units::Utf8(u);
-        // SAFETY: the pen has half of ROOM, as the caller guarantees, which is more than the
-        // longest text that is written here, its length and its NUL.
+        // SAFETY: the caller guarantees half of ROOM, enough for the longest short text, its length
+        // and its NUL.
         unsafe {
             if u.len() > UTF8_SHORT_BYTES {
                 return longer_text(kernels, encoder, units, pen);
@@ -308,8 +307,8 @@ unsafe fn short_text<K: Kernels>(
     let Some((units, is_ascii)) = (unsafe { builtin_types::text(value) }) else {
         return false;
     };
-    // SAFETY: the pen has half of ROOM, as the caller guarantees, which is more than the longest
-    // text that is written here, its length and its NUL.
+    // SAFETY: the caller guarantees half of ROOM, enough for the longest short text, its length and
+    // its NUL.
     let end = unsafe {
         match units {
             Units::Utf8(u) if u.len() <= UTF8_SHORT_BYTES => Some(kernels.utf8_bytes(u, out)),
@@ -325,7 +324,7 @@ unsafe fn short_text<K: Kernels>(
         // SAFETY: the caller guarantees the requirements.
         return unsafe { longer_text(kernels, encoder, units, pen) };
     };
-    // SAFETY: the text was put up to `end`, after space for its length.
+    // SAFETY: the text ends at `end`, after space for its length.
     unsafe { end_text(at, end, pen) };
     encoder.count(units);
     true
@@ -335,7 +334,7 @@ unsafe fn short_text<K: Kernels>(
 ///
 /// # Safety
 /// The string must begin [`LENGTH_BYTES`] bytes after `at` and end at `end`, in the memory of the
-/// pen. There must be space for one more byte after `end`.
+/// pen. The pen must have space for one more byte.
 #[inline(always)]
 unsafe fn end_text(at: *mut u8, end: *mut u8, pen: &mut Pen<'_>) {
     // SAFETY: the caller guarantees the requirements.
@@ -348,10 +347,10 @@ unsafe fn end_text(at: *mut u8, end: *mut u8, pen: &mut Pen<'_>) {
     }
 }
 
-/// Implements [`short_text`] for a string of up to [`BLOCK_UNITS`] code units, if space permits.
+/// Implements [`short_text`] for a string of up to [`BLOCK_UNITS`] code units.
 ///
 /// # Safety
-/// The same requirements as for [`short_text`].
+/// The requirements of [`short_text`] apply.
 #[inline(always)]
 unsafe fn longer_text<K: Kernels>(
     kernels: K,
@@ -378,7 +377,7 @@ unsafe fn longer_text<K: Kernels>(
     true
 }
 
-/// Writes a string as UTF-8, into reserved space. Returns `false` if it contains surrogates.
+/// Writes a string as UTF-8 into reserved space. Returns `false` for surrogates.
 #[inline(always)]
 fn put_utf8<K: Kernels>(kernels: K, units: Units<'_>, pen: &mut Pen<'_>) -> bool {
     match units {
@@ -390,8 +389,8 @@ fn put_utf8<K: Kernels>(kernels: K, units: Units<'_>, pen: &mut Pen<'_>) -> bool
     true
 }
 
-/// Reserves a byte for the tag, and writes a short key with its NUL, copied from the key cache if
-/// possible. If the key is not short, writes nothing and returns `false`.
+/// Writes a reserved tag byte and a short key with its NUL. Returns `false` if the key is not
+/// short.
 ///
 /// # Safety
 /// `key` must be alive, and the pen must have space for `ROOM / 2` bytes.
@@ -403,7 +402,7 @@ pub(super) unsafe fn short_key<K: Kernels>(
     pen: &mut Pen<'_>,
 ) -> bool {
     let is_kept = encoder.is_nested;
-    // A key in the cache is identified by its address; the object is not accessed.
+    // The cache compares the address of a key, and does not read the object.
     if is_kept && let Some((text, len)) = encoder.keys.get(key) {
         pen.put_short(text, len);
         return true;
@@ -413,28 +412,28 @@ pub(super) unsafe fn short_key<K: Kernels>(
         return false;
     }
     let at = pen.at();
-    // SAFETY: a `str`, by its kind. Half of ROOM is more than the longest key that is written here.
+    // SAFETY: a `str`, by its kind. Half of ROOM is enough for the longest key.
     let Some((end, units)) = (unsafe { put_key(kernels, key, at) }) else {
         return false;
     };
     encoder.count(units);
-    // SAFETY: the key was written from `at` up to `end`; the space for its NUL is reserved.
+    // SAFETY: the key ends at `end`; the space for its NUL is reserved.
     let written = unsafe {
         end.write(0);
         pen.set_at(end.add(1));
         std::slice::from_raw_parts(at, pen.at().addr() - at.addr())
     };
-    // Texts are counted when they are converted. A cached key would therefore not be counted.
+    // Conversions count texts. The ledger would miss a cached key.
     if is_kept && !encoder.is_counted {
         encoder.keys.keep(key, written);
     }
     true
 }
 
-/// Writes a zero byte for the tag, and a short key. Returns the end of the key, and its units.
+/// Writes a zero byte for the tag and a short key. Returns the key's end and units.
 ///
 /// # Safety
-/// `key` must be a live `str`; at least `ROOM / 2` bytes must be writable at `at`.
+/// `key` must be a live `str`. At least `ROOM / 2` bytes must be writable at `at`.
 #[inline(always)]
 unsafe fn put_key<'k, K: Kernels>(
     kernels: K,
@@ -456,8 +455,7 @@ unsafe fn put_key<'k, K: Kernels>(
     }
     // SAFETY: a `str` that is alive.
     let (units, is_ascii) = unsafe { builtin_types::text(key)? };
-    // SAFETY: the space is there, as the caller guarantees. A text that JSON writes as it is has no
-    // NUL: that would be escaped.
+    // SAFETY: the caller guarantees the space. JSON escapes a NUL, so a plain JSON text has none.
     let end = unsafe {
         match units {
             Units::Latin1(u) | Units::Utf8(u) if u.len() > JSON_PLAIN_BYTES => None,
@@ -471,8 +469,8 @@ unsafe fn put_key<'k, K: Kernels>(
     Some((end?, units))
 }
 
-/// Returns the milliseconds since 1970 of a `datetime` in the years 1 to 9999 whose UTC offset is
-/// known without running Python code; `None` for any other object.
+/// Returns the milliseconds since 1970 of a `datetime`. `None` outside of the years 1 to 9999, and
+/// if Python code must compute the UTC offset.
 ///
 /// # Safety
 /// `object` must be alive.
@@ -493,7 +491,7 @@ unsafe fn unix_ms(object: *mut ffi::PyObject, zone: &mut Zone) -> Option<i64> {
     // SAFETY: a `datetime` is a `date`.
     let day = unsafe { standard_types::date(object) };
     let ms = day.to_unix_ms().ok()? + (naive_us - offset).div_euclid(1000);
-    // A datetime outside of this range is treated as the option `datetime_range` requires.
+    // The option `datetime_range` handles a datetime outside of this range.
     (FIRST_MS..=LAST_MS).contains(&ms).then_some(ms)
 }
 

@@ -1,4 +1,4 @@
-//! Writes strings and keys of any length and character width as BSON.
+//! Writes strings and keys of any length as BSON.
 
 use onecopy_text::convert::{Kernels, utf8_capacity};
 use onecopy_text::{Pen, Policy, Put, Units, naive};
@@ -11,18 +11,16 @@ use super::{BsonEncoder, BsonStop, ROOM};
 use crate::raw::ndarray::{self, Class};
 use crate::raw::text;
 
-/// The number of code units in a block of a long string. Space is reserved for one block at a time.
+/// The number of code units in a block of a long string.
 pub(super) const BLOCK_UNITS: usize = 4096;
 
 impl BsonEncoder<'_, '_> {
-    /// Returns the characters of a `str`, or of an instance of a class derived from `str`. ASCII is
-    /// returned as UTF-8.
+    /// Returns the characters of a `str`. ASCII becomes UTF-8.
     ///
     /// # Safety
-    /// `object` must be a `str` that is alive as long as the text is used.
+    /// `object` must be a `str` that is alive as long as the text.
     unsafe fn units<'a>(&self, object: *mut ffi::PyObject) -> Result<Units<'a>, BsonStop> {
-        // SAFETY: a `str`, as the caller guarantees; `units` brings it into the form of PEP 393
-        // where it is not.
+        // SAFETY: the caller guarantees a `str`; `units` converts it to the form of PEP 393.
         unsafe {
             if let Some((units, is_ascii)) = builtin_types::text(object) {
                 return Ok(match units {
@@ -35,7 +33,7 @@ impl BsonEncoder<'_, '_> {
         }
     }
 
-    /// Writes a string of any length as a BSON string: its length in bytes, its UTF-8 and a NUL.
+    /// Writes a string as BSON: its length in bytes, its UTF-8 and a NUL.
     ///
     /// # Safety
     /// `object` must be a live `str`.
@@ -61,9 +59,8 @@ impl BsonEncoder<'_, '_> {
         Ok(pen)
     }
 
-    /// Reserves a byte for the tag, and writes a key of any length with its NUL. Returns the pen
-    /// after the NUL, and the number of bytes written, including the reserved byte. A key that is
-    /// not a `str` is an error; Python code may run before the error is returned.
+    /// Writes a reserved tag byte and a key of any length with its NUL. Returns the pen and the
+    /// number of written bytes. A key that is not a `str` is an error, and Python code may run.
     ///
     /// # Safety
     /// `key` must be alive.
@@ -105,10 +102,10 @@ impl BsonEncoder<'_, '_> {
         Ok((pen, n_bytes))
     }
 
-    /// Writes the characters of a string as UTF-8, in blocks of [`BLOCK_UNITS`] code units.
+    /// Writes characters as UTF-8, in blocks of [`BLOCK_UNITS`] code units.
     ///
     /// # Safety
-    /// `object`, which contains the characters, must be alive.
+    /// `object` must be the live owner of the characters.
     #[inline(always)]
     unsafe fn utf8<'s, K: Kernels>(
         &mut self,
@@ -165,9 +162,7 @@ impl BsonEncoder<'_, '_> {
         Ok(pen)
     }
 
-    /// Writes a block of code units that contains surrogates. Depending on the option for
-    /// surrogates, each one is replaced, or an error is returned. `before` is the number of code
-    /// units of the string before this block.
+    /// Writes a block with surrogates. `before` is the number of earlier code units.
     #[cold]
     #[inline(never)]
     fn surrogates<'s>(
@@ -205,7 +200,7 @@ impl BsonEncoder<'_, '_> {
     }
 }
 
-/// Returns `true` if the text contains `c`, which is NUL or another ASCII character.
+/// Returns `true` if the text contains the ASCII character `c`.
 fn holds(units: Units<'_>, c: u8) -> bool {
     match units {
         Units::Latin1(u) | Units::Utf8(u) => u.contains(&c),
@@ -223,8 +218,7 @@ fn begins_with_dollar(units: Units<'_>) -> bool {
     first == Some(u32::from(b'$'))
 }
 
-/// Returns the name of an object's class with its module. For a NumPy array, the name includes the
-/// item type.
+/// Returns the name of an object's class with its module. A NumPy array adds its item type.
 pub(crate) fn class_name(object: &Bound<'_, PyAny>) -> String {
     let class = object.get_type();
     let name = class.fully_qualified_name();

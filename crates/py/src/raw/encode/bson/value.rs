@@ -1,4 +1,4 @@
-//! Writes values of any type as BSON, including those for which Python code must run.
+//! Writes values of any type as BSON, also with Python code.
 
 use onecopy_text::convert::Kernels;
 use onecopy_text::{ByteSink, Pen, Put};
@@ -16,33 +16,28 @@ use super::texts::class_name;
 use super::{BsonEncoder, BsonStop, ROOM};
 use crate::raw::{gil, ndarray};
 
-/// The first millisecond of the year 1, in milliseconds since 1970. `LAST_MS` is the last
-/// millisecond of the year 9999.
+/// The first millisecond of the year 1, counted from 1970.
 pub(crate) const FIRST_MS: i64 = -62_135_596_800_000;
 pub(crate) const LAST_MS: i64 = 253_402_300_799_999;
 
 /// The bytes of an empty document or array.
 pub(super) const EMPTY: [u8; LENGTH_BYTES + 1] = [5, 0, 0, 0, 0];
 
-/// What the encoder must do next with an object that is not of a built-in type.
-/// [`ObjectForms`](super::ObjectForms) has already examined the object.
+/// The encoder's next action for an object without a built-in type.
 enum BsonNext<'s> {
-    /// Nothing more. The object was written, or a frame was pushed for it, so that its members are
-    /// written later.
+    /// The object was written, or a frame contains its members.
     Done(Pen<'s>),
-    /// The caller must write the object in the first field next. The second field is the number of
-    /// bytes from the byte of the object's tag to the write position.
+    /// Write the object in the first field. The second field is the number of bytes after its tag.
     Value(*mut ffi::PyObject, usize, Pen<'s>),
 }
 
 impl<'py> BsonEncoder<'_, 'py> {
-    /// Writes a value of any type. For a container whose members are not written immediately,
-    /// pushes a frame from which they are written later. The byte reserved for the tag of the value
-    /// is `n_from_tag` bytes before the write position. If `n_from_tag` is 0, the value is the
-    /// root, which has no tag and must be a document. Any Python code may run.
+    /// Writes a value of any type, or pushes a frame for its members. Its reserved tag byte is
+    /// `n_from_tag` bytes before the write position. The root has an `n_from_tag` of 0 and must be
+    /// a document. Python code may run.
     ///
     /// # Safety
-    /// `value` must be alive, and its type must be `kind`.
+    /// `value` must be alive and of the type `kind`.
     #[inline(never)]
     pub(super) unsafe fn value<'s, K: Kernels>(
         &mut self,
@@ -112,11 +107,10 @@ impl<'py> BsonEncoder<'_, 'py> {
         }
     }
 
-    /// Calls [`step`], and then writes the tag. [`step`] itself cannot write the tag, because the
-    /// byte reserved for it may no longer be in the memory to which the encoder writes.
+    /// Calls [`step`], and then writes the tag. The sink may already have the reserved tag byte.
     ///
     /// # Safety
-    /// The same requirements as for [`BsonEncoder::value`].
+    /// The requirements of [`BsonEncoder::value`] apply.
     unsafe fn in_place<'s, K: Kernels>(
         &mut self,
         kernels: K,
@@ -144,11 +138,10 @@ impl<'py> BsonEncoder<'_, 'py> {
         Ok((pen, step))
     }
 
-    /// Enters a container: writes its length and members. If the loop over the members stops early,
-    /// pushes a frame, from which the remaining members are written later.
+    /// Writes a container. If the loop over its members stops early, pushes a frame for the rest.
     ///
     /// # Safety
-    /// The same requirements as for [`BsonEncoder::value`].
+    /// The requirements of [`BsonEncoder::value`] apply.
     unsafe fn enter<'s, K: Kernels>(
         &mut self,
         kernels: K,
@@ -164,8 +157,8 @@ impl<'py> BsonEncoder<'_, 'py> {
         self.tag_of(tag, value, n_from_tag, &pen)?;
         self.check_depth(value)?;
         self.is_nested |= n_from_tag != 0;
-        // The tag is already written, perhaps to memory that the sink has passed on. The loop
-        // writes it again, so it gets the address right before the length.
+        // The tag is written. The loop writes a second one, so it gets the address before the
+        // length.
         let tag = pen.at();
         // SAFETY: the caller guarantees the requirements.
         Ok(unsafe { containers::enter(kernels, self, value, kind, tag, pen) })
@@ -175,10 +168,10 @@ impl<'py> BsonEncoder<'_, 'py> {
         Ok(self.shared.check_depth(object, self.style.max_depth)?)
     }
 
-    /// Writes an object for which Python code must run, or returns another object to write instead.
+    /// Writes an object with Python code, or returns a replacement object.
     ///
     /// # Safety
-    /// The same requirements as for [`BsonEncoder::value`].
+    /// The requirements of [`BsonEncoder::value`] apply.
     unsafe fn by_code<'s, K: Kernels>(
         &mut self,
         kernels: K,
@@ -235,7 +228,7 @@ impl<'py> BsonEncoder<'_, 'py> {
                 return Ok(BsonNext::Value(scope, 0, pen));
             }
             ObjectForm::Memory(memory) => {
-                // SAFETY: alive, and the view is that of it.
+                // SAFETY: alive, and the owner of the view.
                 pen = unsafe { self.array(kernels, value, &memory.view, n_from_tag, pen)? };
             }
             ObjectForm::Instead(instead) => {
@@ -266,9 +259,7 @@ impl<'py> BsonEncoder<'_, 'py> {
         Ok(BsonNext::Done(pen))
     }
 
-    /// Begins a container in the output. If `has_members` is `true`, reserves the bytes of the
-    /// container's length, and stores their offset in the frame that was pushed for the container.
-    /// Otherwise no frame was pushed, and an empty container is written.
+    /// Begins a container: reserves the bytes of its length, or writes an empty container.
     fn begin_frame(&mut self, has_members: bool, pen: &mut Pen<'_>) {
         if !has_members {
             return pen.put_short(&EMPTY, EMPTY.len());
@@ -280,8 +271,8 @@ impl<'py> BsonEncoder<'_, 'py> {
         pen.put_short(&[0; LENGTH_BYTES], LENGTH_BYTES);
     }
 
-    /// Keeps `object`, which is written instead of another object, alive until it has been written.
-    /// If `is_unchecked` is `true`, keys inside `object` are exempt from the option `check_keys`.
+    /// Keeps a replacement `object` alive. If `is_unchecked` is `true`, `check_keys` ignores its
+    /// keys.
     fn hold(&mut self, object: Bound<'py, PyAny>, is_unchecked: bool) -> *mut ffi::PyObject {
         let n = isize::from(is_unchecked && self.style.check_keys);
         self.style.check_keys &= !is_unchecked;
@@ -290,7 +281,7 @@ impl<'py> BsonEncoder<'_, 'py> {
         borrowed
     }
 
-    /// Writes an integer as `int32` if it fits, otherwise as `int64`.
+    /// Writes an `int32` if the integer fits, otherwise an `int64`.
     fn int<'s>(
         &mut self,
         value: i64,
@@ -307,7 +298,7 @@ impl<'py> BsonEncoder<'_, 'py> {
         Ok(pen)
     }
 
-    /// Returns an error if the value is the root (the argument of the call) but not a document.
+    /// Returns an error if the root is not a document.
     fn check_tag(
         &mut self,
         tag: u8,
@@ -325,8 +316,7 @@ impl<'py> BsonEncoder<'_, 'py> {
         }
     }
 
-    /// Writes the tag of a value. Returns an error if the value is the root (the argument of the
-    /// call) but not a document.
+    /// Writes the tag of a value. Returns an error if the root is not a document.
     pub(super) fn tag_of(
         &mut self,
         tag: Tag,

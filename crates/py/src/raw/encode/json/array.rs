@@ -1,5 +1,4 @@
-//! Writes NumPy arrays as JSON. The items are read from the array's memory and written directly
-//! into the chunk.
+//! Writes NumPy arrays as JSON, directly from memory.
 
 use onecopy_text::convert::Kernels;
 use onecopy_text::{Pen, Put};
@@ -12,31 +11,26 @@ use crate::raw::encode::frames::ContainerForm;
 use crate::raw::encode::standard_types::Native;
 use crate::raw::ndarray::{self, Subarray, View};
 
-/// The space in bytes that is reserved for an array item and for the comma or bracket after it. The
-/// longest item is a datetime, for which [`json::SCALAR_BYTES`] are sufficient. Space for line
-/// breaks and for strings is reserved separately.
+/// The space that is reserved for an array item and its comma or bracket, in bytes. The longest
+/// item is a datetime. Line breaks and strings reserve their own space.
 pub(super) const ITEM_BYTES: usize = json::SCALAR_BYTES + 8;
 
-/// The NumPy array that is being written.
 pub(super) struct ArrayInput<'v> {
     view: &'v View,
-    /// The array object. If Python code has run while the array is written, it may have changed the
-    /// array, so the object is then compared with `view`. Null if no Python code can run.
+    /// The array object; null if no Python code can run. After Python code has run, it is compared
+    /// with `view`.
     object: *mut ffi::PyObject,
-    /// `true` if the output buffer may be enlarged while the array is written. This may run Python
-    /// code.
+    /// `true` if the output buffer may grow, which may run Python code.
     grows: bool,
-    /// The line break and the indent before each item of an innermost subarray. Empty if the output
-    /// has no line breaks.
+    /// The line break and indent before each item of an innermost subarray. May be empty.
     line: Vec<u8>,
     /// The size of the indent of one level, in bytes.
     indent_bytes: usize,
 }
 
 impl ArrayInput<'_> {
-    /// Returns the line break and the indent to write before each item of a subarray that has
-    /// `n_dims` dimensions. The closing bracket of this subarray is indented one level less. For
-    /// the closing bracket, the caller passes `n_dims + 1`.
+    /// Returns the line break and indent before each item of a subarray with `n_dims` dimensions.
+    /// For the closing bracket, pass `n_dims + 1`.
     fn line(&self, n_dims: usize) -> &[u8] {
         let n_left = (n_dims - 1) * self.indent_bytes;
         &self.line[..self.line.len().saturating_sub(n_left)]
@@ -47,7 +41,7 @@ impl<'py> JsonEncoder<'_, 'py> {
     /// Writes a NumPy array from its memory. Any other object is passed to [`JsonEncoder::other`].
     ///
     /// # Safety
-    /// `object` must be alive, and `native` must have been determined from this object.
+    /// `object` must be alive, and `native` must be determined from it.
     #[inline(never)]
     pub(super) unsafe fn large<'s, K: Kernels>(
         &mut self,
@@ -75,9 +69,8 @@ impl<'py> JsonEncoder<'_, 'py> {
         }
     }
 
-    /// Writes the NumPy array that `view` describes. If Python code has run since `view` was
-    /// created, the caller must set `is_fresh` to `false`. This function then first checks that
-    /// `view` still describes the array.
+    /// Writes the NumPy array of `view`. If `is_fresh` is `false`, Python code has run, and `view`
+    /// is checked first.
     ///
     /// # Safety
     /// `object` must be alive, and `view` must be the view of this object.
@@ -132,9 +125,8 @@ impl<'py> JsonEncoder<'_, 'py> {
         self.ensure_space(pen, ROOM)
     }
 
-    /// Writes an array and a comma, and returns `true`. In three cases writes nothing and returns
-    /// `false`: the pen has too little space; the array has no dimensions or more than `n_dims`;
-    /// JSON cannot represent one of its items.
+    /// Writes an array and a comma. Returns `false` and writes nothing if the array is unsuitable
+    /// or the pen has too little space.
     ///
     /// # Safety
     /// `object` must be alive and of a NumPy array class.
@@ -179,8 +171,7 @@ impl<'py> JsonEncoder<'_, 'py> {
         }
     }
 
-    /// Reserves space for `n_items` array items. After each item there is space for `n_after`
-    /// additional bytes, such as a line break.
+    /// Reserves space for `n_items` array items, with `n_after` bytes after each.
     #[inline(always)]
     pub(super) fn reserve<'s>(
         &mut self,
@@ -212,7 +203,7 @@ impl<'py> JsonEncoder<'_, 'py> {
         Ok(pen)
     }
 
-    /// Returns an error if Python code has replaced the array's memory since it was first read.
+    /// Returns an error if Python code has replaced the array's memory.
     pub(super) fn check_array(&self, array: &ArrayInput<'_>) -> Result<(), JsonStop> {
         if array.object.is_null() {
             return Ok(());
@@ -225,8 +216,7 @@ impl<'py> JsonEncoder<'_, 'py> {
         }
     }
 
-    /// Writes a subarray as a JSON array. The JSON arrays are nested if the subarray has several
-    /// dimensions.
+    /// Writes a subarray as nested JSON arrays.
     fn part<'s, K: Kernels>(
         &mut self,
         kernels: K,
@@ -265,8 +255,8 @@ impl<'py> JsonEncoder<'_, 'py> {
         Ok(pen)
     }
 
-    /// Adds `index` at the start of the path of the array item that cannot be written. Called once
-    /// for each dimension, starting with the innermost. Returns `stop` unchanged.
+    /// Adds `index` to the start of the failing item's path. Called for each dimension, innermost
+    /// first.
     #[cold]
     pub(super) fn at_index(&mut self, index: usize, stop: JsonStop) -> JsonStop {
         self.within.insert_str(0, &format!("[{index}]"));
@@ -274,8 +264,7 @@ impl<'py> JsonEncoder<'_, 'py> {
     }
 }
 
-/// Writes `line`, a line break with its indent, unless it is empty. The check avoids the function
-/// call for a copy of zero bytes.
+/// Writes a line break with its indent. The check avoids a copy of zero bytes.
 #[inline(always)]
 pub(super) fn put_line(line: &[u8], pen: &mut Pen<'_>) {
     if !line.is_empty() {

@@ -9,12 +9,11 @@ use super::array::{ArrayInput, ITEM_BYTES, put_line};
 use super::{JsonEncoder, JsonStop, numpy_scalar};
 use crate::raw::ndarray::{Bits, Choice, Item, ItemType, Subarray};
 
-/// The number of array items for which space is reserved in one step.
+/// The number of array items per reservation of space.
 const BLOCK: usize = 32;
 
 impl JsonEncoder<'_, '_> {
-    /// Writes the items of a one-dimensional array, each followed by a comma and the bytes `line`
-    /// (a line break and an indent, or nothing).
+    /// Writes array items, each with a comma and the bytes `line` (a line break and an indent).
     pub(super) fn row<'s, K: Kernels>(
         &mut self,
         kernels: K,
@@ -36,8 +35,7 @@ impl JsonEncoder<'_, '_> {
         }
     }
 
-    /// Writes the items of a one-dimensional array, which have a fixed size. `put` writes one item
-    /// and a comma.
+    /// Writes array items of a fixed size. `put` writes one item and a comma.
     #[inline(always)]
     fn each<'s, T: Bits>(
         &mut self,
@@ -63,7 +61,6 @@ impl JsonEncoder<'_, '_> {
         Ok(pen)
     }
 
-    /// Writes the items of an array of integers, booleans or datetimes.
     #[inline(never)]
     fn numbers<'s>(
         &mut self,
@@ -110,8 +107,7 @@ impl JsonEncoder<'_, '_> {
         }
     }
 
-    /// Writes the items of an array of booleans, four at a time if the output has no line breaks.
-    /// No branch depends on an item, because the processor could not predict such a branch.
+    /// Writes booleans, four at a time without line breaks. No branch depends on an item.
     #[inline(always)]
     fn booleans<'s>(
         &mut self,
@@ -141,7 +137,7 @@ impl JsonEncoder<'_, '_> {
         Ok(pen)
     }
 
-    /// Writes the items of an array of strings, each followed by a comma and a line break.
+    /// Writes strings, each with a comma and a line break.
     fn texts<'s, K: Kernels>(
         &mut self,
         kernels: K,
@@ -164,7 +160,7 @@ impl JsonEncoder<'_, '_> {
         Ok(pen)
     }
 
-    /// Writes an item of any type. The space for it must have been reserved.
+    /// Writes an item of any type into reserved space.
     pub(super) fn item<'s, K: Kernels>(
         &mut self,
         kernels: K,
@@ -181,9 +177,7 @@ impl JsonEncoder<'_, '_> {
     }
 }
 
-/// The arguments for writing the floats of a one-dimensional array, each followed by a comma and a
-/// line break. The struct implements [`Work`], whose method `run` is compiled once for each
-/// instruction set.
+/// The arguments for writing floats. [`Work::run`] writes them.
 struct Floats<'w, 'a, 'py, 'v, 's> {
     encoder: &'w mut JsonEncoder<'a, 'py>,
     array: &'v ArrayInput<'v>,
@@ -220,7 +214,7 @@ impl<'s> Work for Floats<'_, '_, '_, '_, 's> {
     }
 }
 
-/// Writes an `f64` and a comma. NaN and the infinities are written according to the option `nan`.
+/// Writes an `f64` and a comma. The option `nan` applies to NaN and the infinities.
 ///
 /// # Panics
 /// If the pen has less space than [`ITEM_BYTES`] bytes.
@@ -232,7 +226,7 @@ fn put_double<K: Kernels>(
     pen: &mut Pen<'_>,
 ) -> Result<(), JsonStop> {
     assert!(pen.remaining() >= ITEM_BYTES);
-    // SAFETY: as many bytes are writable; the float ends at the address that comes back.
+    // SAFETY: that number of bytes is writable; the result is the end of the float.
     unsafe {
         if let Some(end) = kernels.json_float(value, pen.at()) {
             end.write(b',');
@@ -245,10 +239,10 @@ fn put_double<K: Kernels>(
     Ok(())
 }
 
-/// Writes an `f32` and a comma. NaN and the infinities are written according to the option `nan`.
+/// Writes an `f32` and a comma. The option `nan` applies to NaN and the infinities.
 ///
 /// # Panics
-/// Under the same conditions as [`put_double`].
+/// As [`put_double`].
 #[inline(always)]
 fn put_float<K: Kernels>(
     kernels: K,
@@ -272,11 +266,10 @@ fn put_float<K: Kernels>(
 
 const _: () = assert!(ITEM_BYTES > FLOAT_BYTES && ITEM_BYTES > FOUR_BYTES);
 
-/// The maximum size in bytes of four booleans with their commas.
+/// The maximum size of four booleans with commas, in bytes.
 const FOUR_BYTES: usize = 4 * "false,".len();
 
-/// The JSON of four booleans, each followed by a comma. Bit `i` of the table index is 1 if boolean
-/// `i` is true.
+/// The JSON of four booleans with commas. Bit `i` of the index is boolean `i`.
 static FOUR_BOOLEANS: [[u8; FOUR_BYTES]; 16] = {
     let mut all = [[0; FOUR_BYTES]; 16];
     let mut i = 0;

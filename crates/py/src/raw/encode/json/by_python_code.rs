@@ -1,4 +1,4 @@
-//! Writes objects as JSON that the fast path does not support. Python code may run meanwhile.
+//! Writes objects as JSON with Python code.
 
 use onecopy_text::{Pen, Put};
 use pyo3::ffi;
@@ -12,9 +12,8 @@ use crate::raw::encode::{builtin_types, classes};
 use crate::raw::gil;
 
 impl<'py> JsonEncoder<'_, 'py> {
-    /// Writes an object that is not of a built-in type, or an `int` that does not fit into 64 bits
-    /// or that the options do not allow as a number. The returned [`JsonNext`] is what the caller has to do next to complete the object.
-    /// Any Python code may run.
+    /// Writes an object or an `int` that the fast path does not support. The result is the caller's
+    /// next action. Python code may run.
     ///
     /// # Safety
     /// `object` must be alive.
@@ -60,8 +59,8 @@ impl<'py> JsonEncoder<'_, 'py> {
                 }
                 ObjectForm::Items => {
                     self.check_depth(object.as_ptr())?;
-                    // Reserving space may run Python code that changes the list, so the number of
-                    // items is read afterwards.
+                    // Reserving space may run Python code that changes the list. The number of
+                    // items is therefore read later.
                     let mut pen = self.open(ROOM)?;
                     if !self.push_items(object) {
                         pen.put_short(b"[]", 2);
@@ -89,7 +88,6 @@ impl<'py> JsonEncoder<'_, 'py> {
         Ok((self.json_text(&text)?, JsonNext::Done))
     }
 
-    /// Writes JSON text unchanged.
     fn json_text<'s>(&mut self, text: &[u8]) -> Result<Pen<'s>, JsonStop> {
         if self.is_latin1 && !text.is_ascii() {
             self.leave_latin1()?;

@@ -1,5 +1,4 @@
-//! The implementation of `MemberEncoder` for JSON. `MemberEncoder` is the interface between an
-//! output format and the loop over a container's members.
+//! Implements `MemberEncoder` for JSON. The loop over a container's members calls its methods.
 
 use std::ops::{Deref, DerefMut};
 
@@ -20,9 +19,8 @@ use crate::raw::encode::standard_types::{self, Native};
 use crate::raw::encode::state::EncoderState;
 use crate::raw::encode::{containers, dict};
 
-/// The JSON encoder as an implementation of [`MemberEncoder`]. It is compiled twice: with `STYLED`
-/// it supports all options; without `STYLED` it is faster, but supports only options for which
-/// [`Style::is_plain`](super::Style::is_plain) returns `true`.
+/// The JSON encoder as a [`MemberEncoder`]. With `STYLED`, all options are supported. Without
+/// `STYLED`, the options must be [plain](super::Style::is_plain).
 #[repr(transparent)]
 pub(super) struct JsonFormat<'a, 'py, const STYLED: bool>(JsonEncoder<'a, 'py>);
 
@@ -50,7 +48,7 @@ impl<const STYLED: bool> DerefMut for JsonFormat<'_, '_, STYLED> {
     }
 }
 
-/// Returns the opening and closing bracket (or brace) for a container.
+/// Returns the opening and closing bracket of a container.
 fn ends(form: ContainerForm) -> [u8; 2] {
     match form {
         ContainerForm::List
@@ -256,8 +254,8 @@ impl<'py, const STYLED: bool> MemberEncoder<'py> for JsonFormat<'_, 'py, STYLED>
         // SAFETY: alive; a name of a field as long as its class is.
         pen = unsafe { self.0.key(kernels, key, pen)? };
         pen = self.colon(pen);
-        // Python code that ran since the key was read may have changed the container. SAFETY: the
-        // innermost frame, whose key was read.
+        // Python code may have changed the container since the key was read. SAFETY: the innermost
+        // frame, whose key was read.
         let value = match unsafe { self.shared.value_of_key(frame) } {
             Some(value) => value,
             None if form == ContainerForm::Fields => {
@@ -284,7 +282,7 @@ impl<'py, const STYLED: bool> MemberEncoder<'py> for JsonFormat<'_, 'py, STYLED>
         mut pen: Pen<'s>,
     ) -> Result<Pen<'s>, JsonStop> {
         let style = self.style;
-        // The object that is written instead of `value`, until it is written.
+        // The object that replaces `value`, until it is written.
         let mut held;
         loop {
             match kind {
@@ -405,7 +403,6 @@ impl<'py, const STYLED: bool> MemberEncoder<'py> for JsonFormat<'_, 'py, STYLED>
     }
 }
 
-/// Writes an integer of up to 64 bits, signed or unsigned.
 fn put_long(value: i128, pen: &mut Pen<'_>) {
     if value < 0 {
         json::put_i64(value as i64, pen);
@@ -415,8 +412,8 @@ fn put_long(value: i128, pen: &mut Pen<'_>) {
 }
 
 impl<'py, const STYLED: bool> JsonFormat<'_, 'py, STYLED> {
-    /// Writes a value that is not of a built-in type. The returned [`JsonNext`] is what the caller
-    /// has to do next to complete the value. Any Python code may run.
+    /// Writes a value that is not of a built-in type. Returns the next step for the caller. Python
+    /// code may run.
     ///
     /// # Errors
     /// The same errors as [`MemberEncoder::any_value`].
@@ -462,12 +459,10 @@ impl<'py, const STYLED: bool> JsonFormat<'_, 'py, STYLED> {
         unsafe { self.large(kernels, &native, value, pen) }
     }
 
-    /// Enters a list, tuple, `dict` or dataclass instance, and writes its members. If the writing
-    /// stops early, pushes frames for the members that have not been written.
+    /// Writes a list, tuple, `dict` or dataclass instance. Pushes frames for members that remain.
     ///
     /// # Errors
-    /// [`JsonStop::TooDeep`] if the container would exceed the maximum depth, or an exception of
-    /// Python code that runs.
+    /// [`JsonStop::TooDeep`] above the maximum depth, or an exception of Python code.
     ///
     /// # Safety
     /// The same requirements as for [`MemberEncoder::any_value`].

@@ -1,4 +1,4 @@
-//! The fast path of the JSON encoder for keys. It writes short keys without running Python code.
+//! The fast path of the JSON encoder for short keys. It runs no Python code.
 
 use onecopy_text::convert::Kernels;
 use onecopy_text::{Pen, Put};
@@ -11,11 +11,11 @@ use crate::raw::encode::builtin_types::{self, ObjectKind};
 use crate::raw::encode::format::Step;
 use crate::raw::encode::standard_types::{self, Native};
 
-/// Writes a short `str` key in quotes and a colon. If the key cache contains the key, its cached
-/// text is copied. Returns `false` if the key is long, is not a `str`, or requires the slow path.
+/// Writes a short `str` key in quotes and a colon. Returns `false` if the key requires the slow
+/// path.
 ///
 /// # Safety
-/// `key` must be alive, and the destination of `pen` must have space for `ROOM / 2` bytes.
+/// `key` must be alive. `pen` must have space for `ROOM / 2` bytes.
 #[inline(always)]
 pub(super) unsafe fn short_key<K: Kernels, const STYLED: bool>(
     kernels: K,
@@ -23,7 +23,7 @@ pub(super) unsafe fn short_key<K: Kernels, const STYLED: bool>(
     key: *mut ffi::PyObject,
     pen: &mut Pen<'_>,
 ) -> bool {
-    // A key in the cache is identified by its address; the object is not accessed.
+    // The cache compares the address of a key, and does not read the object.
     if let Some((text, len)) = encoder.keys.get(key) {
         pen.put_short(text, len);
         return true;
@@ -39,8 +39,8 @@ pub(super) unsafe fn short_key<K: Kernels, const STYLED: bool>(
             return false;
         }
         let len = pen.at() as usize - start as usize;
-        // Texts are counted when they are converted, so a cached key would not be counted. Text
-        // that was written to the `str` is not in this chunk.
+        // Conversions count texts, so the ledger would miss a cached key. Text in the `str` is not
+        // in this chunk.
         let is_in_chunk = encoder.target.ucs2.is_none_or(|b| b.from() <= start);
         if !encoder.is_counted && is_in_chunk {
             encoder
@@ -51,12 +51,11 @@ pub(super) unsafe fn short_key<K: Kernels, const STYLED: bool>(
     true
 }
 
-/// Writes a key that is a number, a boolean, `None`, a date, a time, a UUID or a member of an
-/// enumeration: the text of its JSON value in quotes, and a colon. Returns `false` if the key is of
-/// another type, or requires the slow path.
+/// Writes a key such as a number or a date: its JSON value in quotes, and a colon. Returns `false`
+/// if the key requires the slow path.
 ///
 /// # Safety
-/// The same requirements as for [`short_key`].
+/// The requirements of [`short_key`] apply.
 #[inline(never)]
 unsafe fn scalar_key<K: Kernels, const STYLED: bool>(
     kernels: K,
@@ -65,8 +64,8 @@ unsafe fn scalar_key<K: Kernels, const STYLED: bool>(
     pen: &mut Pen<'_>,
 ) -> bool {
     let start = pen.at();
-    // SAFETY: alive, as the caller guarantees; no code has run since `recent` was none. The pen has
-    // half of ROOM, which is more than any of these values with two quotes and a comma.
+    // SAFETY: alive, as the caller guarantees; no code has run since `recent` was none. Half of
+    // ROOM is enough for any of these values with two quotes and a comma.
     unsafe {
         let (natives, recent) = (&encoder.style.natives, &mut encoder.shared.recent);
         let kind = builtin_types::kind(key);

@@ -2,17 +2,17 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | `array`, `array_items`, `numpy_scalar` | arrays of NumPy, their items, and scalars |
-//! | `by_python_code` | objects for which Python code may have to run |
+//! | `array`, `array_items`, `numpy_scalar` | NumPy arrays, their items, and scalars |
+//! | `by_python_code` | objects that may need Python code |
 //! | `format` | implements the interface of the loop over members |
-//! | `keys` | keys that a few instructions write |
-//! | `options` | the encoder's options and target, and the reasons for which it fails |
+//! | `keys` | the fast path of keys |
+//! | `options` | the encoder's options, target and errors |
 //! | `rows` | rows and columns of values as objects |
 //! | `put_standard` | values of the standard library's types |
-//! | `step` | values that a few instructions write |
+//! | `step` | the fast path of values |
 //! | `styled` | line breaks, indents and sorted keys |
-//! | `texts` | texts of any length and character width |
-//! | `ucs2_text` | text that is written directly into the resulting `str`, not into the chunk |
+//! | `texts` | texts of any length |
+//! | `ucs2_text` | text that is written directly into the resulting `str` |
 
 mod array;
 mod array_items;
@@ -50,10 +50,9 @@ pub(crate) use options::{
 use styled::LineBreaks;
 pub(crate) use ucs2_text::Ucs2Text;
 
-/// Appends the JSON text of an object to the chunk of `target`.
+/// Appends the JSON of an object to the chunk of `target`.
 ///
-/// The function is inlined. Otherwise its arguments would be stored in memory in small words, and
-/// then loaded in larger words. Such a load stalls the processor for 4 ns.
+/// Inlined, because a call would pass the arguments in memory and stall the processor.
 #[inline(always)]
 pub(crate) fn write<'py>(
     object: Borrowed<'_, 'py, PyAny>,
@@ -69,8 +68,7 @@ pub(crate) fn write<'py>(
         shape,
         forms,
         is_latin1: target.latin1.is_some_and(Cell::get),
-        // Copied, so that the reference to the chunk has the lifetime of the encoder's other
-        // references.
+        // A copy gives the chunk's reference the lifetime of the other references.
         target: JsonTarget {
             chunk: target.chunk,
             ..target
@@ -104,7 +102,7 @@ impl Work for EncodeWork<'_, '_, '_> {
 
     #[inline(always)]
     fn run<K: Kernels>(self, kernels: K) -> Result<(), JsonStop> {
-        // SAFETY: attached by the lifetime of the encoder; the caller holds the root.
+        // SAFETY: attached by the lifetime of the encoder. The caller holds the root.
         unsafe {
             if self.encoder.style.is_plain() {
                 self.encoder.run::<K, false>(kernels, self.root)
@@ -115,37 +113,35 @@ impl Work for EncodeWork<'_, '_, '_> {
     }
 }
 
-/// The action of the encoder for an object that the fast path has not written.
+/// The next action of the encoder for an object.
 enum JsonNext<'py> {
-    /// Nothing: the object was written.
+    /// The object is written.
     Done,
-    /// Continue with the loop over the open containers, which writes the members of the object.
+    /// Write the members of the object.
     Members,
-    /// Write the object like an object of this built-in type, from which its class derives.
+    /// Write the object like its built-in base class.
     Contents(ObjectKind),
-    /// Write this object instead of the original object.
+    /// Write this object instead.
     Instead(*mut ffi::PyObject),
-    /// Write this number, string, boolean or `None` instead of the original object.
+    /// Write this scalar instead.
     Scalar(Bound<'py, PyAny>),
-    /// Write this NumPy array or scalar from its memory, with [`JsonEncoder::large`].
+    /// Write this NumPy array or scalar with [`JsonEncoder::large`].
     Memory(Box<Memory<'py>>),
 }
 
-/// The state of the JSON encoder during one call to [`write()`].
+/// The state of one call to [`write()`].
 struct JsonEncoder<'a, 'py> {
     shared: EncoderState<'py>,
     style: &'a Style,
     shape: JsonShape<'a>,
     forms: &'a dyn ObjectForms<'py>,
     target: JsonTarget<'a>,
-    /// `true` while the chunk contains Latin-1, `false` after it was converted to UTF-8.
+    /// `true` while the chunk contains Latin-1, and not UTF-8.
     is_latin1: bool,
     lines: LineBreaks,
-    /// If the error is in a NumPy array, the path from this array to the item that cannot be
-    /// written, such as `[3][5]`; otherwise empty.
+    /// The path from a NumPy array to the failed item, for example `[3][5]`.
     within: String,
-    /// `true` if the caller counts the converted text for `onecopy.ledger()`. Counting takes about
-    /// 1 ns per string.
+    /// `true` if the caller counts the text for `onecopy.ledger()`.
     is_counted: bool,
     n_texts: u64,
     text_bytes: u64,
@@ -167,13 +163,11 @@ impl DerefMut for JsonEncoder<'_, '_> {
     }
 }
 
-/// The space in bytes that must be available before a key and a short value are written. One half
-/// is for the key, the other half for the value. Each half is large enough for a number, and for a
-/// string of [`SHORT_UNITS`] code units with quotes and escapes.
+/// The space in bytes for a key and a short value, half for each. Each half has space for a number,
+/// or for a short string with escapes.
 const ROOM: usize = 2 * (json_room_of_short() + 8);
 
-/// The maximum number of code units of a short string. Space for such a string is reserved before
-/// each value, so it is written without a further check of the space.
+/// The maximum number of code units of a short string. Its space is always reserved.
 const SHORT_UNITS: usize = JSON_PLAIN_BYTES;
 
 const fn json_room_of_short() -> usize {
@@ -181,10 +175,10 @@ const fn json_room_of_short() -> usize {
 }
 
 impl<'py> JsonEncoder<'_, 'py> {
-    /// Writes the root object (the argument of the call) and all objects in it.
+    /// Writes the root object.
     ///
     /// # Safety
-    /// The GIL must be held during this call, and the caller must hold a reference to `root`.
+    /// The caller must hold the GIL and a reference to `root`.
     #[inline(always)]
     unsafe fn run<K: Kernels, const STYLED: bool>(
         &mut self,
@@ -193,7 +187,7 @@ impl<'py> JsonEncoder<'_, 'py> {
     ) -> Result<(), JsonStop> {
         let mut pen = self.open(ROOM)?;
         let encoder = JsonFormat::<STYLED>::of(self);
-        // SAFETY: alive, as the caller guarantees; the frames are those of the root.
+        // SAFETY: alive, as the caller guarantees. The frames are those of the root.
         unsafe {
             if let JsonShape::Value = encoder.shape {
                 pen = match builtin_types::kind(root) {
@@ -217,8 +211,8 @@ impl<'py> JsonEncoder<'_, 'py> {
         Ok(())
     }
 
-    /// Returns a [`Pen`] that writes to the unused capacity of the chunk. If this capacity is less
-    /// than `n_bytes`, the chunk grows first.
+    /// Returns a [`Pen`] for the unused capacity of the chunk. The chunk grows to at least
+    /// `n_bytes` of it.
     #[inline(always)]
     fn open<'s>(&mut self, n_bytes: usize) -> Result<Pen<'s>, JsonStop> {
         let spare = self
@@ -226,24 +220,24 @@ impl<'py> JsonEncoder<'_, 'py> {
             .chunk
             .spare(n_bytes)
             .map_err(|_| JsonStop::Full)?;
-        // SAFETY: the memory belongs to the chunk, which is not used until `close`; a Pen checks
-        // its capacity.
+        // SAFETY: the memory of the chunk, which is not used until `close`. A Pen checks its
+        // capacity.
         Ok(Pen::new(unsafe {
             std::slice::from_raw_parts_mut(spare.as_mut_ptr(), spare.len())
         }))
     }
 
-    /// Adds the bytes that were written with the [`Pen`] to the contents of the chunk.
+    /// Adds the bytes of the [`Pen`] to the contents of the chunk.
     #[inline(always)]
     fn close(&mut self, pen: &Pen<'_>) {
         let start = self.target.chunk.committed().as_ptr_range().end;
-        // SAFETY: the pen was opened right after the contents of the chunk, and every byte up to
-        // its position was written.
+        // SAFETY: the pen started at the end of the contents, and every byte up to its position was
+        // written.
         unsafe { self.target.chunk.commit(pen.at() as usize - start as usize) };
     }
 
-    /// Adds the bytes that `pen` has written to the contents of the chunk, and enlarges the chunk
-    /// by at least `n_bytes`. This may run any Python code.
+    /// Commits the bytes of `pen`, and enlarges the chunk by at least `n_bytes`. Any Python code
+    /// may run.
     #[cold]
     #[inline(never)]
     fn grow<'s>(&mut self, pen: Pen<'s>, n_bytes: usize) -> Result<Pen<'s>, JsonStop> {
@@ -254,8 +248,7 @@ impl<'py> JsonEncoder<'_, 'py> {
         self.open(n_bytes)
     }
 
-    /// Converts the contents of the chunk from Latin-1 to UTF-8. All later output is written as
-    /// UTF-8.
+    /// Converts the chunk from Latin-1 to UTF-8. All later output is UTF-8.
     #[cold]
     #[inline(never)]
     fn leave_latin1(&mut self) -> Result<(), JsonStop> {
@@ -291,7 +284,7 @@ impl<'py> JsonEncoder<'_, 'py> {
         Ok(self.shared.check_depth(object, self.style.max_depth)?)
     }
 
-    /// Writes a key of any type and length. Any Python code may run if the key is not a `str`.
+    /// Writes a key of any type and length. A key that is not a `str` may run Python code.
     ///
     /// # Safety
     /// `key` must be alive.
@@ -302,7 +295,7 @@ impl<'py> JsonEncoder<'_, 'py> {
         key: *mut ffi::PyObject,
         pen: Pen<'s>,
     ) -> Result<Pen<'s>, JsonStop> {
-        // SAFETY: alive, as the caller guarantees; attached.
+        // SAFETY: alive, as the caller guarantees, and attached.
         unsafe {
             if ffi::PyUnicode_CheckExact(key) != 0 {
                 return self.any_text(kernels, key, pen);

@@ -1,4 +1,4 @@
-//! Writes numbers, booleans and datetimes of NumPy as JSON.
+//! Writes NumPy scalars as JSON.
 
 use onecopy_text::Put;
 use onecopy_wire::datetime64::Step;
@@ -8,7 +8,7 @@ use onecopy_wire::json;
 use super::{JsonStop, Style};
 use crate::raw::ndarray::{Choice, NOT_A_TIME, Scalar};
 
-/// Writes a NumPy scalar as JSON. If this function returns an error, it has written nothing.
+/// Writes a NumPy scalar as JSON. Writes nothing on failure.
 #[inline]
 pub(crate) fn put<P: Put>(scalar: Scalar, style: &Style, pen: &mut P) -> Result<(), JsonStop> {
     debug_assert!(pen.remaining() >= json::SCALAR_BYTES);
@@ -27,15 +27,14 @@ pub(crate) fn put<P: Put>(scalar: Scalar, style: &Style, pen: &mut P) -> Result<
     Ok(())
 }
 
-/// Returns `true` if NumPy integers of any size are written as numbers. This is always the case
-/// with the option `compat="orjson"`, which limits only the size of `int` objects.
+/// Returns `true` if NumPy integers of any size are numbers. `compat="orjson"` limits only `int`
+/// objects.
 #[inline(always)]
 pub(super) fn is_exact(style: &Style) -> bool {
     style.exact_ints || style.natives.numpy == Choice::Orjson
 }
 
-/// Writes an integer. Depending on the option `big_ints`, an integer of more than 53 bits is
-/// written as a string or is an error.
+/// Writes an integer. The option `big_ints` applies to more than 53 bits.
 #[inline(never)]
 pub(super) fn put_limited<P: Put>(value: i128, style: &Style, pen: &mut P) -> Result<(), JsonStop> {
     let is_past_double = value.unsigned_abs() >= 1 << 53;
@@ -55,8 +54,8 @@ pub(super) fn put_limited<P: Put>(value: i128, style: &Style, pen: &mut P) -> Re
     Ok(())
 }
 
-/// Writes a 16-bit float as the shortest decimal that is parsed to the same 16-bit float. With the
-/// option `compat="orjson"`, writes the shortest decimal that is parsed to the same 32-bit float.
+/// Writes a 16-bit float as the shortest decimal for the same 16-bit float. `compat="orjson"` uses
+/// 32 bits instead.
 #[inline]
 fn put_half<P: Put>(bits: u16, style: &Style, pen: &mut P) -> Result<(), JsonStop> {
     let half = Half(bits);
@@ -67,10 +66,8 @@ fn put_half<P: Put>(bits: u16, style: &Style, pen: &mut P) -> Result<(), JsonSto
     Ok(())
 }
 
-/// Writes a `datetime64`: as a date if its unit is a day or longer, otherwise as a date and time.
-/// The seconds have no fraction if it is zero; otherwise the fraction has six digits, or nine if
-/// six are not exact. `NaT` is written as null. With the option `compat="orjson"`, every value is
-/// written as a date and time, truncated to microseconds, and `NaT` is an error.
+/// Writes a `datetime64` as a date if its unit is a day or longer, otherwise as a date and time.
+/// `NaT` becomes null. With `compat="orjson"`, every value has a time, and `NaT` is an error.
 #[inline]
 pub(super) fn put_moment<P: Put>(
     count: i64,

@@ -1,5 +1,4 @@
-//! Writes values of the standard library's types as JSON. The values are read directly from the
-//! memory of the objects, so no Python code runs.
+//! Writes values of the standard library's types as JSON, without Python code.
 
 use onecopy_text::{Pen, Put};
 use onecopy_wire::datetime::{Time, Timestamp};
@@ -9,13 +8,12 @@ use pyo3::ffi;
 use super::{Style, numpy_scalar};
 use crate::raw::encode::standard_types::{Native, Natives, RecentObjects, Zone, date};
 
-/// Writes a `date`, `time` or `datetime` as JSON. Returns `false` if the object is of another type,
-/// if the options exclude its type, or if its UTC offset cannot be determined without running
-/// Python code.
+/// Writes a `date`, `time` or `datetime`. Returns `false` for other or excluded types, and if
+/// Python code must compute the UTC offset.
 ///
 /// # Safety
-/// The same requirements as for [`standard_types::read`](crate::raw::encode::standard_types::read);
-/// the pen must have space for a scalar.
+/// The requirements of [`standard_types::read`](crate::raw::encode::standard_types::read); the pen
+/// must have space for a scalar.
 #[inline(always)]
 pub(super) unsafe fn put_temporal(
     object: *mut ffi::PyObject,
@@ -24,8 +22,7 @@ pub(super) unsafe fn put_temporal(
     pen: &mut Pen<'_>,
 ) -> bool {
     debug_assert!(pen.remaining() >= json::SCALAR_BYTES);
-    // SAFETY: alive, as the caller guarantees. The C API of `datetime` was imported with the
-    // module.
+    // SAFETY: alive, as the caller guarantees. The module import loads the C API of `datetime`.
     let (class, api) = unsafe { (ffi::Py_TYPE(object), &*ffi::PyDateTimeAPI()) };
     if class == api.DateTimeType {
         if !natives.temporal {
@@ -79,7 +76,7 @@ unsafe fn time(time: *mut ffi::PyObject, natives: &Natives) -> Time {
 
 #[inline(always)]
 fn clock(hour: i32, minute: i32, second: i32, microsecond: i32, natives: &Natives) -> Time {
-    // With the mask, the compiler knows that the product does not overflow, and divides only once.
+    // The mask rules out an overflow, so the compiler divides only once.
     let microsecond = if natives.omit_microseconds {
         0
     } else {
@@ -93,16 +90,14 @@ fn clock(hour: i32, minute: i32, second: i32, microsecond: i32, natives: &Native
     }
 }
 
-/// Returns the number of digits with which the fraction of a second of `time` is written: 0 if the
-/// fraction is 0, otherwise 6, which is the resolution of Python's times.
+/// Returns the number of digits of the fraction of a second: 0 for no fraction, otherwise 6.
 #[inline(always)]
 fn digits(time: Time) -> u8 {
     if time.nanosecond == 0 { 0 } else { 6 }
 }
 
-/// Returns the timestamp of a `datetime` that is naive, or whose UTC offset is known without
-/// running Python code and is a whole number of minutes. Returns `None` for any other `datetime`.
-/// Offsets with seconds are rounded by [`ObjectForms`](super::ObjectForms).
+/// Returns the timestamp of a `datetime`. `None` if Python code must compute the UTC offset, or if
+/// the offset has seconds.
 ///
 /// # Safety
 /// `at` must be exactly of the class `datetime`.
@@ -134,8 +129,7 @@ unsafe fn timestamp(
     }
 }
 
-/// Writes a UUID, a decimal or a NumPy scalar as JSON, and returns `true`. Writes nothing and
-/// returns `false` if the value is of another type, or if JSON cannot represent it.
+/// Writes a UUID, a decimal or a NumPy scalar. Returns `false` if it wrote nothing.
 #[inline(always)]
 pub(super) fn put_scalar(native: &Native, style: &Style, pen: &mut Pen<'_>) -> bool {
     match native {

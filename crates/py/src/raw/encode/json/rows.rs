@@ -1,5 +1,5 @@
-//! Writes a table as a JSON array that contains an object for each row. All objects have the same
-//! keys. The table is passed as a list of rows or as a tuple of columns.
+//! Writes a table as a JSON array of objects with the same keys. The table is a list of rows or a
+//! tuple of columns.
 
 use onecopy_text::convert::Kernels;
 use onecopy_text::{Pen, Put};
@@ -14,11 +14,10 @@ use crate::raw::encode::frames::{ContainerForm, ContainerFrame};
 use crate::raw::encode::members::{self, ExitReason, Members};
 use crate::raw::encode::prefetch;
 
-/// The JSON encoder for default options. Only this encoder can write rows.
+/// The JSON encoder for default options, the only encoder of rows.
 type Compact<'a, 'py> = JsonFormat<'a, 'py, false>;
 
-/// The keys and values of one row. The function `value` returns the value at an index. A row is
-/// written like the members of a container.
+/// The keys and values of one row. The function `value` returns the value at an index.
 #[derive(Clone, Copy)]
 struct Cells<'k, V> {
     keys: &'k KeySegments,
@@ -64,18 +63,16 @@ impl<'a> JsonEncoder<'a, '_> {
         }
     }
 
-    /// Returns the number of bytes that must be reserved for the longest key of a row. The bytes
-    /// that are reserved before each member do not include it.
+    /// Returns the number of bytes to reserve for the longest key of a row.
     pub(super) fn row_key_bytes(&self) -> usize {
         self.row_keys().map_or(0, KeySegments::room_bytes)
     }
 
-    /// Writes the opening bracket of the table `root`, and pushes a frame for its rows or columns.
-    /// If `root` is a single row, only pushes a frame for this row.
+    /// Writes the opening bracket of `root`, and pushes a frame for its rows or columns. For a
+    /// single row, only pushes a frame.
     ///
     /// # Safety
-    /// `root` must be alive, and its type must be the one that the encoder's [`JsonShape`]
-    /// requires.
+    /// `root` must be alive, and of the type that the encoder's [`JsonShape`] requires.
     pub(super) unsafe fn enter_rows(&mut self, root: *mut ffi::PyObject, pen: &mut Pen<'_>) {
         // SAFETY: a list or tuple where the shape says so, held by the caller.
         unsafe {
@@ -97,11 +94,10 @@ impl<'a> JsonEncoder<'a, '_> {
         }
     }
 
-    /// Returns `true` if all values of the row or table in `frame` have been written.
+    /// Returns `true` if all values of the row or table in `frame` are written.
     ///
     /// # Errors
-    /// Returns an error if the number of values in a row has changed, so that it differs from the
-    /// number of keys.
+    /// An error if the number of values in a row has changed.
     ///
     /// # Safety
     /// `frame` must be the innermost frame, and its form must be `Row`, `Rows` or `Columns`.
@@ -124,16 +120,14 @@ impl<'a> JsonEncoder<'a, '_> {
 }
 
 impl Compact<'_, '_> {
-    /// Writes the next values of the table or row in the innermost frame, until no values are left
-    /// or the loop is interrupted.
+    /// Writes values of the innermost row or table until its end or an interruption.
     ///
     /// # Errors
-    /// Returns an error if a row or column is not a list or tuple, or if Python code that runs
-    /// raises an exception.
+    /// An error if a row or column is not a list or tuple, or an exception of Python code.
     ///
     /// # Safety
-    /// `frame` must be the innermost frame, its form must be `Row`, `Rows` or `Columns`, and it
-    /// must have values left to write.
+    /// `frame` must be the innermost frame, of the form `Row`, `Rows` or `Columns`, with values
+    /// left.
     pub(super) unsafe fn write_rows<'s, K: Kernels>(
         &mut self,
         kernels: K,
@@ -164,11 +158,10 @@ impl Compact<'_, '_> {
         }
     }
 
-    /// Writes the remaining rows of a list or tuple, without a frame for each row.
+    /// Writes the remaining rows of a list or tuple, without frames.
     ///
     /// # Safety
-    /// The rows must be alive, no Python code may run during this call, and the frame of the rows
-    /// must be the innermost one.
+    /// The rows must be alive, and their frame must be the innermost one. No Python code may run.
     #[inline(always)]
     unsafe fn list_of_rows<'s, K: Kernels>(
         &mut self,
@@ -188,8 +181,8 @@ impl Compact<'_, '_> {
                 return Ok(pen);
             }
             prefetch::fetch_object(rows, index);
-            // SAFETY: alive, as the caller guarantees; of a list or tuple, also of a class of its
-            // own, the size is the number of items.
+            // SAFETY: alive, as the caller guarantees. The size of a list or tuple is the number of
+            // items.
             unsafe {
                 prefetch::fetch_rows(rows, index);
                 let is_list = ffi::PyList_Check(row) != 0;
@@ -214,8 +207,8 @@ impl Compact<'_, '_> {
         Ok(pen)
     }
 
-    /// Writes the remaining rows of a table that is passed as columns. `at` is the index of the
-    /// next cell, counted row by row.
+    /// Writes the remaining rows of a table of columns. `at` is the index of the next cell, row by
+    /// row.
     ///
     /// # Safety
     /// The caller must hold references to the columns even while Python code runs.
@@ -263,7 +256,7 @@ impl Compact<'_, '_> {
     }
 }
 
-/// Writes the end of an object and a comma, overwriting the comma after the last member.
+/// Replaces the last comma with the end of an object, and writes a new comma.
 #[inline(always)]
 pub(super) fn end_object(pen: &mut Pen<'_>) {
     // SAFETY: a comma was put after each member, and no space was made since.

@@ -1,4 +1,4 @@
-//! The fast path of the JSON encoder. It writes short values without running Python code.
+//! The fast path of the JSON encoder: short values, without Python code.
 
 use onecopy_text::convert::{JSON_PLAIN_BYTES, Kernels, json_capacity};
 use onecopy_text::{Pen, Put, Units};
@@ -16,10 +16,10 @@ use crate::raw::encode::format::Step;
 use crate::raw::encode::standard_types::{self, Native};
 use crate::raw::ndarray::Scalar;
 
-/// Writes a value and a comma if this needs little space and no Python code; see [`Step`].
+/// Writes a short value and a comma, without Python code.
 ///
 /// # Safety
-/// `value` must be alive, and the pen must have space for `ROOM / 2` bytes.
+/// `value` must be alive, and the pen must have `ROOM / 2` bytes of space.
 #[inline(always)]
 pub(super) unsafe fn step<K: Kernels, const STYLED: bool>(
     kernels: K,
@@ -27,7 +27,7 @@ pub(super) unsafe fn step<K: Kernels, const STYLED: bool>(
     value: *mut ffi::PyObject,
     pen: &mut Pen<'_>,
 ) -> Step {
-    // SAFETY: guaranteed by the caller; the written bytes end at the returned address.
+    // SAFETY: guaranteed by the caller. The written bytes end at the returned address.
     unsafe {
         let kind = builtin_types::kind(value);
         if kind != ObjectKind::Other {
@@ -42,10 +42,10 @@ pub(super) unsafe fn step<K: Kernels, const STYLED: bool>(
     Step::Done
 }
 
-/// Implements [`step`] for an object of the given built-in type, or of a class derived from it.
+/// Implements [`step`] for an object of a built-in type, or of a subclass.
 ///
 /// # Safety
-/// The same requirements as for [`step`].
+/// Same as [`step`].
 #[inline(always)]
 pub(super) unsafe fn scalar<K: Kernels, const STYLED: bool>(
     kernels: K,
@@ -56,11 +56,11 @@ pub(super) unsafe fn scalar<K: Kernels, const STYLED: bool>(
 ) -> Step {
     match kind {
         ObjectKind::Str => {
-            // SAFETY: the caller guarantees the requirements; a `str`, by its kind.
+            // SAFETY: as the caller guarantees. A `str`, by its kind.
             let is_put = unsafe { short_text::<K, STYLED>(kernels, encoder, value, pen, *b"\",") };
             return if is_put { Step::Done } else { Step::Slow(kind) };
         }
-        // SAFETY: alive, as the caller guarantees, an `int`.
+        // SAFETY: an `int`, alive as the caller guarantees.
         ObjectKind::Int => match unsafe { builtin_types::small_int(value) } {
             Some(value) if !STYLED || is_number(value, encoder.style) => {
                 json::put_i64(value, pen);
@@ -76,7 +76,7 @@ pub(super) unsafe fn scalar<K: Kernels, const STYLED: bool>(
             return Step::Constant;
         }
         ObjectKind::Float => {
-            // SAFETY: a `float`; the pen has space, and what was put ends at that address.
+            // SAFETY: a `float`. The pen has space, and the written bytes end at that address.
             unsafe {
                 let end = float(kernels, builtin_types::float(value), pen.at());
                 if end.is_null() {
@@ -92,30 +92,29 @@ pub(super) unsafe fn scalar<K: Kernels, const STYLED: bool>(
     Step::Done
 }
 
-/// Returns `true` if `style` permits that `value` is written as a JSON number.
+/// Returns `true` if `style` permits `value` as a JSON number.
 fn is_number(value: i64, style: &Style) -> bool {
     style.exact_ints || value.unsigned_abs() < 1 << 53
 }
 
-/// Writes a `bool` and a comma with a single store, and without a branch on the value.
+/// Writes a `bool` and a comma with one store and no branch on the value.
 #[inline(always)]
 fn put_bool(value: *mut ffi::PyObject, pen: &mut Pen<'_>) {
     const TRUE: u64 = u64::from_le_bytes(*b"true,\0\0\0");
     const FALSE: u64 = u64::from_le_bytes(*b"false,\0\0");
-    // SAFETY: an address is compared.
+    // SAFETY: only compares addresses.
     let is_true = u64::from(value == unsafe { ffi::Py_True() });
     let text = FALSE ^ ((FALSE ^ TRUE) & is_true.wrapping_neg());
     pen.put_short(&text.to_le_bytes(), 6 - is_true as usize);
 }
 
-/// Writes the leading items of `items` that are `None`, `True` or `False`, each followed by a
-/// comma, and returns their number. Columns often have many such values one after the other.
+/// Writes the leading `None`, `True` and `False` of `items`, and returns their number.
 ///
 /// # Safety
 /// The items must be alive.
 #[inline(always)]
 pub(super) unsafe fn constants(items: &[*mut ffi::PyObject], pen: &mut Pen<'_>) -> usize {
-    // SAFETY: addresses are compared.
+    // SAFETY: only compares addresses.
     let none = unsafe { ffi::Py_None() };
     let mut n = 0;
     while let Some(&item) = items.get(n)
@@ -123,8 +122,8 @@ pub(super) unsafe fn constants(items: &[*mut ffi::PyObject], pen: &mut Pen<'_>) 
     {
         if item == none {
             pen.put_short(b"null,", 5);
-        // The type decides the branch, because a branch on the value could not be predicted.
-        // SAFETY: an item is alive.
+        // A branch on the type is predictable; a branch on the value is not. SAFETY: an item is
+        // alive.
         } else if unsafe { ffi::Py_TYPE(item) == &raw mut ffi::PyBool_Type } {
             put_bool(item, pen);
         } else {
@@ -135,14 +134,13 @@ pub(super) unsafe fn constants(items: &[*mut ffi::PyObject], pen: &mut Pen<'_>) 
     n
 }
 
-/// Implements [`step`] for an object that is not of a built-in type. Returns the end of the written
-/// bytes. If nothing was written, returns null and stores the reason in the encoder's field
-/// `unwritten`.
+/// Implements [`step`] for other types, and returns the end of the output. If it is null, the field
+/// `unwritten` contains the reason.
 ///
-/// The parameters are addresses because a `Pen` passed by reference cannot remain in registers.
+/// Addresses remain in registers; a `Pen` would not.
 ///
 /// # Safety
-/// `value` must be alive, and at least `ROOM / 2` bytes must be writable from `at` on.
+/// `value` must be alive, and `ROOM / 2` bytes must be writable at `at`.
 #[inline(never)]
 unsafe fn other<K: Kernels, const STYLED: bool>(
     kernels: K,
@@ -150,11 +148,11 @@ unsafe fn other<K: Kernels, const STYLED: bool>(
     value: *mut ffi::PyObject,
     at: *mut u8,
 ) -> *mut u8 {
-    // SAFETY: writable, as the caller guarantees; MaybeUninit needs no initialisation.
+    // SAFETY: writable, as the caller guarantees. MaybeUninit needs no initialisation.
     let mut pen = Pen::new(unsafe { std::slice::from_raw_parts_mut(at.cast(), ROOM / 2) });
     let natives = &encoder.style.natives;
     let recent = &mut encoder.shared.recent;
-    // SAFETY: alive, as the caller guarantees; no code has run since `recent` was none.
+    // SAFETY: alive, as the caller guarantees. No code has run since `recent` was none.
     let native = unsafe {
         if put_standard::put_temporal(value, natives, recent, &mut pen) {
             pen.put_byte(b',');
@@ -163,7 +161,7 @@ unsafe fn other<K: Kernels, const STYLED: bool>(
         standard_types::read(value, natives, recent)
     };
     let step = match native {
-        // SAFETY: of a class derived from the type of this kind.
+        // SAFETY: of a subclass of this kind's type.
         Native::Contents(kind) => unsafe {
             if kind == ObjectKind::Str
                 && derived_text::<K, STYLED>(kernels, encoder, value, &mut pen)
@@ -177,7 +175,7 @@ unsafe fn other<K: Kernels, const STYLED: bool>(
         // SAFETY: the pen has half of ROOM.
         Native::Scalar(found) => unsafe { number(kernels, found, encoder.style, &mut pen) },
         Native::Instead(instead) => {
-            // SAFETY: alive as long as the member of the enumeration that has it.
+            // SAFETY: alive while its enumeration member is alive.
             let step = unsafe {
                 scalar::<K, STYLED>(
                     kernels,
@@ -213,8 +211,8 @@ unsafe fn other<K: Kernels, const STYLED: bool>(
     std::ptr::null_mut()
 }
 
-/// Writes a `Fragment` and a comma. Returns `false` if the object is not a `Fragment`, or if it is
-/// too long or not in the encoding of the output so far.
+/// Writes a short `Fragment` and a comma. Returns `false` for other objects, and for another
+/// encoding.
 ///
 /// # Safety
 /// `value` must be alive.
@@ -224,7 +222,7 @@ unsafe fn short_fragment(
     value: *mut ffi::PyObject,
     pen: &mut Pen<'_>,
 ) -> bool {
-    // SAFETY: alive, as the caller guarantees; attached.
+    // SAFETY: alive, as the caller guarantees, and attached.
     let object = unsafe { Borrowed::<PyAny>::from_ptr(encoder.py(), value) };
     let Ok(fragment) = object.cast_exact::<Fragment>() else {
         return false;
@@ -238,11 +236,11 @@ unsafe fn short_fragment(
     true
 }
 
-/// Writes a short ASCII string whose class derives from `str`, and a comma. Returns `false` if the
-/// string is long or not ASCII, or if it needs escapes.
+/// Writes a short ASCII string of a subclass of `str`. Returns `false` if it is long, not ASCII, or
+/// needs escapes.
 ///
 /// # Safety
-/// `value` must be a live `str`, and the destination of `pen` must have space for `ROOM / 2` bytes.
+/// `value` must be a live `str`, and the pen must have `ROOM / 2` bytes of space.
 #[inline(always)]
 unsafe fn derived_text<K: Kernels, const STYLED: bool>(
     kernels: K,
@@ -250,8 +248,7 @@ unsafe fn derived_text<K: Kernels, const STYLED: bool>(
     value: *mut ffi::PyObject,
     pen: &mut Pen<'_>,
 ) -> bool {
-    // SAFETY: a `str` that is alive; the pen has half of ROOM, which is more than the text, two
-    // quotes and a comma.
+    // SAFETY: a live `str`. Half of ROOM is more than the text, two quotes and a comma.
     unsafe {
         let Some(u) = builtin_types::ascii_apart(value).filter(|u| u.len() <= JSON_PLAIN_BYTES)
         else {
@@ -269,14 +266,14 @@ unsafe fn derived_text<K: Kernels, const STYLED: bool>(
     true
 }
 
-/// Writes the value of a NumPy scalar, and a comma.
+/// Writes a NumPy scalar and a comma.
 ///
 /// # Safety
-/// The pen must have space for `ROOM / 2` bytes.
+/// The pen must have `ROOM / 2` bytes of space.
 #[inline(always)]
 unsafe fn number<K: Kernels>(kernels: K, value: Scalar, style: &Style, pen: &mut Pen<'_>) -> Step {
     if let Scalar::Double(value) = value {
-        // SAFETY: guaranteed by the caller; the written bytes end at the returned address.
+        // SAFETY: guaranteed by the caller. The written bytes end at the returned address.
         unsafe {
             let end = float(kernels, value, pen.at());
             if !end.is_null() {
@@ -292,11 +289,10 @@ unsafe fn number<K: Kernels>(kernels: K, value: Scalar, style: &Style, pen: &mut
     Step::Done
 }
 
-/// Writes a short string and then the bytes `suffix`. Returns `false` if the string is long or
-/// requires the slow path, for example because it contains surrogates.
+/// Writes a short string, then `suffix`. Returns `false` if the string needs the slow path.
 ///
 /// # Safety
-/// `value` must be a live `str`, and the destination of `pen` must have space for `ROOM / 2` bytes.
+/// `value` must be a live `str`, and the pen must have `ROOM / 2` bytes of space.
 #[inline(always)]
 pub(super) unsafe fn short_text<K: Kernels, const STYLED: bool>(
     kernels: K,
@@ -307,22 +303,22 @@ pub(super) unsafe fn short_text<K: Kernels, const STYLED: bool>(
 ) -> bool {
     let at = pen.at();
     debug_assert!(pen.remaining() >= JSON_PLAIN_BYTES + 3);
-    // SAFETY: the pen has half of ROOM, as the caller guarantees, which is more than the longest
-    // text that is written here, a quote, and what follows.
+    // SAFETY: half of ROOM, as the caller guarantees. This is more than the longest text, a quote
+    // and the suffix.
     let out = unsafe {
         at.write(b'"');
         at.add(1)
     };
-    // SAFETY: a `str` that is alive; as above.
+    // SAFETY: a live `str`, as above.
     let (end, units) = if let Some(u) = unsafe { builtin_types::ascii(value) } {
         if u.len() > JSON_PLAIN_BYTES {
-            // SAFETY: the caller guarantees the requirements.
+            // SAFETY: as the caller guarantees.
             return unsafe { any_short_text::<K, STYLED>(kernels, encoder, value, pen, suffix) };
         }
-        // SAFETY: the space is there, as above.
+        // SAFETY: the space exists, as above.
         (unsafe { kernels.json_plain(u, out) }, Units::Latin1(u))
     } else {
-        // SAFETY: a `str` that is alive.
+        // SAFETY: a live `str`.
         let Some((units, is_ascii)) = (unsafe { builtin_types::text(value) }) else {
             return false;
         };
@@ -330,10 +326,10 @@ pub(super) unsafe fn short_text<K: Kernels, const STYLED: bool>(
             return false;
         }
         if encoder.is_latin1 {
-            // SAFETY: the caller guarantees the requirements; the quote is written.
+            // SAFETY: as the caller guarantees. The quote is written.
             return unsafe { latin1_text::<K, STYLED>(kernels, encoder, units, pen, suffix) };
         }
-        // SAFETY: the space is there, as above.
+        // SAFETY: the space exists, as above.
         let end = unsafe {
             match units {
                 Units::Latin1(u) if is_ascii && u.len() <= JSON_PLAIN_BYTES => {
@@ -347,7 +343,7 @@ pub(super) unsafe fn short_text<K: Kernels, const STYLED: bool>(
         };
         (end, units)
     };
-    // SAFETY: what was put ends at `end`; there is space for what follows.
+    // SAFETY: the output ends at `end`. The rest has space.
     unsafe {
         let Some(end) = end else {
             return any_short_text::<K, STYLED>(kernels, encoder, value, pen, suffix);
@@ -359,10 +355,10 @@ pub(super) unsafe fn short_text<K: Kernels, const STYLED: bool>(
     true
 }
 
-/// Implements [`short_text`] for a string that is not ASCII, if the output so far is Latin-1.
+/// Implements [`short_text`] for text that is not ASCII, while the output is Latin-1.
 ///
 /// # Safety
-/// The same requirements as for [`short_text`]; a quote must be written already.
+/// Same as [`short_text`]. The opening quote must be written already.
 #[inline(always)]
 unsafe fn latin1_text<K: Kernels, const STYLED: bool>(
     kernels: K,
@@ -377,7 +373,7 @@ unsafe fn latin1_text<K: Kernels, const STYLED: bool>(
             // SAFETY: the quote after the pen is written.
             let is_put = unsafe { ucs2.put_short(kernels, u, pen) };
             if is_put {
-                // SAFETY: space for the quote and the bytes after it, as for any short text.
+                // SAFETY: space for the quote and the suffix, as for any short text.
                 unsafe {
                     let after_quote = pen.at().add(1);
                     after_quote.cast::<[u8; 2]>().write_unaligned(suffix);
@@ -389,7 +385,7 @@ unsafe fn latin1_text<K: Kernels, const STYLED: bool>(
         }
         _ => return false, // wider, or its UTF-8 is cached
     };
-    // SAFETY: as for ASCII; these bytes are as good as others.
+    // SAFETY: as for ASCII. The function accepts any bytes.
     unsafe {
         if u.len() <= JSON_PLAIN_BYTES
             && let Some(end) = kernels.json_plain(u, pen.at().add(1))
@@ -410,11 +406,10 @@ unsafe fn latin1_text<K: Kernels, const STYLED: bool>(
     true
 }
 
-/// Implements [`short_text`] for a string that has more than [`SHORT_UNITS`] code units or needs
-/// escapes.
+/// Implements [`short_text`] for longer strings, and for strings with escapes.
 ///
 /// # Safety
-/// The same requirements as for [`short_text`].
+/// Same as [`short_text`].
 #[inline(always)]
 unsafe fn any_short_text<K: Kernels, const STYLED: bool>(
     kernels: K,
@@ -423,13 +418,13 @@ unsafe fn any_short_text<K: Kernels, const STYLED: bool>(
     pen: &mut Pen<'_>,
     suffix: [u8; 2],
 ) -> bool {
-    // SAFETY: a `str` that is alive.
+    // SAFETY: a live `str`.
     let Some((units, is_ascii)) = (unsafe { builtin_types::text(value) }) else {
         return false;
     };
     let n = units.len_units();
-    // A text of up to one block is also written here if there is space for the text and the bytes
-    // after it, because the general path takes 15 ns longer.
+    // A text of up to one block is also written here if it has space, because the general path is
+    // slower.
     if n > SHORT_UNITS && (n > BLOCK_UNITS || pen.remaining() < json_capacity(n) + ROOM) {
         return false;
     }
@@ -448,7 +443,7 @@ unsafe fn any_short_text<K: Kernels, const STYLED: bool>(
         Units::Utf32(u) => kernels.put_json_ucs4(u, pen),
     };
     if !done {
-        // SAFETY: where the pen was a moment ago.
+        // SAFETY: an earlier position of the pen.
         unsafe { pen.set_at(start) };
         return false;
     }
@@ -457,12 +452,12 @@ unsafe fn any_short_text<K: Kernels, const STYLED: bool>(
     true
 }
 
-/// Writes a float and a comma, and returns the end of the output; null for NaN and the infinities.
+/// Writes a float and a comma, and returns the end of the output. Null for NaN and the infinities.
 ///
-/// The parameters are addresses because a `Pen` passed by reference cannot remain in registers.
+/// Addresses remain in registers; a `Pen` would not.
 ///
 /// # Safety
-/// At least `ROOM / 2` bytes must be writable from `at` on.
+/// `ROOM / 2` bytes must be writable at `at`.
 #[inline(always)]
 unsafe fn float<K: Kernels>(kernels: K, value: f64, at: *mut u8) -> *mut u8 {
     // SAFETY: writable, as the caller guarantees.
@@ -475,14 +470,14 @@ unsafe fn float<K: Kernels>(kernels: K, value: f64, at: *mut u8) -> *mut u8 {
     }
 }
 
-/// Implements [`float`] for a value that the kernel does not support.
+/// Implements [`float`] for values that the kernel does not support.
 ///
 /// # Safety
-/// The same requirements as for [`float`].
+/// Same as [`float`].
 #[inline(never)]
 unsafe fn other_float(value: f64, at: *mut u8) -> *mut u8 {
     const HALF: usize = ROOM / 2;
-    // SAFETY: writable, as the caller guarantees; MaybeUninit requires no initialisation.
+    // SAFETY: writable, as the caller guarantees. MaybeUninit needs no initialisation.
     let place = unsafe { std::slice::from_raw_parts_mut(at.cast(), HALF) };
     let mut pen = Pen::new(place);
     if json::put_f64(value, NonFinite::Error, &mut pen).is_err() {

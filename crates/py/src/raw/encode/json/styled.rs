@@ -1,5 +1,4 @@
-//! Implements the two options of the JSON encoder that require its slower loop: line breaks with
-//! indents, and sorted keys.
+//! Line breaks, indents and sorted keys of the JSON encoder.
 
 use onecopy_text::{Pen, Put};
 use pyo3::ffi;
@@ -10,24 +9,20 @@ use crate::raw::encode::frames::ContainerForm;
 use crate::raw::encode::sorted;
 use crate::raw::gil;
 
-/// The number of bytes that [`LineBreaks`] has after the longest line break. Because of them, a
-/// short line break can be written by a copy of fixed size, which is faster than a copy of variable
-/// size.
+/// Spare bytes after the longest line break. They permit a copy of fixed size, which is faster.
 const SPARE_BYTES: usize = 32;
 
-/// A line break, followed by an indent that is long enough for the deepest level so far. The line
-/// break and indent of any other level is a prefix of these bytes.
+/// A line break with the longest indent. Shorter indents are prefixes of these bytes.
 #[derive(Debug, Default)]
 pub(super) struct LineBreaks {
     bytes: Vec<u8>,
     indent_bytes: usize,
-    /// The greatest nesting depth of the members that are being written, as the last call of
-    /// `make_lines` received it. The indent in `bytes` is at least long enough for this depth.
+    /// The greatest depth of members so far. The indent in `bytes` has at least this depth.
     deepest: usize,
 }
 
 impl LineBreaks {
-    /// Returns the size in bytes of the line break and indent before members at this depth.
+    /// Returns the size of the line break and indent at this depth.
     #[inline(always)]
     fn n_bytes(&self, depth: usize) -> usize {
         match self.bytes.is_empty() {
@@ -38,8 +33,7 @@ impl LineBreaks {
 }
 
 impl JsonEncoder<'_, '_> {
-    /// Creates the line breaks and indents for members at depths up to `deepest`, unless they
-    /// already exist.
+    /// Creates the line breaks and indents up to the depth `deepest`.
     #[inline(always)]
     pub(super) fn make_lines(&mut self, deepest: usize) {
         self.lines.deepest = deepest;
@@ -49,8 +43,7 @@ impl JsonEncoder<'_, '_> {
         if self.lines.bytes.len() < 1 + deepest * indent.len() + SPARE_BYTES {
             let lines = &mut self.lines;
             lines.indent_bytes = indent.len();
-            // The indent has twice the required size, so that it is not created again at each level
-            // of a deeply nested object.
+            // Twice the required size, so that deep nesting rarely needs new bytes.
             let n_bytes = 1 + 2 * deepest * indent.len();
             lines.bytes.clear();
             lines.bytes.reserve(n_bytes + SPARE_BYTES);
@@ -69,16 +62,15 @@ impl JsonEncoder<'_, '_> {
         }
     }
 
-    /// Returns the size in bytes of the line break and indent before a member. `levels` is
-    /// `lines.deepest` minus the nesting depth of the member.
+    /// Returns the size of a line break and indent. `levels` is `lines.deepest` minus the depth of
+    /// the member.
     #[inline(always)]
     pub(super) fn line_bytes(&self, levels: usize) -> usize {
         let lines = &self.lines;
         lines.n_bytes(lines.deepest.saturating_sub(levels))
     }
 
-    /// Writes the line break and indent before a member. `levels` is `lines.deepest` minus the
-    /// depth of the member.
+    /// Writes a line break and indent. `levels` is `lines.deepest` minus the depth of the member.
     #[inline(always)]
     pub(super) fn put_line(&self, levels: usize, pen: &mut Pen<'_>) {
         let n = self.line_bytes(levels);
@@ -91,7 +83,7 @@ impl JsonEncoder<'_, '_> {
         }
     }
 
-    /// Pushes a frame for the sorted keys and values of a `dict` that is not sorted in place.
+    /// Pushes a frame for the sorted keys and values of a `dict`.
     ///
     /// # Safety
     /// The object must be a live `dict`.
@@ -101,11 +93,11 @@ impl JsonEncoder<'_, '_> {
         pen: Pen<'s>,
     ) -> Result<Pen<'s>, JsonStop> {
         self.check_depth(dict)?;
-        // SAFETY: alive, as the caller guarantees; attached.
+        // SAFETY: alive, as the caller guarantees, and attached.
         let dict = unsafe { Bound::from_borrowed_ptr(self.py(), dict) };
         self.close(&pen);
         self.before_code();
-        // SAFETY: a `dict` that is held.
+        // SAFETY: we hold the `dict`.
         let pairs = match unsafe { sorted::pairs(self.py(), dict.as_ptr()) }? {
             Some(pairs) => pairs,
             None => gil::calls(self.py(), || self.forms.sorted(&dict))?,
@@ -116,8 +108,7 @@ impl JsonEncoder<'_, '_> {
         self.open(ROOM)
     }
 
-    /// Writes `end`, the closing bracket of the innermost container. If the container has members,
-    /// a line break is written before the bracket.
+    /// Writes the closing bracket `end`. If the container has members, first writes a line break.
     pub(super) fn end_styled<'s>(
         &mut self,
         has_members: bool,
@@ -134,7 +125,7 @@ impl JsonEncoder<'_, '_> {
         Ok(pen)
     }
 
-    /// Writes the colon after a key. If the output has line breaks, also writes a space.
+    /// Writes the colon after a key. With line breaks, also writes a space.
     pub(super) fn colon<'s>(&self, mut pen: Pen<'s>) -> Pen<'s> {
         pen.put_byte(b':');
         if self.style.indent.is_some() {

@@ -1,4 +1,4 @@
-//! Writes strings of any length and character width as JSON.
+//! Writes strings of any length as JSON.
 
 use onecopy_text::convert::{JSON_PLAIN_UNITS, Kernels, Work, json_capacity};
 use onecopy_text::{Pen, Policy, Put, Units};
@@ -9,11 +9,11 @@ use super::{JsonEncoder, JsonStop, ROOM, Ucs2Text};
 use crate::raw::encode::builtin_types;
 use crate::raw::text;
 
-/// The number of code units in a block of a long string. Space is reserved for one block at a time.
+/// The number of code units in a block of a long string.
 pub(super) const BLOCK_UNITS: usize = 4096;
 
 impl JsonEncoder<'_, '_> {
-    /// Writes a string of any length with its quotes, in blocks of [`BLOCK_UNITS`] code units.
+    /// Writes a string with its quotes, in blocks of [`BLOCK_UNITS`] code units.
     ///
     /// # Safety
     /// `object` must be a live `str`.
@@ -24,11 +24,10 @@ impl JsonEncoder<'_, '_> {
         object: *mut ffi::PyObject,
         mut pen: Pen<'s>,
     ) -> Result<Pen<'s>, JsonStop> {
-        // Reserving space may run Python code, which could release the caller's reference. SAFETY:
-        // alive, by the contract of this function; attached.
+        // Reserving space may run Python code that releases the caller's reference. SAFETY: alive,
+        // by the contract of this function; attached.
         let _held = unsafe { Bound::from_borrowed_ptr(self.py(), object) };
-        // SAFETY: a `str`, as the caller guarantees; `units` brings it into the form of PEP 393
-        // where it is not.
+        // SAFETY: the caller guarantees a `str`; `units` converts it to the form of PEP 393.
         let (mut units, is_ascii, string) = unsafe {
             let string = Borrowed::from_ptr(self.py(), object).cast_unchecked();
             match builtin_types::text(object) {
@@ -41,8 +40,7 @@ impl JsonEncoder<'_, '_> {
             }
         };
         if self.target.latin1.is_some() {
-            // The text's own units are used, not its cached UTF-8: a block of UTF-8 could end
-            // inside a character, and each block is converted separately.
+            // The cached UTF-8 is unsuitable: a block of UTF-8 could end inside a character.
             units = text::own_units(string).map_err(JsonStop::Python)?;
             if let (Units::Ucs2(u), Some(ucs2)) = (units, self.target.ucs2)
                 && !self.style.ensure_ascii
@@ -75,8 +73,7 @@ impl JsonEncoder<'_, '_> {
         Ok(pen)
     }
 
-    /// Writes the characters of a UCS-2 string directly into the resulting `str`. The quotes before
-    /// and after them are written to the chunk.
+    /// Writes UCS-2 characters directly into the resulting `str`. The chunk receives the quotes.
     #[inline(never)]
     fn wide_text<'s, K: Kernels>(
         &mut self,
@@ -109,9 +106,7 @@ impl JsonEncoder<'_, '_> {
         Ok(pen)
     }
 
-    /// Writes one code unit of a string into the resulting `str`, as an escape if JSON requires
-    /// one. `at` is the index of the code unit in the string. An error for a surrogate contains
-    /// this index.
+    /// Writes one code unit or its escape into the resulting `str`. `at` is its index for errors.
     fn wide_unit(&self, unit: u16, at: usize, ucs2: &Ucs2Text) -> Result<(), JsonStop> {
         let mut place = [std::mem::MaybeUninit::uninit(); 8];
         let mut pen = Pen::new(&mut place);
@@ -128,15 +123,13 @@ impl JsonEncoder<'_, '_> {
         }
         let n = pen.at().addr() - start.addr();
         for &byte in &place[..n] {
-            // SAFETY: the pen has written as many bytes.
+            // SAFETY: the pen has written these bytes.
             ucs2.put(unsafe { byte.assume_init() }.into());
         }
         Ok(())
     }
 
-    /// Writes a part of a string that contains lone surrogates. The option `errors` determines if a
-    /// lone surrogate is replaced, escaped or an error. `at` is the index of the first code unit of
-    /// the part in the whole string.
+    /// Writes a part of a string with lone surrogates. `at` is the index of the part in the string.
     #[cold]
     fn surrogates<'s, U: Copy + Into<u32>>(
         &mut self,
@@ -160,8 +153,7 @@ impl JsonEncoder<'_, '_> {
         Ok(pen)
     }
 
-    /// Writes a string one character at a time. This is used for the option `ensure_ascii`, with
-    /// which every character outside of ASCII is escaped.
+    /// Writes a string one character at a time, for the option `ensure_ascii`.
     fn by_characters<'s>(
         &mut self,
         units: Units<'_>,
@@ -186,7 +178,7 @@ impl JsonEncoder<'_, '_> {
         Ok(pen)
     }
 
-    /// Writes a character, or its escape if JSON or the option `ensure_ascii` requires one.
+    /// Writes a character or its escape.
     fn put_char(&self, c: char, pen: &mut Pen<'_>) {
         match c {
             '"' => pen.put(b"\\\""),
@@ -222,8 +214,7 @@ fn put_escape(unit: u32, pen: &mut Pen<'_>) {
     pen.put(&[b'\\', b'u', digit(12), digit(8), digit(4), digit(0)]);
 }
 
-/// The arguments of the function that writes a long string block by block: the method `run` of
-/// [`Work`], which is compiled separately for each instruction set.
+/// The arguments for writing a long string. [`Work::run`] writes it in blocks.
 struct LongText<'l, 'w, 'a, 'py, 's> {
     units: Units<'l>,
     is_ascii: bool,

@@ -1,6 +1,5 @@
-//! `Ucs2Text`: the part of the resulting `str` to which the JSON encoder writes 16-bit text
-//! directly. All other output is written to a chunk of Latin-1 bytes, which is later copied to the
-//! `str`.
+//! `Ucs2Text`: the part of a new `str` to which the JSON encoder writes 16-bit text. Other output
+//! is first written to a chunk of Latin-1 bytes.
 //!
 //! ```text
 //!  chunk, Latin-1    … "id":7,"name":"  ",  …   widened and copied before the text is written
@@ -15,27 +14,24 @@ use std::ptr::null_mut;
 use onecopy_text::Pen;
 use onecopy_text::convert::{JSON_PLAIN_UNITS, Kernels};
 
-/// Two positions: the unused memory of the resulting `str`, to which 16-bit text is written
-/// directly, and the first byte of the chunk (the encoder's byte buffer) that was not copied to the
-/// `str` yet.
+/// The unused memory of the new `str`, and the start of the uncopied bytes in the chunk. The chunk
+/// is the encoder's byte buffer.
 pub(crate) struct Ucs2Text {
-    /// The address of the first byte of the chunk that has not been copied to the `str`.
+    /// The start of the uncopied bytes in the chunk.
     from: Cell<*const u8>,
-    /// The address in the `str` to which the next code unit is written; null if there is no `str`
-    /// yet. The field `end` is the address of the end of the `str`.
+    /// The address of the next code unit in the `str`; null without a `str`. `end` is the end of
+    /// the `str`.
     at: Cell<*mut u16>,
     end: Cell<*mut u16>,
-    /// The number of code units that `want` has requested. The next call to `spare` reserves space
-    /// for them in the `str`, in addition to the space for the contents of the chunk.
+    /// The number of code units that `want` has requested. The next `spare` reserves space for
+    /// them.
     wanted: Cell<usize>,
-    /// `true` if a code unit outside of Latin-1 was written. It can be `false` although a UCS-2
-    /// string was written, because surrogates may be written as escapes, which are ASCII.
+    /// `true` if a code unit outside of Latin-1 was written.
     is_wide: Cell<bool>,
 }
 
 impl Ucs2Text {
-    /// Creates a `Ucs2Text` that has no memory in a `str`. [`Ucs2Text::place`] provides this
-    /// memory.
+    /// Creates a `Ucs2Text` without memory (see [`Ucs2Text::place`]).
     pub(crate) const fn new() -> Ucs2Text {
         Ucs2Text {
             from: Cell::new(null()),
@@ -46,15 +42,13 @@ impl Ucs2Text {
         }
     }
 
-    /// Returns the address of the first byte of the chunk that has not been copied to the `str`;
-    /// null if there is no `str` yet.
+    /// Returns the start of the uncopied bytes in the chunk; null without a `str`.
     #[inline(always)]
     pub(crate) fn from(&self) -> *const u8 {
         self.from.get()
     }
 
-    /// Returns the address in the `str` to which the next code unit is written; null if there is no
-    /// `str` yet.
+    /// Returns the address of the next code unit in the `str`; null without a `str`.
     pub(crate) fn at(&self) -> *mut u16 {
         self.at.get()
     }
@@ -64,25 +58,24 @@ impl Ucs2Text {
         self.is_wide.get()
     }
 
-    /// Returns the number of code units that [`Ucs2Text::want`] has requested, and resets it to 0.
+    /// Returns and resets the number of requested code units.
     pub(crate) fn take_wanted(&self) -> usize {
         self.wanted.take()
     }
 
-    /// Requests space in the `str` for `n_units` more code units. The next call to `spare` moves
-    /// all bytes of the chunk into the `str`, and then reserves this space.
+    /// Requests space in the `str` for `n_units` code units. The next `spare` moves the chunk into
+    /// the `str`, and reserves the space.
     pub(super) fn want(&self, n_units: usize) {
         self.wanted.set(n_units);
     }
 
-    /// Sets the addresses for direct writes: `from` is the address of the first byte of the chunk
-    /// that has not been copied to the `str`, and the unused memory of the `str` extends from `at`
-    /// to `end`.
+    /// Sets the addresses for direct writes. `from` is the first byte of the chunk that is not yet
+    /// copied. The unused memory of the `str` extends from `at` to `end`.
     ///
     /// # Safety
     /// The bytes of the chunk that are not in the `str` must begin at `from`. `at` to `end` must be
-    /// memory of the `str` that stays writable until the next call, and that no other code writes
-    /// to; or both must be null.
+    /// memory of the `str` that stays writable until the next call, without other writers. Or both
+    /// must be null.
     pub(crate) unsafe fn place(&self, from: *const u8, at: *mut u16, end: *mut u16) {
         self.from.set(from);
         self.at.set(at);
@@ -93,9 +86,8 @@ impl Ucs2Text {
         (self.end.get().addr() - self.at.get().addr()) / 2
     }
 
-    /// Copies the remaining bytes of the chunk, up to the write position of `pen`, to the `str`. If
-    /// the `str` has no space for these bytes and `n_units` more code units, copies nothing and
-    /// returns `false`.
+    /// Copies the rest of the chunk, up to the position of `pen`, to the `str`. Returns `false` if
+    /// the `str` has no space for it and `n_units` code units.
     ///
     /// # Safety
     /// `pen` must be the pen that writes to the chunk.
@@ -110,7 +102,7 @@ impl Ucs2Text {
         true
     }
 
-    /// Copies the `n` Latin-1 bytes of the chunk at `from` to the `str`, as 16-bit code units.
+    /// Copies `n` Latin-1 bytes at `from` to the `str`, as 16-bit code units.
     ///
     /// # Safety
     /// The bytes must be initialised, and the `str` must have space for them.
@@ -127,10 +119,8 @@ impl Ucs2Text {
         }
     }
 
-    /// Copies the remaining bytes of the chunk to the `str`, including the byte after the write
-    /// position (the opening quote), and then writes the short string `u` to the `str`. If `u` is
-    /// not short, needs escapes, or does not fit into the `str`, copies nothing and returns
-    /// `false`.
+    /// Copies the rest of the chunk with the opening quote to the `str`, and then the string `u`.
+    /// Returns `false` and copies nothing if `u` is long, needs escapes, or does not fit.
     ///
     /// # Safety
     /// `pen` must be the pen that writes to the chunk. The bytes of the chunk up to the write
@@ -147,8 +137,8 @@ impl Ucs2Text {
         if u.len() > JSON_PLAIN_UNITS || self.remaining() < n_before + JSON_PLAIN_UNITS {
             return false;
         }
-        // SAFETY: the bytes are written, by the contract of this function, and are not part of the
-        // `str`; it has space for them and for as many units as the kernel may write.
+        // SAFETY: the bytes are written (contract of this function), and not part of the `str`. The
+        // `str` has space for them and for the units of the kernel.
         unsafe {
             let text = self.at.get().add(n_before);
             if !kernels.json_copy_ucs2(u, text) {
@@ -157,13 +147,12 @@ impl Ucs2Text {
             self.widen(from, n_before);
             self.at.set(text.add(u.len()));
         }
-        // `json_copy_ucs2` has written the whole text. It is called only for a `str` whose text
-        // needs units of 16 bits.
+        // `json_copy_ucs2` has written the whole text, which needs units of 16 bits.
         self.is_wide.set(true);
         true
     }
 
-    /// Sets `is_wide` to `true` if a code unit of `u` is outside of Latin-1.
+    /// Sets `is_wide` if a code unit of `u` is outside of Latin-1.
     fn see(&self, u: &[u16]) {
         if !self.is_wide.get() {
             self.is_wide.set(u.iter().any(|&unit| unit > 0xFF));
@@ -173,8 +162,7 @@ impl Ucs2Text {
     /// Writes one code unit to the `str`.
     ///
     /// # Panics
-    /// If the `str` has no space for the code unit. The caller must have requested this space by
-    /// `want`.
+    /// If the `str` has no space for the code unit (see `want`).
     pub(super) fn put(&self, unit: u16) {
         assert!(self.remaining() > 0);
         let at = self.at.get();
@@ -186,8 +174,8 @@ impl Ucs2Text {
         self.see(&[unit]);
     }
 
-    /// Writes at most [`JSON_PLAIN_UNITS`] code units to the `str`. If one of them needs an escape
-    /// or is a surrogate, writes nothing and returns `false`.
+    /// Writes at most [`JSON_PLAIN_UNITS`] code units. Returns `false` and writes nothing if one is
+    /// a surrogate or needs an escape.
     ///
     /// # Panics
     /// If `u` has more than [`JSON_PLAIN_UNITS`] code units, or the `str` has no space for

@@ -6,7 +6,6 @@ use super::super::lanes::{ANY, any, five, three};
 use super::super::short_loads::{bytes, load_half, load_most, load_start};
 use super::{letters, mask, one_by_one, put_lanes};
 
-/// The number of 16-bit units in a vector.
 const UNITS: usize = 16;
 
 #[inline]
@@ -21,39 +20,38 @@ fn splat32(u: u32) -> __m256i {
     _mm256_set1_epi32(u as i32)
 }
 
-/// Returns all ones in each lane whose unit (below U+0800) JSON must escape, and otherwise zeros.
+/// Sets each unit that must be escaped in JSON to ones. Units must be below U+0800.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn escapes16<const ESCAPES: bool>(v: __m256i) -> __m256i {
     if !ESCAPES {
         return _mm256_setzero_si256();
     }
-    // After this XOR, the control characters and the quote are the lowest units.
+    // After this XOR, control characters and the quote are the lowest units.
     let low = _mm256_cmpgt_epi16(splat16(0x21), _mm256_xor_si256(v, splat16(0x02)));
     _mm256_or_si256(low, _mm256_cmpeq_epi16(v, splat16(0x5C)))
 }
 
-/// Returns a vector in which all bits of a unit are ones if JSON requires that the unit is escaped.
-/// All units of `v` must be below U+110000.
+/// Sets each unit that must be escaped in JSON to ones. Units must be below U+110000.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn escapes32<const ESCAPES: bool>(v: __m256i) -> __m256i {
     if !ESCAPES {
         return _mm256_setzero_si256();
     }
-    // After this XOR, the control characters and the quote are the lowest units.
+    // After this XOR, control characters and the quote are the lowest units.
     let low = _mm256_cmpgt_epi32(splat32(0x21), _mm256_xor_si256(v, splat32(0x02)));
     _mm256_or_si256(low, _mm256_cmpeq_epi32(v, splat32(0x5C)))
 }
 
-/// Returns a vector whose 16-bit lanes are all ones for the surrogates in `v`, otherwise zero.
+/// Sets the 16-bit lanes of surrogates to ones, others to zero.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn surrogates(v: __m256i) -> __m256i {
     _mm256_cmpeq_epi16(_mm256_and_si256(v, splat16(0xF800)), splat16(0xD800))
 }
 
-/// Returns the first `n` units of the vector; the others are zeros.
+/// Replaces the units from `n` on by zeros.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn keep16(v: __m256i, n: usize) -> __m256i {
@@ -61,11 +59,11 @@ fn keep16(v: __m256i, n: usize) -> __m256i {
     _mm256_and_si256(v, _mm256_cmpgt_epi16(splat16(n as u16), indices))
 }
 
-/// Returns `true` if `v` contains a unit that JSON must escape, or a surrogate.
+/// Returns `true` if a unit is a surrogate or must be escaped in JSON.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn is_special(v: __m256i) -> bool {
-    // After this XOR, the control characters and the quote are the lowest units.
+    // After this XOR, control characters and the quote are the lowest units.
     let exchanged = _mm256_xor_si256(v, splat16(0x02));
     let low = _mm256_cmpeq_epi16(_mm256_min_epu16(exchanged, splat16(0x20)), exchanged);
     let escaped = _mm256_or_si256(low, _mm256_cmpeq_epi16(v, splat16(0x5C)));
@@ -73,7 +71,7 @@ fn is_special(v: __m256i) -> bool {
     _mm256_testz_si256(special, special) == 0
 }
 
-/// Copies at most 32 units; returns `false` if a unit must be escaped or is a surrogate.
+/// Copies at most 32 units. `false` if a unit is a surrogate or must be escaped.
 ///
 /// # Safety
 /// `out` must be writable for 32 units, and must not overlap `u`.
@@ -82,7 +80,7 @@ fn is_special(v: __m256i) -> bool {
 pub(in crate::arch) unsafe fn copy_ucs2(u: &[u16], out: *mut u16) -> bool {
     let (p, n) = (u.as_ptr(), u.len());
     debug_assert!(n <= 2 * UNITS);
-    // SAFETY: both parts are inside u, and at the same offsets of `out`.
+    // SAFETY: both parts are inside `u` and `out`.
     unsafe {
         if n >= UNITS {
             let last = n - UNITS;
@@ -118,8 +116,7 @@ pub(in crate::arch) unsafe fn copy_ucs2(u: &[u16], out: *mut u16) -> bool {
     }
 }
 
-/// Encodes units below U+0800 as UTF-8, each in its 16-bit lane, with the first byte in the low
-/// half. Also returns a mask of the lanes whose unit takes two bytes.
+/// Encodes units below U+0800 as UTF-8 in their lanes. Also marks the two-byte characters.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn two(units: __m256i) -> (__m256i, __m256i) {
@@ -130,8 +127,8 @@ fn two(units: __m256i) -> (__m256i, __m256i) {
     (_mm256_blendv_epi8(units, both, high), high)
 }
 
-/// Writes the first `n` of 16 lanes as bytes. If a lane is all ones in `high`, both of its bytes
-/// are written, otherwise only its low byte. Returns the address after the last byte.
+/// Writes the first `n` of 16 lanes as bytes and returns the end. `high` marks the lanes of two
+/// bytes.
 ///
 /// # Safety
 /// `out` must be writable for 32 bytes.
@@ -147,7 +144,7 @@ unsafe fn put_two(lanes: __m256i, high: __m256i, n: usize, out: *mut u8) -> *mut
     }
 }
 
-/// Writes 16 units as three UTF-8 bytes each. Returns the address after the first `n` units.
+/// Writes 16 units as three UTF-8 bytes each. Returns the end of the first `n`.
 ///
 /// # Safety
 /// `out` must be writable for 56 bytes.
@@ -165,16 +162,16 @@ unsafe fn put_three(units: __m256i, n: usize, out: *mut u8) -> *mut u8 {
     }
 }
 
-/// Writes a text as UTF-8 if it has at most 32 units, all below U+0800 and without JSON escapes, or
-/// at most 21 units, all from U+0800 on and no surrogates. Returns the end, or null if it has not.
+/// Writes a short text as UTF-8. Null unless it has at most 32 units below U+0800 and no escapes,
+/// or at most 21 larger units and no surrogates.
 ///
 /// # Safety
 /// `out` must be writable for 64 bytes, and must not overlap `u`.
 #[inline]
 #[target_feature(enable = "avx2,bmi2,popcnt")]
 pub(in crate::arch) unsafe fn short_wide<const ESCAPES: bool>(u: &[u16], out: *mut u8) -> *mut u8 {
-    // The first unit shows the script, so this branch is predicted well for texts of one script.
-    // SAFETY: the space is guaranteed by this function's contract.
+    // The first unit shows the script, so this branch is predictable.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         match u.first() {
             Some(0x800..) => short_three(u, out),
@@ -183,7 +180,7 @@ pub(in crate::arch) unsafe fn short_wide<const ESCAPES: bool>(u: &[u16], out: *m
     }
 }
 
-/// Returns a vector in which lane `i` is all ones if `from + i` is less than `n`.
+/// Sets lane `i` to ones if `from + i` is less than `n`.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn used(n: usize, from: i16) -> __m256i {
@@ -194,7 +191,7 @@ fn used(n: usize, from: i16) -> __m256i {
     )
 }
 
-/// Implements [`short_wide`] for units below U+0800, without a branch on the number of units.
+/// Implements [`short_wide`] for units below U+0800.
 ///
 /// # Safety
 /// The requirements of [`short_wide`] must be met.
@@ -206,7 +203,7 @@ unsafe fn short_two<const ESCAPES: bool>(u: &[u16], out: *mut u8) -> *mut u8 {
         return std::ptr::null_mut();
     }
     let (a, b) = load_start(bytes(u));
-    // The padding is a letter of one UTF-8 byte that is not escaped.
+    // The padding is not escaped.
     let letter = splat16(u16::from(b'a'));
     let a = _mm256_blendv_epi8(letter, a, used(n, 0));
     let b = _mm256_blendv_epi8(letter, b, used(n, 16));
@@ -218,10 +215,9 @@ unsafe fn short_two<const ESCAPES: bool>(u: &[u16], out: *mut u8) -> *mut u8 {
         return std::ptr::null_mut();
     }
     let ((a, high_a), (b, high_b)) = (two(a), two(b));
-    // `packs` works on each 128-bit half separately.
+    // `packs` packs each 128-bit half separately.
     let high = mask(_mm256_packs_epi16(high_a, high_b));
-    // SAFETY: each of the four calls writes 16 bytes and advances by at most 16, inside the 64
-    // bytes at `out`.
+    // SAFETY: each of the four calls writes 16 bytes and advances by at most 16.
     unsafe {
         let end = out.add(n + high.count_ones() as usize);
         let out = put_lanes(_mm256_castsi256_si128(a), high, 8, out);
@@ -244,12 +240,12 @@ unsafe fn short_three(u: &[u16], out: *mut u8) -> *mut u8 {
         return std::ptr::null_mut();
     }
     let (a, b) = load_most(bytes(u));
-    // The padding units are neither below U+0800 nor surrogates.
+    // The padding is neither below U+0800 nor a surrogate.
     let (least, indices) = (splat16(0x800), used(n, 0));
     let a = _mm256_blendv_epi8(least, a, indices);
     let indices = _mm256_castsi256_si128(used(n, 16));
     let b = _mm_blendv_epi8(_mm256_castsi256_si128(least), b, indices);
-    // After the first surrogate is subtracted, the surrogates are the units below U+0800.
+    // After the subtraction, surrogates are the units below U+0800.
     let first = splat16(0xD800);
     let low_a = _mm256_min_epu16(a, _mm256_sub_epi16(a, first));
     let low_b = _mm_min_epu16(b, _mm_sub_epi16(b, _mm256_castsi256_si128(first)));
@@ -261,7 +257,7 @@ unsafe fn short_three(u: &[u16], out: *mut u8) -> *mut u8 {
     if _mm_cvtsi128_si32(low) as u16 <= 0x7FF {
         return std::ptr::null_mut();
     }
-    // SAFETY: the space is guaranteed by this function's contract.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         put_three(a, UNITS, out);
         _mm_storeu_si128(out.add(3 * UNITS).cast(), five(b));
@@ -269,11 +265,10 @@ unsafe fn short_three(u: &[u16], out: *mut u8) -> *mut u8 {
     }
 }
 
-/// The largest number of three-byte characters that fit in 64 bytes (16 in one vector, and 5).
+/// The number of three-byte characters in 64 bytes (16 in one vector, and 5).
 const MOST_OF_THREE: usize = 21;
 
-/// Writes 16-bit units as the body of a JSON string, and returns the address after it. Returns null
-/// if a unit is a surrogate; the contents of `out` are then unspecified.
+/// Writes 16-bit units as the body of a JSON string. Returns the end. Null for a surrogate.
 ///
 /// # Safety
 /// `out` must be writable for `6 * u.len() + 64` bytes, and must not overlap `u`.
@@ -282,12 +277,12 @@ const MOST_OF_THREE: usize = 21;
 pub(in crate::arch) unsafe fn ucs2<const ESCAPES: bool>(u: &[u16], mut out: *mut u8) -> *mut u8 {
     let (p, len) = (u.as_ptr(), u.len());
     let mut at = 0;
-    // SAFETY: every load through `p` ends inside `u`, and `out` has space for the longest result.
+    // SAFETY: every load ends inside `u`, and `out` has space for the longest result.
     unsafe {
         while at + UNITS <= len {
             let v = _mm256_loadu_si256(p.add(at).cast());
             if at + 2 * UNITS <= len {
-                // Two vectors of three-byte units are written per iteration, with one branch.
+                // One branch for two vectors.
                 let b = _mm256_loadu_si256(p.add(at + UNITS).cast());
                 let least = _mm256_and_si256(_mm256_min_epu16(v, b), splat16(0xF800));
                 let low = _mm256_cmpeq_epi16(least, _mm256_setzero_si256());
@@ -313,8 +308,8 @@ pub(in crate::arch) unsafe fn ucs2<const ESCAPES: bool>(u: &[u16], mut out: *mut
     out
 }
 
-/// Writes the units of `u` as JSON text. The lanes of `v` must be these units, followed by zeros.
-/// Returns null if a unit is a surrogate.
+/// Writes `u` as JSON text. `v` has the same units, followed by zeros. Null if a unit is a
+/// surrogate.
 ///
 /// # Safety
 /// The requirements of [`ucs2`] must be met.
@@ -358,7 +353,7 @@ unsafe fn part16<const ESCAPES: bool>(v: __m256i, u: &[u16], out: *mut u8) -> *m
     }
 }
 
-/// Writes the first `n` of 8 valid code points as JSON text. The other lanes must be zero.
+/// Writes the first `n` of 8 valid code points as JSON text. The others must be zero.
 ///
 /// # Safety
 /// `out` must be writable for `6 * n + 64` bytes.
@@ -366,13 +361,12 @@ unsafe fn part16<const ESCAPES: bool>(v: __m256i, u: &[u16], out: *mut u8) -> *m
 #[target_feature(enable = "avx2,bmi2,popcnt")]
 unsafe fn part32<const ESCAPES: bool>(chars: __m256i, n: usize, out: *mut u8) -> *mut u8 {
     let (mut lanes, two, three, four) = any(chars);
-    // The low bit of the number of bytes after the first of each lane; `three` is the high bit.
+    // The low bit of the number of bytes after the first. `three` is the high bit.
     let mut low = _mm256_xor_si256(_mm256_xor_si256(two, three), four);
     let indices = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
     let used = _mm256_cmpgt_epi32(splat32(n as u32), indices);
     let stop = _mm256_and_si256(escapes32::<ESCAPES>(chars), used);
-    // SAFETY: the table has an entry for each 8-bit index, and `out` has space for the longest
-    // result.
+    // SAFETY: the table has an entry for each 8-bit index. `out` has space for the longest result.
     unsafe {
         if mask(stop) != 0 {
             let letter = _mm256_and_si256(letters(chars), stop);
@@ -382,7 +376,7 @@ unsafe fn part32<const ESCAPES: bool>(chars: __m256i, n: usize, out: *mut u8) ->
                 _mm256_storeu_si256(all.as_mut_ptr().cast(), chars);
                 return one_by_one(all[..n].iter().copied(), out);
             }
-            // The character is in the highest byte of its lane, the backslash in the byte below.
+            // The letter is in the highest byte, the backslash below it.
             let escape = _mm256_or_si256(_mm256_slli_epi32::<24>(letter), splat32(0x5C_0000));
             lanes = _mm256_blendv_epi8(lanes, escape, stop);
             low = _mm256_or_si256(low, stop);
@@ -395,7 +389,7 @@ unsafe fn part32<const ESCAPES: bool>(chars: __m256i, n: usize, out: *mut u8) ->
             _mm_storeu_si128(out.cast(), _mm_shuffle_epi8(v, order));
             (index & 0xF).count_ones() + 2 * (index >> 4).count_ones()
         };
-        // Both halves are always written: a branch on their use would be unpredictable.
+        // Both halves are always written, to avoid an unpredictable branch.
         let more = put(_mm256_castsi256_si128(lanes), index, out);
         let out = out.add(n.min(4) + more as usize);
         let more = put(_mm256_extracti128_si256::<1>(lanes), index >> 16, out);
@@ -403,17 +397,16 @@ unsafe fn part32<const ESCAPES: bool>(chars: __m256i, n: usize, out: *mut u8) ->
     }
 }
 
-/// Writes 32-bit units as a JSON string body. Returns null for a surrogate or a unit past U+10FFFF.
+/// Writes 32-bit units as the body of a JSON string. Null if a unit is not a valid character.
 ///
 /// # Safety
 /// `out` must be writable for `6 * u.len() + 64` bytes, and must not overlap `u`.
 #[inline(never)]
 #[target_feature(enable = "avx2,bmi2,popcnt")]
 pub(in crate::arch) unsafe fn ucs4<const ESCAPES: bool>(u: &[u32], mut out: *mut u8) -> *mut u8 {
-    // SAFETY: the space is guaranteed by this function's contract.
+    // SAFETY: guaranteed by the caller.
     unsafe {
-        // Most texts have at most 16 units. They are written without the loop below, which loads
-        // all constants into registers and spills them to the stack.
+        // Up to 16 units are written without the loop, which spills its constants to the stack.
         let Some((start, mut rest)) = u.split_first_chunk() else {
             return few::<ESCAPES>(u, out);
         };
@@ -441,7 +434,7 @@ fn load_eight(u: &[u32; 8]) -> __m256i {
     unsafe { _mm256_loadu_si256(u.as_ptr().cast()) }
 }
 
-/// Writes at most 8 units as JSON text; returns null if one is a surrogate or past U+10FFFF.
+/// Writes at most 8 units as JSON text. Null if a unit is not a valid character.
 ///
 /// # Safety
 /// The requirements of [`ucs4`] must be met.
@@ -450,28 +443,28 @@ fn load_eight(u: &[u32; 8]) -> __m256i {
 unsafe fn few<const ESCAPES: bool>(u: &[u32], out: *mut u8) -> *mut u8 {
     let indices = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
     let used = _mm256_cmpgt_epi32(splat32(u.len() as u32), indices);
-    // No masked load, which takes 34 clock cycles on the first Zen. The padding needs no escape.
+    // No masked load: it is slow on the first Zen. The padding needs no escape.
     let letter = splat32(u32::from(b'a'));
     let chars = _mm256_blendv_epi8(letter, load_half(bytes(u)), used);
-    // SAFETY: the space is guaranteed by this function's contract.
+    // SAFETY: guaranteed by the caller.
     unsafe { eight::<ESCAPES>(chars, u.len(), out) }
 }
 
-/// Writes the first `n` of 8 units as JSON text; the units from `n` on must be ASCII. Returns null
-/// if a unit is a surrogate or past U+10FFFF.
+/// Writes the first `n` of 8 units as JSON text. The others must be ASCII. Null for an invalid
+/// unit.
 ///
 /// # Safety
 /// The requirements of [`ucs4`] must be met.
 #[inline]
 #[target_feature(enable = "avx2,bmi2,popcnt")]
 unsafe fn eight<const ESCAPES: bool>(chars: __m256i, n: usize, out: *mut u8) -> *mut u8 {
-    // XOR makes the surrogates the lowest values; the addition makes them the highest, signed.
+    // The XOR makes surrogates the lowest values. The addition makes them the highest (signed).
     let moved = _mm256_xor_si256(chars, splat32(0xD800));
     let moved = _mm256_add_epi32(moved, splat32(0x8000_0000 - 0x800));
     let bad = _mm256_cmpgt_epi32(moved, splat32(0x8000_0000 + (0x11_0000 - 0x800 - 1)));
-    // SAFETY: the table has an entry for each 8-bit index; 32 bytes fit, by contract.
+    // SAFETY: the table has an entry for each 8-bit index, and 32 bytes fit.
     unsafe {
-        // One branch tests for malformed units and for escapes.
+        // One branch for malformed units and escapes.
         if mask(_mm256_or_si256(bad, escapes32::<ESCAPES>(chars))) != 0 {
             if mask(bad) != 0 {
                 return std::ptr::null_mut();

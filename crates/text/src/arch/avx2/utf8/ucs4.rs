@@ -8,13 +8,12 @@ use super::starts;
 use crate::arch::avx2::out::Out;
 use crate::arch::sse2::load_padded;
 
-/// Decodes one character in each 32-bit lane. The lane contains the character's UTF-8 bytes, the
-/// first one in its highest byte.
+/// Decodes one character in each 32-bit lane. The first UTF-8 byte is in the highest byte of the
+/// lane.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(in crate::arch::avx2) fn chars_of_lanes(bytes: __m256i) -> __m256i {
-    // For each value of the upper four bits of the first byte, the number of bits of the lane below
-    // the bytes of the character.
+    // The number of unused low bits for each upper half of the first byte.
     let shifts = _mm256_broadcastsi128_si256(_mm_setr_epi8(
         24, 24, 24, 24, 24, 24, 24, 24, 16, 16, 16, 16, 16, 16, 8, 0,
     ));
@@ -27,9 +26,9 @@ pub(in crate::arch::avx2) fn chars_of_lanes(bytes: __m256i) -> __m256i {
     let six = _mm256_and_si256(_mm256_srlv_epi32(bytes, shift), bits);
     let halves = _mm256_maddubs_epi16(six, _mm256_set1_epi32(0x4001_4001));
     let chars = _mm256_madd_epi16(halves, _mm256_set1_epi32(0x1000_0001));
-    // In a four-byte character, a prefix bit of the lead byte is among the bits that were kept.
+    // Removes a prefix bit of four-byte characters.
     let chars = _mm256_and_si256(chars, _mm256_set1_epi32(0x1F_FFFF));
-    // A lane of ASCII has a zero in its highest bit; its character is the highest byte, unchanged.
+    // The character of an ASCII lane is its highest byte.
     let ascii = _mm256_srli_epi32::<24>(bytes);
     _mm256_castps_si256(_mm256_blendv_ps(
         _mm256_castsi256_ps(ascii),
@@ -38,9 +37,8 @@ pub(in crate::arch::avx2) fn chars_of_lanes(bytes: __m256i) -> __m256i {
     ))
 }
 
-/// Decodes the characters that start in the first 8 bytes of `v`. Bit `i` of `mask` is set if a
-/// character that is to be decoded starts at byte `i`. All bytes of these characters must be inside
-/// `v`. Characters that do not fit into `out` are dropped.
+/// Decodes the characters that `mask` selects in the first 8 bytes of `v`. They must end inside
+/// `v`.
 ///
 /// # Safety
 /// The processor must support AVX2.
@@ -48,8 +46,7 @@ pub(in crate::arch::avx2) fn chars_of_lanes(bytes: __m256i) -> __m256i {
 unsafe fn step_four(v: __m128i, mask: u8, out: &mut Out<u32>) {
     // SAFETY: the caller is compiled for AVX2, and `out` checks its space.
     unsafe {
-        // The byte at the position of each lane becomes the highest byte of that lane, followed by
-        // the three bytes after it.
+        // Loads the four bytes from each position on, the first one into the highest byte.
         let order = _mm256_setr_epi8(
             3, 2, 1, 0, 4, 3, 2, 1, 5, 4, 3, 2, 6, 5, 4, 3, //
             7, 6, 5, 4, 8, 7, 6, 5, 9, 8, 7, 6, 10, 9, 8, 7,
@@ -59,12 +56,10 @@ unsafe fn step_four(v: __m128i, mask: u8, out: &mut Out<u32>) {
     }
 }
 
-/// The maximum number of characters in 32 bytes that are decoded by [`step_sparse`], which loads
-/// each character separately.
+/// The most characters in 32 bytes for which [`step_sparse`] is used.
 const FEW: u32 = 16;
 
-/// Decodes the first eight characters in the 32 bytes at `p`. `starts` is a mask of the positions
-/// at which characters start. Returns the number of bytes decoded.
+/// Decodes the first eight characters of the 32 bytes at `p`. Returns the number of bytes decoded.
 ///
 /// # Safety
 /// The processor must support AVX2. `p` must be readable for 36 bytes, and `out` must have space
@@ -72,9 +67,8 @@ const FEW: u32 = 16;
 #[inline(always)]
 unsafe fn step_sparse(p: *const u8, starts: u32, out: &mut Out<u32>) -> usize {
     let mut left = starts;
-    // SAFETY: each of the eight loads starts in the first 32 bytes at `p`, and `out` has space for
-    // eight units. (Fewer than eight characters start here only if the text has changed since it
-    // was measured.)
+    // SAFETY: each of the eight loads starts in the 32 bytes at `p`, and `out` has space for eight
+    // units. (Fewer than eight characters start here only if the text has changed.)
     unsafe {
         let mut next = || {
             let position = left.trailing_zeros() as usize & 31;
@@ -85,12 +79,11 @@ unsafe fn step_sparse(p: *const u8, starts: u32, out: &mut Out<u32>) -> usize {
         _mm256_storeu_si256(out.at.cast(), chars_of_lanes(bytes));
         out.at = out.at.add(8);
     }
-    // The result is 32 if no ninth character starts here.
+    // 32 if no ninth character starts here.
     left.trailing_zeros() as usize
 }
 
-/// Returns the results of eight calls to `next`, one in each 32-bit lane of a vector. The byte
-/// order of each result is reversed: the byte that was first in memory becomes the highest byte.
+/// Returns the results of eight calls to `next`, one per 32-bit lane, with their bytes reversed.
 ///
 /// # Safety
 /// The processor must support AVX2.
@@ -112,8 +105,8 @@ pub(in crate::arch::avx2) unsafe fn fetched(next: &mut impl FnMut() -> i32) -> _
     }
 }
 
-/// Decodes valid UTF-8 to 32-bit units. Returns the number of characters; `None` if they do not fit
-/// into `out`.
+/// Decodes valid UTF-8 to 32-bit units. Returns the number of characters. `None` if they do not
+/// fit.
 ///
 /// # Safety
 /// The processor must support AVX2.
@@ -123,9 +116,8 @@ pub(in crate::arch) unsafe fn to_ucs4(src: &[u8], out: &mut [MaybeUninit<u32>]) 
     let (p, len) = (src.as_ptr(), src.len());
     // SAFETY: the pointer and the length are those of the slice `out`.
     let mut out = unsafe { Out::new(out, capacity) };
-    // SAFETY: every load ends inside `src`, and `out` is not written past its end. (All characters
-    // that start at the first 8 of 16 positions are complete in these 16 bytes. The characters of
-    // the last vector end with the text.)
+    // SAFETY: every load ends inside `src`, and `out` checks its space. (A character at the first 8
+    // of 16 bytes is complete in these 16 bytes. The last vector ends with the text.)
     unsafe {
         if len < 16 {
             if len > 0 {
@@ -166,7 +158,7 @@ pub(in crate::arch) unsafe fn to_ucs4(src: &[u8], out: &mut [MaybeUninit<u32>]) 
             at += 8;
         }
         let v = load(len - 16);
-        // The characters that were already decoded are excluded.
+        // Excludes the decoded characters.
         let mask = starts(v) & (0xFFFF << (16 - (len - at)));
         step_four(v, mask as u8, &mut out);
         step_four(_mm_srli_si128::<8>(v), (mask >> 8) as u8, &mut out);

@@ -8,8 +8,8 @@ use super::super::three_byte_units::THREE;
 use super::super::{BYTES, first, load, load_first, splat16, splat32, store};
 use super::{UNITS, escapes8, letters, one_by_one, squeeze};
 
-/// Returns a mask of the 16-bit units in `v` that must be escaped in JSON: control characters,
-/// quotes and backslashes. The mask is 0 if `ESCAPES` is `false`.
+/// Returns a mask of the 16-bit units in `v` that need a JSON escape. The mask is 0 if `ESCAPES` is
+/// `false`.
 #[inline]
 #[target_feature(enable = "avx512bw")]
 fn escapes16<const ESCAPES: bool>(v: __m512i) -> u32 {
@@ -20,8 +20,8 @@ fn escapes16<const ESCAPES: bool>(v: __m512i) -> u32 {
     low | _mm512_cmpeq_epi16_mask(v, splat16(0x22)) | _mm512_cmpeq_epi16_mask(v, splat16(0x5C))
 }
 
-/// Returns a mask of the 32-bit units in `v` that must be escaped in JSON: control characters,
-/// quotes and backslashes. The mask is 0 if `ESCAPES` is `false`.
+/// Returns a mask of the 32-bit units in `v` that need a JSON escape. The mask is 0 if `ESCAPES` is
+/// `false`.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn escapes32<const ESCAPES: bool>(v: __m512i) -> u16 {
@@ -32,9 +32,8 @@ fn escapes32<const ESCAPES: bool>(v: __m512i) -> u16 {
     low | _mm512_cmpeq_epi32_mask(v, splat32(0x22)) | _mm512_cmpeq_epi32_mask(v, splat32(0x5C))
 }
 
-/// Writes a short text as UTF-8 in one of two cases. In the first case, it has at most 32 units,
-/// all below U+0800, none of which must be escaped. In the second case, it has at most 21 units,
-/// all from U+0800 on, none of which is a surrogate. For any other text, returns null.
+/// Writes a short text as UTF-8, or returns null. The text has at most 32 units below U+0800
+/// without JSON escapes, or at most 21 units from U+0800 on without surrogates.
 ///
 /// # Safety
 /// `out` must be writable for a vector, and must not overlap `u`.
@@ -45,7 +44,7 @@ pub(in crate::arch) unsafe fn short_wide<const ESCAPES: bool>(u: &[u16], out: *m
     if n > UNITS {
         return std::ptr::null_mut();
     }
-    // SAFETY: the load ends inside u; the space is guaranteed by this function's contract.
+    // SAFETY: the load ends inside `u`. This function's contract guarantees the space.
     unsafe {
         let v = load_first(u.as_ptr().cast(), 2 * n);
         let which = first(n) as u32;
@@ -65,8 +64,7 @@ pub(in crate::arch) unsafe fn short_wide<const ESCAPES: bool>(u: &[u16], out: *m
     }
 }
 
-/// Copies at most 32 16-bit units. Returns `false` if one of them must be escaped in JSON or is a
-/// surrogate.
+/// Copies at most 32 16-bit units. Returns `false` if a unit needs a JSON escape or is a surrogate.
 ///
 /// # Safety
 /// `out` must be writable for 32 units, and must not overlap `u`.
@@ -74,7 +72,7 @@ pub(in crate::arch) unsafe fn short_wide<const ESCAPES: bool>(u: &[u16], out: *m
 #[target_feature(enable = "avx512bw,bmi2")]
 pub(in crate::arch) unsafe fn copy_ucs2(u: &[u16], out: *mut u16) -> bool {
     debug_assert!(u.len() <= UNITS);
-    // SAFETY: the load ends inside u; the space is guaranteed by this function's contract.
+    // SAFETY: the load ends inside `u`. This function's contract guarantees the space.
     unsafe {
         let v = load_first(u.as_ptr().cast(), 2 * u.len());
         store(out.cast(), v);
@@ -83,8 +81,7 @@ pub(in crate::arch) unsafe fn copy_ucs2(u: &[u16], out: *mut u16) -> bool {
     }
 }
 
-/// Writes 16-bit units as the body of a JSON string. Returns null if one of them is a surrogate;
-/// the contents of `out` are then unspecified.
+/// Writes 16-bit units as the body of a JSON string. Returns null if a unit is a surrogate.
 ///
 /// # Safety
 /// `out` must be writable for `6 * u.len() + 64` bytes, and must not overlap `u`.
@@ -93,7 +90,7 @@ pub(in crate::arch) unsafe fn copy_ucs2(u: &[u16], out: *mut u16) -> bool {
 pub(in crate::arch) unsafe fn ucs2<const ESCAPES: bool>(u: &[u16], mut out: *mut u8) -> *mut u8 {
     let (p, len) = (u.as_ptr(), u.len());
     let mut at = 0;
-    // SAFETY: every load ends inside u; the space is guaranteed by this function's contract.
+    // SAFETY: every load ends inside `u`. This function's contract guarantees the space.
     unsafe {
         while at + 2 * UNITS <= len {
             let (a, b) = (load(p.add(at).cast()), load(p.add(at + UNITS).cast()));
@@ -125,13 +122,11 @@ pub(in crate::arch) unsafe fn ucs2<const ESCAPES: bool>(u: &[u16], mut out: *mut
     out
 }
 
-/// Writes the 64 units at `p`, which are also in the vectors `a` and `b`, if all of them are ASCII
-/// and none must be escaped, or if all are from U+0800 on and none is a surrogate. Returns `None`
-/// for any other units; the bytes at `out` are then unspecified.
+/// Writes 64 units of one class, or returns `None`. The units are ASCII without JSON escapes, or
+/// from U+0800 on without surrogates. The vectors `a` and `b` also contain the units.
 ///
 /// # Safety
-/// `p` must be readable for 64 units. `out` must be writable for 448 bytes: 6 for each unit, and
-/// one vector more.
+/// `p` must be readable for 64 units. `out` must be writable for 448 bytes.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
 unsafe fn alike<const ESCAPES: bool>(
@@ -141,8 +136,7 @@ unsafe fn alike<const ESCAPES: bool>(
     out: *mut u8,
 ) -> Option<*mut u8> {
     let most = splat16(0xF800);
-    // SAFETY: `p` is readable for 64 units, of which the middle ones are loaded. `out` has space
-    // for the three vectors that are stored.
+    // SAFETY: `p` is readable for 64 units. `out` has space for the three stored vectors.
     unsafe {
         if _mm512_test_epi16_mask(_mm512_or_si512(a, b), splat16(0xFF80)) == 0 {
             let v = narrow(a, b);
@@ -162,8 +156,8 @@ unsafe fn alike<const ESCAPES: bool>(
     }
 }
 
-/// Writes `u` as the body of a JSON string. The vector `v` starts with the same units. Returns null
-/// if one of the units is a surrogate.
+/// Writes `u` as the body of a JSON string. The vector `v` starts with the units of `u`. Returns
+/// null if a unit is a surrogate.
 ///
 /// # Safety
 /// `out` must be writable for `6 * u.len() + 64` bytes, and must not overlap `u`.
@@ -209,9 +203,8 @@ unsafe fn ucs2_part<const ESCAPES: bool>(v: __m512i, u: &[u16], mut out: *mut u8
     out
 }
 
-/// Returns the letter of the escape (such as `n` for a line feed) of each unit whose bit is set in
-/// `stop`, and zero for every other unit. Returns `None` if a unit in `stop` has no such letter, so
-/// that it is escaped as `\u` and four digits.
+/// Returns the escape letter of each unit in the mask `stop`, and zero for other units. Returns
+/// `None` if a unit in `stop` has no escape letter.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512vbmi")]
 fn letters16(v: __m512i, stop: u32) -> Option<__m512i> {
@@ -220,9 +213,8 @@ fn letters16(v: __m512i, stop: u32) -> Option<__m512i> {
     (_mm512_mask_testn_epi16_mask(stop, letter, letter) == 0).then_some(letter)
 }
 
-/// Writes the code points in `chars`. The bits of `which` select the code points that are written
-/// as UTF-8. The bits of `stop` select those that are written as a backslash and the byte in
-/// `letter`. No code point may be a surrogate.
+/// Writes the code points in `which` as UTF-8. Writes those in `stop` as a backslash and their byte
+/// of `letter`. No code point may be a surrogate.
 ///
 /// # Safety
 /// `out` must be writable for a vector of 64 bytes.
@@ -246,8 +238,8 @@ unsafe fn any_part(
     unsafe { squeeze(out, bytes, needed) }
 }
 
-/// Writes 32-bit units as the body of a JSON string. Returns null if one of them is a surrogate or
-/// past U+10FFFF.
+/// Writes 32-bit units as the body of a JSON string. Returns null if a unit is a surrogate or past
+/// U+10FFFF.
 ///
 /// # Safety
 /// `out` must be writable for `6 * u.len() + 64` bytes, and must not overlap `u`.
@@ -256,7 +248,7 @@ unsafe fn any_part(
 pub(in crate::arch) unsafe fn ucs4<const ESCAPES: bool>(u: &[u32], mut out: *mut u8) -> *mut u8 {
     let (p, len) = (u.as_ptr(), u.len());
     let mut at = 0;
-    // SAFETY: every load ends inside u; the space is guaranteed by this function's contract.
+    // SAFETY: every load ends inside `u`. This function's contract guarantees the space.
     unsafe {
         while at < len {
             let n = (len - at).min(16);

@@ -1,10 +1,7 @@
-//! Converts UTF-8 to 16-bit units: to UTF-16, or to the units of a `str` without a character past
-//! U+FFFF.
+//! Converts UTF-8 to UTF-16, or to the 16-bit units of a `str`.
 //!
-//! The low and the high bytes of the units are assembled separately, each at the position at which
-//! the character starts. A character of four bytes yields two units: the first surrogate half at
-//! its first byte, and the second half at its third byte. Each half is assembled from the byte at
-//! that position and the bytes after it.
+//! A unit is assembled at the first byte of its character. The second unit of a four-byte character
+//! is assembled at the third byte.
 
 use std::arch::x86_64::*;
 use std::mem::MaybeUninit;
@@ -13,19 +10,18 @@ use super::super::utf8_second_bytes::wrong_seconds;
 use super::super::{BYTES, Out, first, load, load_first, select, splat8, store, three_byte_runs};
 use super::{VectorCheck, bytes_of};
 
-/// The sum of this number and the lead byte of a four-byte character, modulo 256, is the high byte
-/// of the character's first surrogate half. If one of the bits 0x30 of the character's second byte
-/// is set, 1 must be added to this sum.
+/// The difference between a four-byte lead and the high byte of the first surrogate half, modulo
+/// 256. If the second byte has one of the bits 0x30, the difference is larger by 1.
 const HIGH_HALF: u8 = 0xD7_u8.wrapping_sub(0xF0);
 
 /// Returns the number of UTF-16 units that [`to_utf16`] writes for well-formed text. For malformed
-/// text the result is not smaller than the number written.
+/// text, the number is an upper bound.
 #[target_feature(enable = "avx512bw,popcnt")]
 pub(in crate::arch) fn units_of(src: &[u8]) -> usize {
     let (p, len) = (src.as_ptr(), src.len());
     let (mut n, mut at) = (0, 0);
     while at < len {
-        // SAFETY: both loads end inside src.
+        // SAFETY: both loads end inside `src`.
         let v = unsafe {
             if at + BYTES <= len {
                 load(p.add(at))
@@ -42,9 +38,9 @@ pub(in crate::arch) fn units_of(src: &[u8]) -> usize {
     n
 }
 
-/// Decodes UTF-8 to UTF-16 and returns the number of units. Returns `None` if the units do not fit
-/// into `out`. If `CHECK` is `true`, also returns `None` for malformed text. If `PAIRS` is `false`,
-/// the text must not contain characters above U+FFFF (bytes above 0xEF).
+/// Decodes UTF-8 to UTF-16 and returns the number of units; `None` if `out` is too short. If
+/// `CHECK` is `true`, also returns `None` for malformed text. If `PAIRS` is `false`, no character
+/// may be above U+FFFF.
 ///
 /// # Safety
 /// The processor must support AVX-512.
@@ -56,14 +52,14 @@ pub(in crate::arch) unsafe fn to_utf16<const CHECK: bool, const PAIRS: bool>(
     let (dst, n_units) = (out.as_mut_ptr().cast::<u16>(), out.len());
     let (p, len) = (src.as_ptr(), src.len());
     let mut check = VectorCheck::default();
-    // A mask of the third bytes of characters that started in the previous vector.
+    // A mask of third bytes whose character started in the previous vector.
     let mut owed_lows = 0;
     let mut at = 0;
     // SAFETY: every load ends inside `src`, and `out` is not written past its end.
     let n_bytes = unsafe {
         let mut out = Out::new(dst.cast(), 2 * n_units);
         if len <= BYTES {
-            // Text of at most one vector takes less time without the registers of the loop.
+            // A text of at most one vector is faster without the loop.
             let v = load_first(p, len);
             if wide_leads(v) == 0 {
                 let second = load_first(p.wrapping_add(1), len.saturating_sub(1));
@@ -88,7 +84,7 @@ pub(in crate::arch) unsafe fn to_utf16<const CHECK: bool, const PAIRS: bool>(
                     && owed_lows == 0
                     && len - at - begun >= BYTES
                 {
-                    // The next iteration starts at the end of the run, not one vector later.
+                    // The next iteration starts at the end of the run.
                     let run =
                         three_byte_runs::decode(p.add(at + begun), len - at - begun, &mut out);
                     if run.n_bytes > 0 {
@@ -101,8 +97,8 @@ pub(in crate::arch) unsafe fn to_utf16<const CHECK: bool, const PAIRS: bool>(
                 let lows = b.four << 2 | owed_lows;
                 let starts = (!b.tails | lows) & first(n);
                 let (second, third) = (load(1), load(2));
-                // The last two bytes of each character yield ten or eleven bits, and the lead of a
-                // three-byte character the remaining four.
+                // The last two bytes have ten or eleven bits of the character. The lead of a
+                // three-byte character has four more.
                 let last = _mm512_mask_mov_epi8(second, b.three, third);
                 let before = _mm512_mask_mov_epi8(v, b.three, second);
                 let mut low = select(splat8(0xC0), _mm512_slli_epi16::<6>(before), last);
@@ -113,7 +109,7 @@ pub(in crate::arch) unsafe fn to_utf16<const CHECK: bool, const PAIRS: bool>(
                 let top = select(splat8(0xF0), _mm512_slli_epi16::<4>(v), high);
                 high = _mm512_mask_mov_epi8(high, b.three, top);
                 if CHECK {
-                    // Three-byte characters that are invalid: below U+0800, or surrogates.
+                    // Invalid three-byte characters: below U+0800, or surrogates.
                     let three = b.three & !b.four;
                     let five = _mm512_and_si512(high, splat8(0xF8));
                     check.bad |= _mm512_mask_testn_epi8_mask(three, five, five);
@@ -124,8 +120,8 @@ pub(in crate::arch) unsafe fn to_utf16<const CHECK: bool, const PAIRS: bool>(
                     if CHECK {
                         check.bad |= wrong_seconds(b.four, v, second);
                     }
-                    // First surrogate halves: the upper 11 bits of the character less 0x40 (which
-                    // is U+10000 without its lower ten bits), with the prefix 0xD800.
+                    // First surrogate halves: the upper 11 bits of the character less 0x40
+                    // (U+10000), and 0xD800.
                     let bits = select(
                         splat8(0xFC),
                         _mm512_slli_epi16::<2>(second),
@@ -160,9 +156,9 @@ fn wide_leads(v: __m512i) -> u64 {
     _mm512_cmpge_epu8_mask(v, splat8(0xE0))
 }
 
-/// Writes the UTF-16 units of the characters that start in the first `n` bytes of the vector `v`.
-/// All characters in `v` must have one or two bytes. `high` is a mask of the bytes of `v` that are
-/// not ASCII. Each byte of `second` is the byte after the same position in `v`.
+/// Writes the UTF-16 units of the characters that start in the first `n` bytes of `v`. All
+/// characters must have one or two bytes. `high` is a mask of the non-ASCII bytes. `second` has the
+/// next byte of each position.
 ///
 /// # Safety
 /// The processor must support AVX-512.
@@ -178,7 +174,7 @@ unsafe fn put_narrow<const CHECK: bool>(
 ) {
     let tails = _mm512_cmplt_epi8_mask(v, splat8(0xC0));
     let (leads, starts) = (high & !tails, !tails & first(n));
-    // The low byte of a unit has six bits of the second UTF-8 byte and two of the first; the high
+    // The low byte of a unit has six bits of the second UTF-8 byte and two of the first. The high
     // byte has three more bits of the first.
     let low = select(splat8(0xC0), _mm512_slli_epi16::<6>(v), second);
     let low = _mm512_mask_mov_epi8(v, leads, low);
@@ -200,8 +196,7 @@ unsafe fn put_narrow<const CHECK: bool>(
     }
 }
 
-/// Combines two vectors of bytes to 16-bit units: each unit consists of a byte of `low` and the
-/// byte of `high` at the same position.
+/// Combines each byte of `low` with the byte of `high` to a 16-bit unit.
 #[inline]
 #[target_feature(enable = "avx512bw")]
 pub(in crate::arch::avx512) fn units(low: __m256i, high: __m256i) -> __m512i {
@@ -209,18 +204,15 @@ pub(in crate::arch::avx512) fn units(low: __m256i, high: __m256i) -> __m512i {
     _mm512_or_si512(_mm512_cvtepu8_epi16(low), high)
 }
 
-/// Writes the first `n` of 64 units of 16 bits. The vector `low` has the low byte of each unit, and
-/// `high` the high byte. The units are stored as two vectors of 32 units. If `ALWAYS` is `true`,
-/// the second vector is stored even if `n` is at most 32, which avoids a branch that cannot be
-/// predicted. Units that do not fit are dropped.
+/// Writes the first `n` of 64 units. `low` has their low bytes, and `high` their high bytes. Units
+/// that do not fit are dropped. If `ALWAYS` is `true`, the store has no branch on `n`.
 ///
 /// # Safety
 /// `n` must be at most 64.
 #[inline]
 #[target_feature(enable = "avx512bw,bmi2")]
 unsafe fn put_units<const ALWAYS: bool>(out: &mut Out, low: __m512i, high: __m512i, n: usize) {
-    // The bytes are interleaved in each of four lanes: the first eight bytes of a lane become units
-    // of the first half.
+    // The bytes are interleaved in each lane. The first eight bytes of a lane are for `first`.
     let order = _mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7);
     let low = _mm512_permutexvar_epi64(order, low);
     let high = _mm512_permutexvar_epi64(order, high);
