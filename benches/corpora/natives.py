@@ -3,6 +3,7 @@ with fixed seeds."""
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import datetime as dt
 import decimal
@@ -143,6 +144,42 @@ def dataclasses_of_three() -> list[Point]:
 def dataclasses_slotted() -> list[SlottedPoint]:
     """Instances of a dataclass with three fields and `__slots__`."""
     return [SlottedPoint(*fields) for fields in _fields()]
+
+
+def ordered_dicts() -> list[collections.OrderedDict[str, Any]]:
+    """Objects of class `OrderedDict` with three members."""
+    return [collections.OrderedDict(zip(("x", "name", "price"), fields, strict=True)) for fields in _fields()]
+
+
+def dicts_of_three() -> list[dict[str, Any]]:
+    """Dicts whose three keys are not in alphabetical order."""
+    return [dict(zip(("x", "name", "price"), fields, strict=True)) for fields in _fields()]
+
+
+def int_keys() -> list[dict[int, int]]:
+    """Dicts of 20 integers with integers as keys."""
+    draw = random.Random(38)
+    return [{draw.randrange(10**6): n for n in range(20)} for _ in range(N // 20)]
+
+
+def uuid_keys() -> list[dict[uuid.UUID, int]]:
+    """Dicts of 20 integers with UUIDs as keys."""
+    keys = iter(uuids())
+    return [{next(keys): n for n in range(20)} for _ in range(N // 20)]
+
+
+class Thing:
+    """An object that no encoder supports."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: int) -> None:
+        self.value = value
+
+
+def things() -> list[Thing]:
+    """Objects that a function of the caller replaces by integers."""
+    return [Thing(n) for n in range(N)]
 
 
 def named_tuples() -> list[NamedPoint]:

@@ -178,9 +178,26 @@ def int64s(of: Any = bson) -> list[Any]:
     return [of.Int64(draw.randrange(1 << 33, 1 << 62)) for _ in range(values.N_VALUES)]
 
 
+def _of_type(make: Callable[[Any, random.Random], Any]) -> Callable[..., list[Any]]:
+    def made(of: Any = bson) -> list[Any]:
+        draw = random.Random(45)
+        return [make(of, draw) for _ in range(values.N_VALUES)]
+
+    return made
+
+
 #: Values of BSON types: each library gets instances of its own classes, except for a corpus `… of
 #: pymongo`.
-_TYPES: dict[str, Callable[..., list[Any]]] = {"object_ids": object_ids, "decimals128": decimals128, "int64s": int64s}
+_TYPES: dict[str, Callable[..., list[Any]]] = {
+    "object_ids": object_ids,
+    "decimals128": decimals128,
+    "int64s": int64s,
+    "binaries": _of_type(lambda of, draw: of.Binary(draw.randbytes(16), 5)),
+    "codes": _of_type(lambda of, draw: of.Code(f"f({draw.random()})")),
+    "moments": _of_type(lambda of, draw: of.DatetimeMS(draw.randrange(10**12))),
+    "patterns": _of_type(lambda of, draw: of.Regex(f"^{draw.random()}$", "i")),
+    "stamps": _of_type(lambda of, draw: of.Timestamp(draw.randrange(2**32), draw.randrange(2**32))),
+}
 
 
 def _made(corpus: str) -> Any:

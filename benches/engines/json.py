@@ -53,10 +53,29 @@ DECODE: dict[str, Call] = {
     "ujson": ujson.loads,
     "json": json.loads,
 }
+ENCODE_KEYS: dict[str, Call] = {"orjson": lambda o: orjson.dumps(o, option=orjson.OPT_NON_STR_KEYS)}
+ENCODE_SORTED: dict[str, Call] = {
+    "orjson": lambda o: orjson.dumps(o, option=orjson.OPT_SORT_KEYS),
+    "msgspec": msgspec.json.Encoder(order="deterministic").encode,
+}
+
+
+def _value_of(thing: natives.Thing) -> Any:
+    """The value of an object that no encoder supports: the function `default` of each library."""
+    return thing.value
+
+
+ENCODE_DEFAULT: dict[str, Call] = {
+    "orjson": lambda o: orjson.dumps(o, default=_value_of),
+    "msgspec": msgspec.json.Encoder(enc_hook=_value_of).encode,
+}
 ENCODE_NUMPY: dict[str, Call] = {"orjson": lambda o: orjson.dumps(o, option=orjson.OPT_SERIALIZE_NUMPY)}
 PEERS = {
     "encode": ENCODE,
     "encode_numpy": ENCODE_NUMPY,
+    "encode_keys": ENCODE_KEYS,
+    "encode_sorted": ENCODE_SORTED,
+    "encode_default": ENCODE_DEFAULT,
     "encode_rows": ENCODE,
     "encode_str": ENCODE_STR,
     "decode": DECODE,
@@ -75,6 +94,13 @@ def ours(way: str) -> Call | None:
     if way == "encode_rows":
         dumps_rows = getattr(module, "dumps_rows", None)
         return dumps_rows and (lambda rows: dumps_rows(values.COLUMNS, rows))
+    options: dict[str, dict[str, Any]] = {
+        "encode_keys": {"non_str_keys": True},
+        "encode_sorted": {"sort_keys": True},
+        "encode_default": {"default": _value_of},
+    }
+    if way in options:
+        return lambda o: module.dumps(o, **options[way])
     name = {
         "encode": "dumps",
         "encode_numpy": "dumps",
