@@ -153,9 +153,7 @@ def test_default_may_call_the_encoder() -> None:
 
 @pytest.mark.parametrize("options", [{}, {"sort_keys": True}, {"indent": 1}], ids=["plain", "sorted", "indented"])
 @pytest.mark.parametrize("n", [20, 50])
-def test_a_dict_whose_size_changes_while_it_is_encoded_is_an_error_unless_it_was_copied(
-    options: Any, n: int
-) -> None:
+def test_a_dict_whose_size_changes_while_it_is_encoded_is_an_error_unless_it_was_copied(options: Any, n: int) -> None:
     def growing(value: Any) -> Any:
         for k in range(1000):
             changed[f"new {k}"] = k
