@@ -23,7 +23,7 @@ const FOLDER: OFlags = OFlags::DIRECTORY
     .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC);
 
-/// What exists in the receiver's folder at the path of a file that is to be received.
+/// The entry in the receiver's folder at the path of a file that will be received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ExistingEntry {
     /// No file exists at the path, or the existing file may be replaced.

@@ -125,8 +125,8 @@ pub struct SenderState {
     /// `path_bytes` is the length of this path in bytes.
     path: Vec<String>,
     path_bytes: usize,
-    /// What the sender has announced in its list so far: the size in bytes of all files together,
-    /// and the number of files and folders.
+    /// The sender's list so far: the size in bytes of all files together, and the number of files
+    /// and folders.
     n_listed: (u64, u64),
     /// The number of bytes of all files, and the number of files and folders, whose transfer the
     /// sender has begun. Files that the sender has only announced in its list are not counted.

@@ -1,6 +1,5 @@
 //! Statements over SQLite, and the check that each row is in exactly one part.
 
-use std::cmp::Ordering;
 use std::convert::Infallible;
 
 use onecopy_export::plan::{PartSpec, Plan, PlanOptions};
@@ -47,7 +46,7 @@ impl RowSink for Ids {
 
 pub(crate) fn database() -> Connection {
     let connection = Connection::open("sqlite::memory:", &ConnectOptions::default()).unwrap();
-    let reversed = |a: &str, b: &str| -> Ordering { b.chars().rev().cmp(a.chars().rev()) };
+    let reversed = |a: &str, b: &str| Ok(b.chars().rev().cmp(a.chars().rev()));
     let sqlite = connection.sqlite().unwrap();
     sqlite
         .create_collation("reversed", Some(Box::new(reversed)))

@@ -145,8 +145,7 @@ impl Source for Statement {
     }
 }
 
-/// The current block of a test statement: the row of the statement's parameters, or `n` rows that
-/// contain the integers from `next` on.
+/// The current block: the row of parameters, or `n` rows with the integers from `next` on.
 #[derive(Debug)]
 pub struct MemoryRows {
     row: Option<Vec<Value>>,

@@ -4,14 +4,14 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bytes::{BufMut, BytesMut};
 use onecopy_wire::CancelHandle;
 use postgres_protocol::message::frontend;
 
 use super::connection::Connection;
+use super::copy_values::put_message;
 use super::delivery::Completion;
 use super::execute::begin;
-use super::message::{Frame, violation};
+use super::message::Frame;
 use super::server::Notification;
 use super::shared::Shared;
 use super::socket::lost;
@@ -355,22 +355,6 @@ impl Connection {
             Ok(wire.server.take_notifications())
         })
     }
-}
-
-/// Appends CopyData messages with `data` to `out`. The server processes each message when it has
-/// received it completely.
-pub(super) fn put_data(data: &[u8], out: &mut BytesMut) -> Result<(), Error> {
-    data.chunks(CHUNK_BYTES)
-        .try_for_each(|part| put_message(part, out))
-}
-
-/// Appends a CopyData message with `data` to `out`.
-fn put_message(data: &[u8], out: &mut BytesMut) -> Result<(), Error> {
-    let len = i32::try_from(data.len() + 4).map_err(|_| violation("too long a message"))?;
-    out.put_u8(b'd');
-    out.put_i32(len);
-    out.put_slice(data);
-    Ok(())
 }
 
 /// A `COPY … FROM STDIN` in progress. The caller must call `finish` after the last data or after a

@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
-use bytes::{BufMut, BytesMut};
+use bytes::BytesMut;
 use postgres_protocol::message::frontend;
 
 use super::batch::run_batch;
 use super::copy::CopyIn;
-use super::copy_values;
+use super::copy_values::{HEADER, TRAILER, encode_rows};
 use super::execute::{begin, prepare};
 use super::execute_many::{execute_many, in_transaction};
 use super::parameters::{check, translate};
@@ -19,13 +19,6 @@ use crate::error::Error;
 use crate::sql::insert::TableInsert;
 use crate::task::TimeSlice;
 use crate::value::{Batches, Value};
-
-/// The header of the binary COPY format: its signature, no flags, no extension.
-pub(super) const HEADER: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
-
-/// The end of the data in the binary COPY format: the number -1, instead of the number of columns
-/// of a further row.
-pub(super) const TRAILER: i16 = -1;
 
 /// The smallest size in bytes of a CopyData message. The last message of a COPY may be smaller.
 const MESSAGE_BYTES: usize = 64 << 10;
@@ -185,7 +178,7 @@ impl<'a> TableCopy<'a> {
         for (i, values) in rows.iter().enumerate() {
             check(types.len(), values).map_err(|e| e.at_row(first_row + i as u64))?;
         }
-        Ok(encode(rows, types, data))
+        Ok(encode_rows(rows, types, data))
     }
 
     /// Ends the current COPY, if one is in progress, and waits for its result.
@@ -211,17 +204,6 @@ impl<'a> TableCopy<'a> {
             Ok(_) => error,
         }
     }
-}
-
-/// Encodes `rows` in the binary COPY format, and appends them to `data`. `types` has the object
-/// identifiers of the columns' types. Returns `false` if a value has no binary encoding for the
-/// type of its column.
-pub(super) fn encode(rows: &[Vec<Value>], types: &[u32], data: &mut BytesMut) -> bool {
-    rows.iter().all(|values| {
-        data.put_u16(u16::try_from(values.len()).unwrap_or_default());
-        values.len() == types.len()
-            && (values.iter().zip(types)).all(|(value, oid)| copy_values::put(value, *oid, data))
-    })
 }
 
 /// Adds the index of the failed row (from 0) to an error of a COPY. The index is computed from the

@@ -3,9 +3,48 @@
 
 use bytes::{BufMut, BytesMut};
 
+use super::message::violation;
 use super::parameters::{encode, is_binary, own};
 use super::type_table::oid;
+use crate::error::Error;
 use crate::value::Value;
+
+/// The header of the binary COPY format: its signature, no flags, no extension.
+pub(super) const HEADER: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
+
+/// The end of the data in the binary COPY format: the number -1, instead of the number of columns
+/// of a further row.
+pub(super) const TRAILER: i16 = -1;
+
+/// The largest number of data bytes in a CopyData message.
+const MESSAGE_BYTES: usize = 64 << 10;
+
+/// Encodes `rows` in the binary COPY format, and appends them to `data`. `types` has the object
+/// identifiers of the columns' types. Returns `false` if a value has no binary encoding for the
+/// type of its column.
+pub(super) fn encode_rows(rows: &[Vec<Value>], types: &[u32], data: &mut BytesMut) -> bool {
+    rows.iter().all(|values| {
+        data.put_u16(u16::try_from(values.len()).unwrap_or_default());
+        values.len() == types.len()
+            && (values.iter().zip(types)).all(|(value, oid)| put(value, *oid, data))
+    })
+}
+
+/// Appends CopyData messages with `data` to `out`. The server processes each message when it has
+/// received it completely.
+pub(super) fn put_data(data: &[u8], out: &mut BytesMut) -> Result<(), Error> {
+    data.chunks(MESSAGE_BYTES)
+        .try_for_each(|part| put_message(part, out))
+}
+
+/// Appends a CopyData message with `data` to `out`.
+pub(super) fn put_message(data: &[u8], out: &mut BytesMut) -> Result<(), Error> {
+    let len = i32::try_from(data.len() + 4).map_err(|_| violation("too long a message"))?;
+    out.put_u8(b'd');
+    out.put_i32(len);
+    out.put_slice(data);
+    Ok(())
+}
 
 /// Writes the length and the bytes of a value for a column of the type `column` (an object
 /// identifier). Returns `false` if this module has no binary encoding for the value and the type;

@@ -8,8 +8,7 @@ use bytes::{BufMut, BytesMut};
 use postgres_protocol::message::frontend;
 
 use super::batch::{prepare_many, read_completions, run_batch};
-use super::copy::put_data;
-use super::copy_rows::{self, HEADER, TRAILER};
+use super::copy_values::{HEADER, TRAILER, encode_rows, put_data};
 use super::delivery::Completion;
 use super::execute::{begin, prepare, write_execution};
 use super::message::violation;
@@ -198,7 +197,7 @@ impl RepeatedInsert {
         }
         let types = self.column_types(shared, wire, single)?;
         let mut data = BytesMut::from(HEADER);
-        if !copy_rows::encode(rows, types, &mut data) {
+        if !encode_rows(rows, types, &mut data) {
             return Ok(None);
         }
         data.put_i16(TRAILER);

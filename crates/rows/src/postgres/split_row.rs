@@ -16,10 +16,9 @@ use super::types::Kind;
 use crate::cell::LongKind;
 use crate::error::Error;
 
-/// The length in bytes from which a DataRow message is read in pieces. Whether a value is written
-/// in parts depends only on the length of the value and of its row, not on the number of bytes that
-/// arrive at a time. Otherwise the CSV output could vary, because CSV quotes each value that is
-/// written in parts.
+/// The length in bytes from which a DataRow message is read in pieces. It does not depend on the
+/// number of bytes that arrive at a time. Otherwise the CSV output could vary, because CSV quotes
+/// each value that is written in parts.
 pub(super) const LONG_ROW_BYTES: usize = 512 << 10;
 
 /// Determines how the connection returns a long row of which it has received only a part.

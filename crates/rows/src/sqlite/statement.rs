@@ -28,8 +28,7 @@ use crate::source::{
 /// A SQLite statement that was executed.
 #[derive(Debug)]
 pub struct Statement {
-    /// The prepared statement. `None` after all rows were read: the prepared statement is then in
-    /// the connection's cache.
+    /// `None` after all rows were read.
     prepared: Option<Prepared>,
     schema: Schema,
     state: StatementState,
@@ -61,8 +60,7 @@ enum Stepped {
 }
 
 impl Statement {
-    /// Executes the bound statement `prepared` up to its first row, or to its end if it returns no
-    /// rows. `cancel` is the flag with which another thread can cancel the statement.
+    /// Executes the bound statement `prepared` up to its first row or its end.
     pub(super) fn start(
         database: Arc<Database>,
         guard: &CallGuard<'_>,
@@ -217,9 +215,7 @@ impl Statement {
         }
     }
 
-    /// Ends a statement after all its rows were read: records the number of changed rows and the
-    /// last row id, and returns the prepared statement to the cache. The statement then holds no
-    /// lock on the database file.
+    /// Ends a statement after its last row. The statement then holds no lock on the database file.
     fn finish(&mut self, guard: &CallGuard<'_>) {
         self.state = StatementState::Done;
         self.row.n_rows = 0;

@@ -20,7 +20,7 @@ pub(crate) struct WideText;
 
 /// Returns how a text column is bound whose values have at most `bytes` bytes. Each value is
 /// followed by a terminator of `terminator` bytes. If the maximum is unknown (`bytes` is 0) or
-/// large, the buffer has room for [`OPEN_BYTES`] bytes per value.
+/// large, the buffer has [`OPEN_BYTES`] bytes per value.
 fn spec(c_type: i16, bytes: usize, terminator: usize) -> Spec {
     let open = bytes == 0 || bytes > DECLARED_BYTES;
     Spec {
