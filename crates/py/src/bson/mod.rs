@@ -20,9 +20,9 @@ mod write;
 
 use pyo3::prelude::*;
 
+pub(crate) use self::regex::REGEX_FLAGS;
 pub(crate) use object_id::ObjectId;
 pub(crate) use read::RawDocument;
-pub(crate) use regex::REGEX_FLAGS;
 
 pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<ObjectId>()?;

@@ -17,7 +17,7 @@ pub(super) struct BsonClass {
     attributes: Vec<Attribute>,
 }
 
-/// The contents of a BSON class's attributes.
+/// The kind of the values of a BSON class, which determines what its attributes contain.
 #[derive(Clone, Copy, Debug)]
 enum BsonKind {
     /// No attribute. The instances are also `int` objects.
@@ -155,7 +155,7 @@ impl BsonClass {
         let attribute = |index: usize| unsafe { self.attributes.get(index)?.read(object) };
         // SAFETY: an attribute is alive as long as its object is.
         let bytes_of = |index| unsafe { builtin_types::bytes(attribute(index)?) };
-        // SAFETY: as above.
+        // SAFETY: an attribute is alive as long as its object is, whatever its type.
         let number_of = |index| unsafe { builtin_types::int_or_derived(attribute(index)?) };
         Some(match self.kind {
             BsonKind::Int64 => {

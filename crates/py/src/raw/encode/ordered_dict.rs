@@ -23,12 +23,12 @@ struct Node {
 /// The fields of an `OrderedDict` after its `dict`.
 #[repr(C)]
 struct List {
+    first: *mut Node,
+    last: *mut Node,
     fast_nodes: *mut *mut Node,
     n_fast_nodes: isize,
     resize_sentinel: *mut u8,
     state: usize,
-    first: *mut Node,
-    last: *mut Node,
     attributes: *mut ffi::PyObject,
     weak_references: *mut ffi::PyObject,
 }
@@ -103,7 +103,8 @@ pub(super) fn is_known(class: &Bound<'_, PyType>) -> PyResult<bool> {
         ("pop", "a"),
     ] {
         sample.call_method1(method, (key,))?;
-        // SAFETY: as above. Both ends of the list of one key were one address, that of its node.
+        // SAFETY: an instance that we hold. Both ends of the list of one key were one address, that
+        // of its node.
         found.push(unsafe { has_order_of_dict(sample.as_ptr()) });
     }
     Ok(found == [true, true, true, false, true])

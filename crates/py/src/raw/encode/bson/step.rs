@@ -8,9 +8,9 @@ use pyo3::{Borrowed, ffi};
 
 use super::super::builtin_types::{self, ObjectKind};
 use super::super::format::Step;
-use super::super::standard_types::{self, Native, Zone};
+use super::super::standard_types::{self, Native};
 use super::texts::BLOCK_UNITS;
-use super::value::{FIRST_MS, LAST_MS};
+use super::value::unix_ms;
 use super::{BsonEncoder, ROOM};
 use crate::bson::ObjectId;
 
@@ -251,7 +251,7 @@ unsafe fn derived<K: Kernels>(
             } else {
                 let most_bytes = pen.remaining().saturating_sub(ROOM);
                 let most_bytes = most_bytes.min(encoder.style.max_bytes);
-                // SAFETY: as above; the pen has half of ROOM.
+                // SAFETY: alive, and an instance of the class; the pen has half of ROOM.
                 unsafe { marked.put(value, most_bytes, pen) }
             }
         }
@@ -467,49 +467,4 @@ unsafe fn put_key<'k, K: Kernels>(
         }
     };
     Some((end?, units))
-}
-
-/// Returns the milliseconds since 1970 of a `datetime`. `None` outside of the years 1 to 9999, and
-/// if Python code must compute the UTC offset.
-///
-/// # Safety
-/// `object` must be alive.
-#[inline(always)]
-unsafe fn unix_ms(object: *mut ffi::PyObject, zone: &mut Zone) -> Option<i64> {
-    // SAFETY: alive, as the caller guarantees; the C API of `datetime` was imported before.
-    let (offset, naive_us) = unsafe {
-        if ffi::PyDateTime_CheckExact(object) == 0 {
-            return None;
-        }
-        let tzinfo = ffi::PyDateTime_DATE_GET_TZINFO(object);
-        let offset = match tzinfo == ffi::Py_None() {
-            true => 0,
-            false => zone.offset(tzinfo, object)?.unwrap_or(0),
-        };
-        (offset, us_of_day(object))
-    };
-    // SAFETY: a `datetime` is a `date`.
-    let day = unsafe { standard_types::date(object) };
-    let ms = day.to_unix_ms().ok()? + (naive_us - offset).div_euclid(1000);
-    // The option `datetime_range` handles a datetime outside of this range.
-    (FIRST_MS..=LAST_MS).contains(&ms).then_some(ms)
-}
-
-/// Returns the microseconds since midnight of a `datetime`.
-///
-/// # Safety
-/// The object must be a live `datetime`.
-#[inline(always)]
-unsafe fn us_of_day(object: *mut ffi::PyObject) -> i64 {
-    // SAFETY: a `datetime` has these fields.
-    let (hour, minute, second, us) = unsafe {
-        (
-            ffi::PyDateTime_DATE_GET_HOUR(object),
-            ffi::PyDateTime_DATE_GET_MINUTE(object),
-            ffi::PyDateTime_DATE_GET_SECOND(object),
-            ffi::PyDateTime_DATE_GET_MICROSECOND(object),
-        )
-    };
-    let minutes = i64::from(hour) * 60 + i64::from(minute);
-    (minutes * 60 + i64::from(second)) * 1_000_000 + i64::from(us)
 }

@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 use super::super::builtin_types::{self, ObjectKind};
 use super::super::format::Step;
 use super::super::frames::ContainerForm;
+use super::super::standard_types::{self, Zone};
 use super::super::{classes, containers};
 use super::options::ObjectForm;
 use super::step::{LENGTH_BYTES, step};
@@ -328,4 +329,49 @@ impl<'py> BsonEncoder<'_, 'py> {
         self.tag_before(tag.byte(), n_from_tag, pen);
         Ok(())
     }
+}
+
+/// Returns the milliseconds since 1970 of a `datetime`. `None` outside of the years 1 to 9999, and
+/// if Python code must compute the UTC offset.
+///
+/// # Safety
+/// `object` must be alive.
+#[inline(always)]
+pub(super) unsafe fn unix_ms(object: *mut ffi::PyObject, zone: &mut Zone) -> Option<i64> {
+    // SAFETY: alive, as the caller guarantees; the C API of `datetime` was imported before.
+    let (offset, naive_us) = unsafe {
+        if ffi::PyDateTime_CheckExact(object) == 0 {
+            return None;
+        }
+        let tzinfo = ffi::PyDateTime_DATE_GET_TZINFO(object);
+        let offset = match tzinfo == ffi::Py_None() {
+            true => 0,
+            false => zone.offset(tzinfo, object)?.unwrap_or(0),
+        };
+        (offset, us_of_day(object))
+    };
+    // SAFETY: a `datetime` is a `date`.
+    let day = unsafe { standard_types::date(object) };
+    let ms = day.to_unix_ms().ok()? + (naive_us - offset).div_euclid(1000);
+    // The option `datetime_range` handles a datetime outside of this range.
+    (FIRST_MS..=LAST_MS).contains(&ms).then_some(ms)
+}
+
+/// Returns the microseconds since midnight of a `datetime`.
+///
+/// # Safety
+/// The object must be a live `datetime`.
+#[inline(always)]
+unsafe fn us_of_day(object: *mut ffi::PyObject) -> i64 {
+    // SAFETY: a `datetime` has these fields.
+    let (hour, minute, second, us) = unsafe {
+        (
+            ffi::PyDateTime_DATE_GET_HOUR(object),
+            ffi::PyDateTime_DATE_GET_MINUTE(object),
+            ffi::PyDateTime_DATE_GET_SECOND(object),
+            ffi::PyDateTime_DATE_GET_MICROSECOND(object),
+        )
+    };
+    let minutes = i64::from(hour) * 60 + i64::from(minute);
+    (minutes * 60 + i64::from(second)) * 1_000_000 + i64::from(us)
 }

@@ -8,8 +8,7 @@ use pyo3::prelude::*;
 
 use super::{JsonEncoder, JsonNext, JsonStop, ROOM};
 use crate::raw::encode::frames::ContainerForm;
-use crate::raw::encode::standard_types::Native;
-use crate::raw::ndarray::{self, Subarray, View};
+use crate::raw::ndarray::{self, Memory, Subarray, View};
 
 /// The space that is reserved for an array item and its comma or bracket, in bytes. The longest
 /// item is a datetime. Line breaks and strings reserve their own space.
@@ -38,7 +37,8 @@ impl ArrayInput<'_> {
 }
 
 impl<'py> JsonEncoder<'_, 'py> {
-    /// Writes a NumPy array from its memory. Any other object is passed to [`JsonEncoder::other`].
+    /// Writes a NumPy array from its memory. An array of another layout is passed to
+    /// [`JsonEncoder::other`].
     ///
     /// # Safety
     /// `object` must be alive, and `native` must be determined from it.
@@ -46,27 +46,29 @@ impl<'py> JsonEncoder<'_, 'py> {
     pub(super) unsafe fn large<'s, K: Kernels>(
         &mut self,
         kernels: K,
-        native: &Native,
         object: *mut ffi::PyObject,
         pen: Pen<'s>,
     ) -> Result<(Pen<'s>, JsonNext<'py>), JsonStop> {
-        // SAFETY: alive, as the caller guarantees; an array was found by its class.
+        // SAFETY: alive, as the caller guarantees; an array, by its class.
         unsafe {
-            if matches!(native, Native::Array)
-                && let Some(view) = ndarray::view_of(object, self.style.natives.numpy)
-            {
+            if let Some(view) = ndarray::view_of(object, self.style.natives.numpy) {
                 let pen = self.array(kernels, object, &view, true, pen)?;
                 return Ok((pen, JsonNext::Done));
             }
-            let (pen, next) = self.other(object, pen)?;
-            let JsonNext::Memory(memory) = next else {
-                return Ok((pen, next));
-            };
-            // The reference keeps the array alive.
-            let object = memory.object.as_ptr();
-            let pen = self.array(kernels, object, &memory.view, false, pen)?;
-            Ok((pen, JsonNext::Done))
+            self.other(object, pen)
         }
+    }
+
+    /// Writes the NumPy array or scalar in `memory`.
+    #[inline(never)]
+    pub(super) fn memory<'s, K: Kernels>(
+        &mut self,
+        kernels: K,
+        memory: &Memory<'_>,
+        pen: Pen<'s>,
+    ) -> Result<Pen<'s>, JsonStop> {
+        // SAFETY: `memory` keeps the array alive, and has its view.
+        unsafe { self.array(kernels, memory.object.as_ptr(), &memory.view, false, pen) }
     }
 
     /// Writes the NumPy array of `view`. If `is_fresh` is `false`, Python code has run, and `view`

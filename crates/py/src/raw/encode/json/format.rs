@@ -9,7 +9,7 @@ use pyo3::ffi;
 
 use super::rows::end_object;
 use super::{JsonEncoder, JsonNext, JsonStop, ROOM};
-use super::{keys, put_standard, step};
+use super::{put_standard, step, texts};
 use crate::raw::encode::builtin_types::{self, ObjectKind};
 use crate::raw::encode::format::{MemberEncoder, Step};
 use crate::raw::encode::frames::{ContainerForm, ContainerFrame};
@@ -127,7 +127,7 @@ impl<'py, const STYLED: bool> MemberEncoder<'py> for JsonFormat<'_, 'py, STYLED>
         pen: &mut Pen<'_>,
     ) -> bool {
         // SAFETY: the caller guarantees the requirements.
-        let is_put = unsafe { keys::short_key::<K, STYLED>(kernels, &mut self.0, key, pen) };
+        let is_put = unsafe { texts::short_key::<K, STYLED>(kernels, &mut self.0, key, pen) };
         if STYLED && is_put && self.style.indent.is_some() {
             pen.put_byte(b' ');
         }
@@ -297,7 +297,7 @@ impl<'py, const STYLED: bool> MemberEncoder<'py> for JsonFormat<'_, 'py, STYLED>
                     Some(value) if style.exact_ints || value.unsigned_abs() < 1 << 53 => {
                         json::put_i64(value, &mut pen);
                     }
-                    // SAFETY: as above.
+                    // SAFETY: an `int` that is alive, or held.
                     _ => match unsafe { builtin_types::int(value) } {
                         Some(value) if style.exact_ints => put_long(value, &mut pen),
                         // SAFETY: alive, as the caller guarantees, or held.
@@ -318,7 +318,8 @@ impl<'py, const STYLED: bool> MemberEncoder<'py> for JsonFormat<'_, 'py, STYLED>
                     (pen, next) = unsafe { self.value_of_class(kernels, value, pen)? };
                     match next {
                         JsonNext::Done => {}
-                        JsonNext::Members | JsonNext::Memory(_) => return Ok(pen),
+                        JsonNext::Members => return Ok(pen),
+                        JsonNext::Memory(memory) => pen = self.memory(kernels, &memory, pen)?,
                         JsonNext::Contents(contents) => {
                             kind = contents;
                             continue;
@@ -455,8 +456,13 @@ impl<'py, const STYLED: bool> JsonFormat<'_, 'py, STYLED> {
         if put_standard::put_scalar(&native, style, &mut pen) {
             return Ok((pen, JsonNext::Done));
         }
-        // SAFETY: alive, as the caller guarantees.
-        unsafe { self.large(kernels, &native, value, pen) }
+        // SAFETY: alive, as the caller guarantees; an array, by its class.
+        unsafe {
+            match native {
+                Native::Array => self.large(kernels, value, pen),
+                _ => self.other(value, pen),
+            }
+        }
     }
 
     /// Writes a list, tuple, `dict` or dataclass instance. Pushes frames for members that remain.

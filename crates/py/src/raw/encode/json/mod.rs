@@ -18,7 +18,6 @@ mod array;
 mod array_items;
 mod by_python_code;
 mod format;
-mod keys;
 mod numpy_scalar;
 mod options;
 mod put_standard;
@@ -37,9 +36,9 @@ use pyo3::prelude::*;
 use pyo3::{Borrowed, ffi};
 
 use super::builtin_types::{self, ObjectKind};
-use super::containers;
 use super::format::MemberEncoder as _;
 use super::state::EncoderState;
+use super::{classes, containers};
 use crate::raw::gil;
 use crate::raw::ndarray::Memory;
 use format::JsonFormat;
@@ -302,7 +301,10 @@ impl<'py> JsonEncoder<'_, 'py> {
             }
             let key = Bound::from_borrowed_ptr(self.py(), key);
             self.before_code();
-            let text = gil::calls(self.py(), || self.forms.key(&key))?;
+            let text = gil::calls(self.py(), || {
+                classes::learn(&key);
+                self.forms.key(&key)
+            })?;
             self.any_text(kernels, text.as_ptr(), pen)
         }
     }
