@@ -141,7 +141,7 @@ impl fmt::Display for TranscodeError {
                 code_point,
             } => write!(
                 f,
-                "U+{code_point:04X} at byte {at_bytes} has no buffer in the encoding"
+                "U+{code_point:04X} at byte {at_bytes} cannot be encoded"
             ),
             TranscodeError::SinkFull(e) => e.fmt(f),
         }
