@@ -190,7 +190,7 @@ impl Detector {
                 self.before.drain(..spare);
                 return;
             };
-            // The bytes before show whether this byte starts a word.
+            // The bytes before this byte show if it starts a word.
             let near = &part[at.saturating_sub(CONTEXT_BYTES)..at];
             let far = self.before.len().min(CONTEXT_BYTES - near.len());
             self.guesser

@@ -16,8 +16,7 @@ use crate::{ByteSink, Policy, Units};
 /// The size in bytes of the buffer for the output of encoding_rs.
 const SCRATCH_BYTES: usize = 16 * 1024;
 
-/// The number of kept input bytes. encoding_rs may report malformed bytes after it has read further
-/// ones.
+/// The number of input bytes to keep. encoding_rs may report malformed bytes late.
 const RECENT_BYTES: usize = 8;
 
 /// The conversion table of a single-byte encoding.
@@ -347,7 +346,7 @@ impl LegacyEncoder {
     }
 
     /// Encodes text up to the first character that the encoding lacks. Returns the character and
-    /// the number of bytes of `text` up to its end.
+    /// the number of bytes up to its end. `None` if the whole text was encoded.
     pub(crate) fn push<S: ByteSink>(
         &mut self,
         text: &str,

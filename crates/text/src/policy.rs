@@ -5,7 +5,7 @@ use std::fmt;
 /// How to handle malformed text, and characters that the encoding lacks. The names are those of
 /// Python's error handlers, and the values of the option `errors`.
 ///
-/// Every conversion supports [`Policy::BASIC`], and handles a policy it does not support as
+/// Every conversion supports [`Policy::BASIC`]. It treats an unsupported policy as
 /// [`Policy::Strict`]. [`Policy::of_name`] refuses unsupported names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]

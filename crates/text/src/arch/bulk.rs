@@ -26,8 +26,8 @@ pub(super) fn shape_of_utf8(src: &[u8]) -> Option<Shape> {
 /// The size in bytes of a block that fits into the L1 cache.
 const BLOCK_BYTES: usize = 16 << 10;
 
-/// Decodes and validates UTF-8 block by block. Returns the number of code points. `None` if
-/// malformed or too long for `out`.
+/// Decodes and validates UTF-8 block by block. Returns the number of code points, or `None` if the
+/// text is malformed or does not fit into `out`.
 #[inline(never)]
 pub(super) fn utf8_to_ucs4_by_blocks(src: &[u8], out: &mut [MaybeUninit<u32>]) -> Option<usize> {
     let (mut rest, mut n) = (src, 0);
@@ -59,7 +59,7 @@ pub(super) fn utf16_to_ucs4(src: &[u16], out: &mut [MaybeUninit<u32>]) -> Option
 const BLOCK_UNITS: usize = 1024;
 
 /// Decodes UTF-16 block by block. Each block is copied to the stack in native byte order. `None` if
-/// malformed or too long for `out`.
+/// the text is malformed or does not fit into `out`.
 #[inline(never)]
 pub(super) fn ordered_utf16_to_ucs4<const SWAPPED: bool>(
     src: &[[u8; 2]],
@@ -97,8 +97,8 @@ pub(super) fn valid_ucs4_to_ordered_utf16<const SWAPPED: bool>(
     }
 }
 
-/// Copies leading ASCII units as bytes, then converts the others with AVX2. `None` if malformed or
-/// too long for `out`.
+/// Copies leading ASCII units as bytes, then converts the others with AVX2. `None` if the text is
+/// malformed or does not fit into `out`.
 ///
 /// # Safety
 /// The processor must support AVX2.

@@ -168,8 +168,8 @@ kernels! {
         _ => scalar::copy_to_escape,
     }
 
-    /// Copies ASCII units as bytes and returns their number. May stop some units early. `JSON` also
-    /// stops at JSON escapes.
+    /// Copies the leading ASCII units as bytes and returns their number. May stop some units early.
+    /// If `JSON` is `true`, also stops at JSON escapes.
     pub(crate) fn narrow_plain[const JSON: bool](src: &[u16], out: &mut [MaybeUninit<u8>]) -> usize,
     of 2 * src.len(), needs out.len() >= src.len(), {
         sse2 up to 128 => sse2::narrow_plain::<JSON>,
@@ -179,7 +179,7 @@ kernels! {
         _ => scalar::narrow_plain::<JSON>,
     }
 
-    /// Copies ASCII bytes and returns their number. May stop some bytes early.
+    /// Copies the leading ASCII bytes and returns their number. May stop some bytes early.
     pub(crate) fn copy_ascii(src: &[u8], out: &mut [MaybeUninit<u8>]) -> usize, of src.len(),
     needs out.len() >= src.len(), {
         sse2 up to 128 => sse2::copy_ascii,
@@ -189,8 +189,8 @@ kernels! {
         _ => scalar::copy_ascii,
     }
 
-    /// Copies units up to `MAX` (0x7F or 0xFF) as bytes and returns their number. May stop some
-    /// units early.
+    /// Copies the leading units up to `MAX` (0x7F or 0xFF) as bytes and returns their number. May
+    /// stop some units early.
     pub(crate) fn narrow_up_to[const MAX: u16](src: &[u16], out: &mut [MaybeUninit<u8>]) -> usize,
     of 2 * src.len(), needs out.len() >= src.len(), {
         sse2 up to 128 => sse2::narrow_up_to::<MAX>,
@@ -200,7 +200,8 @@ kernels! {
         _ => scalar::narrow_up_to::<MAX>,
     }
 
-    /// Copies 16-bit units without surrogates and returns their number. May stop some units early.
+    /// Copies 16-bit units up to the first surrogate and returns their number. May stop some units
+    /// early.
     pub(crate) fn copy_bmp(src: &[u16], out: &mut [MaybeUninit<u16>]) -> usize, of 2 * src.len(),
     needs out.len() >= src.len(), {
         sse2 up to 128 => sse2::copy_bmp,
@@ -210,7 +211,8 @@ kernels! {
         _ => scalar::copy_bmp,
     }
 
-    /// Writes each byte as a unit of `W` bytes (2 or 4). `SWAPPED` swaps the bytes of each unit.
+    /// Writes each byte as a unit of `W` bytes (2 or 4). If `SWAPPED` is `true`, the bytes of each
+    /// unit are swapped.
     pub(crate) fn widen[const W: usize, const SWAPPED: bool](src: &[u8], out: &mut [[MaybeUninit<u8>; W]]),
     of src.len(), needs out.len() == src.len(), {
         avx512 from 65 => avx512::widen::widen::<W, SWAPPED>,
@@ -295,8 +297,8 @@ kernels! {
         _ => scalar::utf8_len_of_ucs4,
     }
 
-    /// Converts valid UTF-8 below U+0100 to Latin-1. Returns the number of bytes. `None` if they do
-    /// not fit.
+    /// Converts valid UTF-8 below U+0100 to Latin-1. Returns the number of bytes, or `None` if they
+    /// do not fit.
     pub(crate) fn valid_utf8_to_latin1(src: &[u8], out: &mut [MaybeUninit<u8>]) -> Option<usize>,
     of src.len(), {
         avx512 => avx512::utf8::to_latin1::<false>,
@@ -305,8 +307,8 @@ kernels! {
         _ => scalar::valid_utf8_to_latin1,
     }
 
-    /// Converts valid UTF-8 to UTF-16. Returns the number of units. `None` if they do not fit.
-    /// Without `PAIRS`, no character may be past U+FFFF.
+    /// Converts valid UTF-8 to UTF-16. Returns the number of units, or `None` if they do not fit.
+    /// If `PAIRS` is `false`, no character may be past U+FFFF.
     pub(crate) fn valid_utf8_to_utf16[const PAIRS: bool](src: &[u8], out: &mut [MaybeUninit<u16>])
     -> Option<usize>, of src.len(), {
         avx512 => avx512::utf8::to_utf16::<false, PAIRS>,
@@ -315,7 +317,7 @@ kernels! {
         _ => scalar::valid_utf8_to_utf16,
     }
 
-    /// Converts valid UTF-8 to code points. Returns their number. `None` if they do not fit.
+    /// Converts valid UTF-8 to code points. Returns their number, or `None` if they do not fit.
     pub(crate) fn valid_utf8_to_ucs4(src: &[u8], out: &mut [MaybeUninit<u32>]) -> Option<usize>,
     of src.len(), {
         avx512 => avx512::utf8::to_ucs4::<false>,
@@ -324,7 +326,7 @@ kernels! {
         _ => scalar::valid_utf8_to_ucs4,
     }
 
-    /// Converts valid UTF-16 to code points. Returns their number. `None` if they do not fit.
+    /// Converts valid UTF-16 to code points. Returns their number, or `None` if they do not fit.
     pub(crate) fn valid_utf16_to_ucs4(src: &[u16], out: &mut [MaybeUninit<u32>]) -> Option<usize>,
     of 2 * src.len(), {
         avx512 up to 256 => avx512::utf16::to_ucs4,
@@ -333,8 +335,8 @@ kernels! {
         _ => scalar::valid_utf16_to_ucs4,
     }
 
-    /// Converts UTF-8 without bytes above 0xC3 to Latin-1. Returns the number of bytes. `None` for
-    /// malformed text. `out` must have a unit for each character.
+    /// Converts UTF-8 without bytes above 0xC3 to Latin-1. Returns the number of bytes, or `None`
+    /// for malformed text. `out` must have a unit for each character.
     pub(crate) fn utf8_to_latin1(src: &[u8], out: &mut [MaybeUninit<u8>]) -> Option<usize>, of src.len(), {
         avx512 => avx512::utf8::to_latin1::<true>,
         avx2 => avx2::utf8::to_latin1_checked,
@@ -342,8 +344,8 @@ kernels! {
         _ => scalar::utf8_to_latin1,
     }
 
-    /// Converts UTF-8 to UTF-16. Returns the number of units. `None` for malformed text. `out` must
-    /// have [`utf16_len_from_utf8`] units. Without `PAIRS`, no byte may be above 0xEF.
+    /// Converts UTF-8 to UTF-16. Returns the number of units, or `None` for malformed text. `out`
+    /// must have [`utf16_len_from_utf8`] units. If `PAIRS` is `false`, no byte may be above 0xEF.
     pub(crate) fn utf8_to_utf16[const PAIRS: bool](src: &[u8], out: &mut [MaybeUninit<u16>])
     -> Option<usize>, of src.len(), {
         avx512 => avx512::utf8::to_utf16::<true, PAIRS>,
@@ -352,14 +354,14 @@ kernels! {
         _ => scalar::utf8_to_utf16,
     }
 
-    /// Converts UTF-8 to code points. Returns their number. `None` if the text is malformed or does
-    /// not fit.
+    /// Converts UTF-8 to code points. Returns their number, or `None` if the text is malformed or
+    /// does not fit.
     pub(crate) fn utf8_to_ucs4(src: &[u8], out: &mut [MaybeUninit<u32>]) -> Option<usize>, of src.len(), {
         avx512 => avx512::utf8::to_ucs4::<true>,
         _ => bulk::utf8_to_ucs4_by_blocks,
     }
 
-    /// Converts UTF-16 to code points. Returns their number. `None` if the text is malformed or
+    /// Converts UTF-16 to code points. Returns their number, or `None` if the text is malformed or
     /// does not fit.
     pub(crate) fn utf16_to_ucs4(src: &[u16], out: &mut [MaybeUninit<u32>]) -> Option<usize>,
     of 2 * src.len(), {
@@ -375,7 +377,7 @@ kernels! {
         _ => bulk::ordered_utf16_to_ucs4::<SWAPPED>,
     }
 
-    /// Converts Latin-1 to UTF-8. Returns the number of bytes. `None` if they do not fit.
+    /// Converts Latin-1 to UTF-8. Returns the number of bytes, or `None` if they do not fit.
     pub(crate) fn latin1_to_utf8(src: &[u8], out: &mut [MaybeUninit<u8>]) -> Option<usize>, of src.len(), {
         avx512 => avx512::encode::latin1,
         avx2 => avx2::encode::latin1,
@@ -383,7 +385,7 @@ kernels! {
         _ => scalar::latin1_to_utf8,
     }
 
-    /// Converts UTF-16 to UTF-8. Returns the number of bytes. `None` if the text is malformed or
+    /// Converts UTF-16 to UTF-8. Returns the number of bytes, or `None` if the text is malformed or
     /// does not fit.
     pub(crate) fn utf16_to_utf8(src: &[u16], out: &mut [MaybeUninit<u8>]) -> Option<usize>,
     of 2 * src.len(), {
@@ -394,7 +396,7 @@ kernels! {
         _ => scalar::utf16_to_utf8,
     }
 
-    /// Converts UTF-32 to UTF-8. Returns the number of bytes. `None` if the text is malformed or
+    /// Converts UTF-32 to UTF-8. Returns the number of bytes, or `None` if the text is malformed or
     /// does not fit.
     pub(crate) fn ucs4_to_utf8(src: &[u32], out: &mut [MaybeUninit<u8>]) -> Option<usize>, of 4 * src.len(), {
         avx512 => avx512::encode::ucs4,
@@ -410,8 +412,8 @@ kernels! {
         _ => scalar::valid_ucs4_to_utf16,
     }
 
-    /// Converts code points to UTF-16. `out` must have the exact length. `SWAPPED` swaps the bytes
-    /// of each unit.
+    /// Converts code points to UTF-16. `out` must have the exact length. If `SWAPPED` is `true`,
+    /// the bytes of each unit are swapped.
     pub(crate) fn valid_ucs4_to_ordered_utf16[const SWAPPED: bool](
         src: &[u32], out: &mut [[MaybeUninit<u8>; 2]]), of 4 * src.len(),
     needs out.len() == scalar::utf16_len_from_ucs4(src), {

@@ -84,7 +84,8 @@ fn put_at<P: Put>(
     done
 }
 
-/// Writes the float and returns the end. `None` for floats that [`put_float`] does not write.
+/// Writes the float and returns the end of the output. `None` for floats that [`put_float`] does
+/// not write.
 ///
 /// # Safety
 /// `out` must be writable for [`FLOAT_BYTES`] bytes.
@@ -96,8 +97,8 @@ pub(super) unsafe fn put(value: f64, out: *mut u8) -> Option<*mut u8> {
     Some(unsafe { put_decimal(decimal, (bits >> 63) as usize, out) })
 }
 
-/// Writes a 32-bit float and returns the end. `None` for floats that [`put_float32`] does not
-/// write.
+/// Writes a 32-bit float and returns the end of the output. `None` for floats that [`put_float32`]
+/// does not write.
 ///
 /// # Safety
 /// `out` must be writable for [`FLOAT_BYTES`] bytes.
@@ -109,7 +110,7 @@ pub(super) unsafe fn put_of_float32(value: f32, out: *mut u8) -> Option<*mut u8>
     Some(unsafe { put_decimal(decimal, (bits >> 31) as usize, out) })
 }
 
-/// Writes `decimal` as text, with a minus sign if `n_signs` is 1. Returns the end.
+/// Writes `decimal` as text, with a minus sign if `n_signs` is 1. Returns the end of the output.
 ///
 /// # Safety
 /// `out` must be writable for [`FLOAT_BYTES`] bytes.

@@ -258,8 +258,8 @@ impl Measured<'_> {
     }
 }
 
-/// Returns `true` if `kind` is the narrowest kind for `data`. `CODE_POINTS` skips the validation of
-/// 32-bit units.
+/// Returns `true` if `kind` is the narrowest kind for `data`. If `CODE_POINTS` is `true`, 32-bit
+/// units are not validated.
 #[inline]
 pub(crate) fn is_canonical<const CODE_POINTS: bool>(kind: Kind, data: StrData<'_>) -> bool {
     match data {

@@ -49,8 +49,8 @@ impl<S: ByteSink> Window<'_, S> {
         unsafe { self.advance(n_bytes) };
     }
 
-    /// Copies ASCII units as bytes and returns their number. May stop early. `JSON` also stops at
-    /// JSON escapes.
+    /// Copies the leading ASCII units as bytes and returns their number. May stop early. If `JSON`
+    /// is `true`, also stops at JSON escapes.
     #[inline]
     pub(crate) fn put_plain_u16<const JSON: bool>(&mut self, src: &[u16]) -> usize {
         let n = narrow_plain::<JSON>(src, self.rest());

@@ -17,7 +17,7 @@ pub fn utf8_len_exact(units: Units<'_>) -> Option<usize> {
     encode::valid_utf8_len(units)
 }
 
-/// Writes the text as UTF-8. `out` must have the length [`utf8_len_exact`].
+/// Writes the text as UTF-8. `out` must have the length that [`utf8_len_exact`] returns.
 ///
 /// Copies: none besides the conversion. For UTF-8, the conversion is a plain copy.
 ///

@@ -24,8 +24,8 @@ pub fn to_json_body<S: ByteSink>(
 ) -> Result<usize, ConvertError> {
     let start = sink.mark();
     let before = sink.committed().len();
-    // Writes the leading ASCII without escapes of a short text. Malformed text is converted again
-    // below.
+    // Writes the leading ASCII of a short text up to the first escape. Malformed text is converted
+    // again below.
     let done = match units {
         Units::Utf8(u) if u.len() <= SHORT_UNITS => {
             let (n, high) = sink.window(u.len())?.put_to_escape(u);

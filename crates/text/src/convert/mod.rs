@@ -79,7 +79,7 @@ impl From<SinkFull> for ConvertError {
     }
 }
 
-/// The longest text in units whose leading ASCII is written in one step.
+/// The maximum length in units of a text whose leading ASCII is written in one step.
 const SHORT_UNITS: usize = 128;
 
 /// The number of units in a block of a long text. A block must fit into the L1 cache.

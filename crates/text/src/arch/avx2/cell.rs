@@ -68,8 +68,8 @@ fn look(text: &[u8]) -> (u64, Kind) {
     (here & !tails, kind)
 }
 
-/// Makes a `str` from UTF-8 that is not all ASCII. Returns `None` if the text is malformed or too
-/// long.
+/// Makes a `str` from UTF-8 that is not all ASCII. Returns `None` for malformed text, a single
+/// character, or more than 64 bytes.
 ///
 /// # Safety
 /// The processor must support AVX2.
@@ -103,7 +103,7 @@ pub(in crate::arch) unsafe fn make_utf8<N: NewStr>(
     }
 }
 
-/// Decodes at most 64 bytes of UTF-8. The units have 16 bits if `WIDE` is `true`, otherwise 8.
+/// Decodes at most 64 bytes of UTF-8 to 16-bit units, or to 8-bit units if `WIDE` is `false`.
 ///
 /// # Safety
 /// 80 bytes from `p` on must be loadable by [`load_quarter`]. `starts` must select well-formed

@@ -1,7 +1,6 @@
 //! Converts units of any width to UTF-8.
 //!
 //! Each character is encoded in its own vector lane. A byte shuffle then removes the unused bytes.
-//! A kernel returns `None` if the result does not fit.
 
 #![allow(unused_unsafe)] // Newer compilers treat these intrinsics as safe.
 
@@ -84,7 +83,8 @@ unsafe fn put_three(to: *mut u8, units: __m256i) -> usize {
     48
 }
 
-/// Loads `n` bytes (at most 16) and adds zeros. Less than 16 bytes must be the end of the text.
+/// Loads `n` bytes (at most 16) and adds zeros. If `n` is below 16, the bytes must be the end of
+/// the text.
 ///
 /// # Safety
 /// `p` must be readable for `len` bytes, and `at + n` must be at most `len`.
@@ -152,7 +152,8 @@ pub(in crate::arch) unsafe fn latin1(src: &[u8], out: &mut [MaybeUninit<u8>]) ->
     }
 }
 
-/// Encodes UTF-16 as UTF-8. Returns the number of bytes. `None` if malformed or too long for `out`.
+/// Encodes UTF-16 as UTF-8. Returns the number of bytes, or `None` if the text is malformed or does
+/// not fit into `out`.
 ///
 /// # Safety
 /// The processor must support AVX2.
@@ -255,8 +256,8 @@ fn last_two(v: __m256i, two: __m256i, three: __m256i) -> __m256i {
     _mm256_blendv_epi8(ascii, _mm256_or_si256(six, marks), two)
 }
 
-/// Writes the first `n` of 16 units as UTF-8. `PAIRS` permits surrogates. The other units must be
-/// zero.
+/// Writes the first `n` of 16 units as UTF-8. The other units must be zero. If `PAIRS` is `true`,
+/// units may be surrogates.
 ///
 /// Each half of a surrogate pair yields two of the four UTF-8 bytes.
 ///
@@ -329,7 +330,7 @@ unsafe fn put_planes(to: *mut u8, a: __m256i, b: __m256i, n: usize, bad: &mut __
     *bad = _mm256_or_si256(*bad, _mm256_or_si256(past, half));
     let at_least = |least| {
         let is = _mm256_cmpeq_epi16(_mm256_max_epu16(v, splat(least)), v);
-        // All ones past U+FFFF.
+        // All bits are set past U+FFFF.
         _mm256_or_si256(is, _mm256_xor_si256(not_four, splat(0xFFFF)))
     };
     let (two, three) = (at_least(0x80), at_least(0x800));
@@ -401,7 +402,7 @@ unsafe fn put_squeezed(
     n + n_more(u32::MAX)
 }
 
-/// Encodes 32-bit units as UTF-8. Returns the number of bytes. `None` if a unit is not a valid
+/// Encodes 32-bit units as UTF-8. Returns the number of bytes, or `None` if a unit is not a valid
 /// character or `out` is too short.
 ///
 /// # Safety

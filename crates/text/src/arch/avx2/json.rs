@@ -1,4 +1,5 @@
-//! Converts units of any width to a JSON string body, or to UTF-8 if `ESCAPES` is `false`.
+//! Converts units of any width to the body of a JSON string. If `ESCAPES` is `false`, nothing is
+//! escaped.
 //!
 //! Each character is encoded in its own vector lane. A byte shuffle then removes the unused bytes.
 //! A six-byte escape needs a slower path.
@@ -26,7 +27,7 @@ pub(super) fn splat8(b: u8) -> __m256i {
     _mm256_set1_epi8(b as i8)
 }
 
-/// Sets each byte that must be escaped in JSON to ones, and all others to zero.
+/// Returns a vector with ones in the bytes that must be escaped in JSON, otherwise zeros.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn escapes8(v: __m256i) -> __m256i {
@@ -56,7 +57,8 @@ fn letters(v: __m256i) -> __m256i {
     _mm256_or_si256(controls, _mm256_and_si256(own, v))
 }
 
-/// Copies at most 64 bytes of UTF-8. Returns the end. Null if a byte must be escaped.
+/// Copies at most 64 bytes of UTF-8. Returns the end of the output, or null if a byte must be
+/// escaped.
 ///
 /// # Safety
 /// `out` must be writable for 64 bytes, and must not overlap `u`.
@@ -145,8 +147,8 @@ fn latin1_pairs(v: __m256i) -> (__m256i, __m256i) {
     (first, _mm256_and_si256(v, splat8(0xBF)))
 }
 
-/// Writes at most 32 bytes of Latin-1 as UTF-8. Returns the end. Null for a longer text or an
-/// escape.
+/// Writes at most 32 bytes of Latin-1 as UTF-8. Returns the end of the output, or null for a longer
+/// text or an escape.
 ///
 /// # Safety
 /// `out` must be writable for 64 bytes, and must not overlap `u`.
@@ -164,7 +166,7 @@ pub(in crate::arch) unsafe fn short_latin1<const ESCAPES: bool>(u: &[u8], out: *
 }
 
 /// Writes `u` as the body of a JSON string. `u` is Latin-1 unless `as_is` is `true`. Returns the
-/// end.
+/// end of the output.
 ///
 /// # Safety
 /// `out` must be writable for `6 * u.len() + 64` bytes, and must not overlap `u`.
@@ -222,7 +224,7 @@ pub(in crate::arch) unsafe fn latin1<const ESCAPES: bool>(
     out
 }
 
-/// The longest text in bytes that is written without another loop before the first escape.
+/// In a text of more bytes, another loop copies the bytes before the first escape.
 const MOST_ESCAPED: usize = 320;
 
 /// Writes ASCII or UTF-8 as the body of a JSON string. No branch depends on a single escape.
@@ -262,8 +264,8 @@ unsafe fn escaped(u: &[u8], mut out: *mut u8) -> *mut u8 {
     out
 }
 
-/// Writes `u`, the first bytes of `v`. `stop` marks the bytes to escape. `as_is` copies non-ASCII
-/// bytes.
+/// Writes `u`, the first bytes of `v`. `stop` marks the bytes to escape. If `as_is` is `true`,
+/// non-ASCII bytes are copied.
 ///
 /// # Safety
 /// `out` must be writable for `6 * u.len() + 64` bytes, and must not overlap `u`.

@@ -33,7 +33,7 @@ fn check_checked(src: &[u8]) {
     check_utf8_to_utf16(src, max);
 }
 
-/// Tests UTF-8 to UTF-16 with buffers of several sizes.
+/// Tests the conversion from UTF-8 to UTF-16 with buffers of several sizes.
 fn check_utf8_to_utf16(src: &[u8], max: u8) {
     let expected = naive::to_utf16(Units::Utf8(src), Policy::Strict);
     // SAFETY: AVX2 is available.

@@ -87,7 +87,7 @@ unsafe fn starts_u16(v: __m128i) -> u32 {
     }
 }
 
-/// Decodes valid UTF-16 to 32-bit units. Returns the number of characters. `None` if they do not
+/// Decodes valid UTF-16 to 32-bit units. Returns the number of characters, or `None` if they do not
 /// fit.
 ///
 /// # Safety

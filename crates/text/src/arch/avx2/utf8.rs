@@ -1,6 +1,6 @@
 //! Converts UTF-8 to the units of a `str`, and to UTF-16.
 //!
-//! A lane of each byte receives the character that would start there. A shuffle then removes the
+//! Each byte has a vector lane for the character that may start there. A shuffle then removes the
 //! lanes without a character.
 //!
 //! (One iteration for each run of equal lengths was slower: it waits for the end of the previous
@@ -30,8 +30,8 @@ unsafe fn starts(v: __m128i) -> u32 {
     unsafe { _mm_movemask_epi8(_mm_cmpgt_epi8(v, _mm_set1_epi8(0xBF_u8 as i8))) as u32 }
 }
 
-/// Decodes characters below U+0800 to lanes, by their first byte. `second` has the next byte of
-/// each byte.
+/// Decodes characters below U+0800. Lane `i` is the character at byte `i` of `v`. `second` has the
+/// next byte of each byte.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn narrow_chars(v: __m128i, second: __m128i) -> __m256i {
@@ -44,7 +44,7 @@ fn narrow_chars(v: __m128i, second: __m128i) -> __m256i {
     _mm256_blendv_epi8(first, two, is_two)
 }
 
-/// Maps the lead byte `0xF0 + k` of a four-byte character to `0xD8 + k`, for the high surrogate.
+/// The number to add to a lead byte `0xF0 + k`. The sum `0xD8 + k` yields the high surrogate.
 const HIGH_HALF: u8 = 0xD8_u8.wrapping_sub(0xF0);
 
 /// Decodes UTF-8 to UTF-16. Lane `i` is the unit of the character at byte `i` of `v`. `second` and
@@ -170,8 +170,8 @@ fn fours(v: __m256i) -> u32 {
     _mm256_movemask_epi8(_mm256_cmpeq_epi8(_mm256_max_epu8(v, least), v)) as u32
 }
 
-/// Decodes UTF-8 and returns the number of units. `None` if they do not fit. `CHECKED` validates
-/// the text, and `PAIRS` permits characters of two units.
+/// Decodes UTF-8 and returns the number of units. `None` if they do not fit. If `CHECKED` is
+/// `true`, validates the text. `PAIRS` permits characters of two units.
 ///
 /// # Safety
 /// The processor must support AVX2, and `out` must be writable for `capacity` units.
@@ -344,8 +344,8 @@ unsafe fn run_of_three<U: StrUnit, const CHECKED: bool>(
     at
 }
 
-/// Converts valid UTF-8 below U+0100 to Latin-1. Returns the number of characters. `None` if they
-/// do not fit into `out`.
+/// Converts valid UTF-8 below U+0100 to Latin-1. Returns the number of characters, or `None` if
+/// they do not fit into `out`.
 ///
 /// # Safety
 /// The processor must support AVX2.
@@ -390,8 +390,8 @@ pub(in crate::arch) fn units_of(src: &[u8]) -> usize {
     n
 }
 
-/// Decodes UTF-8 to UTF-16 and returns the number of units. `None` if they do not fit. `CHECKED`
-/// validates the text, and `PAIRS` permits characters past U+FFFF.
+/// Decodes UTF-8 to UTF-16 and returns the number of units. `None` if they do not fit. If `CHECKED`
+/// is `true`, validates the text. `PAIRS` permits characters past U+FFFF.
 ///
 /// # Safety
 /// The processor must support AVX2.

@@ -29,8 +29,8 @@ impl Look {
     }
 }
 
-/// Makes a `str` from UTF-8 that is not all ASCII. `None` if malformed, or for one character below
-/// U+0100 (CPython shares its `str`).
+/// Makes a `str` from UTF-8 that is not all ASCII. Returns `None` for malformed text, and for one
+/// character below U+0100: CPython has a shared `str` for it.
 ///
 /// # Safety
 /// The processor must support AVX-512.

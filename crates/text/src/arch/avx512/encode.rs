@@ -1,7 +1,7 @@
 //! Converts units of any width to UTF-8.
 //!
 //! Each character is encoded in its own vector lane. A byte compression then removes the unused
-//! bytes. A kernel returns `None` if the result does not fit.
+//! bytes.
 
 use std::arch::x86_64::*;
 use std::mem::MaybeUninit;
@@ -133,7 +133,8 @@ fn put_first_two<const BRIEF: bool>(out: &mut Bounded<BRIEF>, units: __m512i, n:
     out.put(_mm512_maskz_compress_epi8(needed, bytes), n);
 }
 
-/// Encodes UTF-16 as UTF-8. Returns the number of bytes. `None` if malformed or too long for `out`.
+/// Encodes UTF-16 as UTF-8. Returns the number of bytes, or `None` if the text is malformed or does
+/// not fit into `out`.
 ///
 /// # Safety
 /// The processor must support AVX-512.
@@ -335,7 +336,7 @@ fn put_second_half(out: &mut Bounded<false>, high: u16, low: u16) {
     out.put(_mm512_castsi128_si512(_mm_cvtsi32_si128(both)), 2);
 }
 
-/// Writes 64 units as UTF-8 if their lengths are equal, otherwise returns `false`. `a` and `b`
+/// Writes 64 units as UTF-8 if all have the same length, otherwise returns `false`. `a` and `b`
 /// contain the units at `p`.
 ///
 /// # Safety
@@ -422,7 +423,7 @@ fn put_any<const BRIEF: bool>(out: &mut Bounded<BRIEF>, chars: __m512i, which: u
     out.put(_mm512_maskz_compress_epi8(needed, bytes), n);
 }
 
-/// Encodes 32-bit units as UTF-8. Returns the number of bytes. `None` if a unit is not a valid
+/// Encodes 32-bit units as UTF-8. Returns the number of bytes, or `None` if a unit is not a valid
 /// character or `out` is too short.
 ///
 /// # Safety

@@ -54,8 +54,8 @@ static FORMS: [FloatForm; N_FORMS] = {
     all
 };
 
-/// Writes the shortest text that is parsed as the same `f64`. Returns the end. Null for zero and
-/// for floats that `decimal` does not convert.
+/// Writes the shortest text that is parsed as the same `f64`. Returns the end of the output, or
+/// null for zero and for floats that `decimal` does not convert.
 ///
 /// # Safety
 /// `out` must be writable for [`FLOAT_BYTES`](crate::arch::float::FLOAT_BYTES) bytes.
@@ -70,8 +70,8 @@ pub(in crate::arch) unsafe fn put(value: f64, out: *mut u8) -> *mut u8 {
     }
 }
 
-/// Writes the shortest text that is parsed as the same `f32`. Returns the end. Null for zero and
-/// for floats that `decimal_of_float32` does not convert.
+/// Writes the shortest text that is parsed as the same `f32`. Returns the end of the output, or
+/// null for zero and for floats that `decimal_of_float32` does not convert.
 ///
 /// # Safety
 /// `out` must be writable for [`FLOAT_BYTES`](crate::arch::float::FLOAT_BYTES) bytes.

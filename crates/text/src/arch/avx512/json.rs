@@ -1,4 +1,5 @@
-//! Converts units of any width to a JSON string body, or to UTF-8 if `ESCAPES` is `false`.
+//! Converts units of any width to the body of a JSON string. If `ESCAPES` is `false`, nothing is
+//! escaped.
 //!
 //! Each character is encoded in its own vector lane. The unused bytes are then removed. Escapes of
 //! six bytes are written one by one.
@@ -54,7 +55,7 @@ fn escapes8<const ESCAPES: bool>(v: __m512i) -> u64 {
     low | _mm512_cmpeq_epi8_mask(v, splat8(b'"')) | _mm512_cmpeq_epi8_mask(v, splat8(b'\\'))
 }
 
-/// Stores the bytes that `needed` selects, without gaps. Returns the end.
+/// Stores the bytes that `needed` selects, without gaps. Returns the end of the output.
 ///
 /// # Safety
 /// `out` must be writable for a vector of 64 bytes.
@@ -68,7 +69,8 @@ unsafe fn squeeze(out: *mut u8, bytes: __m512i, needed: u64) -> *mut u8 {
     }
 }
 
-/// Copies at most 64 bytes of UTF-8. Returns the end. Null if a byte must be escaped.
+/// Copies at most 64 bytes of UTF-8. Returns the end of the output, or null if a byte must be
+/// escaped.
 ///
 /// # Safety
 /// `out` must be writable for a vector, and must not overlap `u`.
@@ -86,8 +88,8 @@ pub(in crate::arch) unsafe fn plain<const ESCAPES: bool>(u: &[u8], out: *mut u8)
     }
 }
 
-/// Writes at most 32 bytes of Latin-1 as UTF-8. Returns the end. Null for a longer text or an
-/// escape.
+/// Writes at most 32 bytes of Latin-1 as UTF-8. Returns the end of the output, or null for a longer
+/// text or an escape.
 ///
 /// # Safety
 /// `out` must be writable for a vector of 64 bytes, and must not overlap `u`.
@@ -106,7 +108,7 @@ pub(in crate::arch) unsafe fn short_latin1<const ESCAPES: bool>(u: &[u8], out: *
 }
 
 /// Writes `u` as the body of a JSON string. `u` is Latin-1 unless `as_is` is `true`. Returns the
-/// end.
+/// end of the output.
 ///
 /// # Safety
 /// `out` must be writable for `6 * u.len() + 64` bytes, and must not overlap `u`.
@@ -191,7 +193,7 @@ unsafe fn escaped_part(v: __m512i, u: &[u8], stop: u64, which: u64, out: *mut u8
     }
 }
 
-/// The most escapes in a vector that are written one by one, with whole vectors between them.
+/// A vector with more escapes is written character by character.
 const FEW_ESCAPES: u32 = 10;
 
 /// Writes the bytes of `u` that `which` selects as JSON text. Bytes in `stop` are escaped one by
@@ -228,8 +230,8 @@ unsafe fn each_escape(
     }
 }
 
-/// Writes the bytes of `u` that `which` selects as JSON text. Bytes in `stop` are escaped. `as_is`
-/// copies non-ASCII bytes.
+/// Writes the bytes of `u` that `which` selects as JSON text. Bytes in `stop` are escaped. If
+/// `as_is` is `true`, non-ASCII bytes are copied.
 ///
 /// # Safety
 /// `out` must be writable for `6 * u.len() + 64` bytes, and must not overlap `u`.

@@ -1,5 +1,5 @@
-//! Finds the end of a JSON string, a number or white space. Zeros are loaded after the text, which
-//! end each search.
+//! Finds the end of a JSON string, a number or white space. The zeros loaded after the text end
+//! each search.
 
 use std::arch::x86_64::*;
 

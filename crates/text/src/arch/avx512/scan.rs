@@ -254,8 +254,8 @@ pub(in crate::arch) unsafe fn copy_to_escape(
     }
 }
 
-/// Copies ASCII units as bytes and returns their number. `JSON` also stops at the first JSON
-/// escape.
+/// Copies the leading ASCII units as bytes and returns their number. If `JSON` is `true`, also
+/// stops at the first JSON escape.
 ///
 /// # Safety
 /// The processor must support AVX-512, and `out` must have at least as many units as `src`.
@@ -298,8 +298,8 @@ fn to_aligned<U>(dst: *mut U) -> usize {
     BYTES - dst as usize % BYTES
 }
 
-/// Copies ASCII bytes and returns their number. Stops before the first vector with a non-ASCII
-/// byte.
+/// Copies the leading ASCII bytes and returns their number. Stops before the first vector with a
+/// non-ASCII byte.
 ///
 /// # Safety
 /// The processor must support AVX-512, and `out` must have at least as many bytes as `src`.
@@ -340,7 +340,8 @@ pub(in crate::arch) unsafe fn copy_ascii(src: &[u8], out: &mut [MaybeUninit<u8>]
     }
 }
 
-/// Copies units up to `MAX` (0x7F or 0xFF) as bytes, 64 at a time. Returns the number of units.
+/// Copies the leading units up to `MAX` (0x7F or 0xFF) as bytes, 64 at a time. Returns the number
+/// of units.
 ///
 /// # Safety
 /// The processor must support AVX-512, and `out` must have at least as many units as `src`.
@@ -381,7 +382,7 @@ pub(in crate::arch) unsafe fn narrow_up_to<const MAX: u16>(
     }
 }
 
-/// Copies whole vectors of units without surrogates. Returns the number of units.
+/// Copies whole vectors of units up to the first surrogate. Returns the number of units.
 ///
 /// # Safety
 /// The processor must support AVX-512, and `out` must have at least as many units as `src`.

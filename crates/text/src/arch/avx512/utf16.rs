@@ -84,7 +84,8 @@ pub(super) fn first_halves(v: __m512i) -> u32 {
     _mm512_cmpeq_epi16_mask(_mm512_and_si512(v, splat16(0xFC00)), splat16(0xD800))
 }
 
-/// Decodes UTF-16 to 32-bit units. Returns their number. `None` if malformed or too long for `out`.
+/// Decodes UTF-16 to 32-bit units. Returns their number, or `None` if the text is malformed or does
+/// not fit into `out`.
 ///
 /// # Safety
 /// The processor must support AVX-512.

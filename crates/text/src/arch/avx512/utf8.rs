@@ -168,8 +168,8 @@ mod utf16;
 pub(super) use utf16::units;
 pub(in crate::arch) use utf16::{to_utf16, units_of};
 
-/// Decodes UTF-8 below U+0100. Returns the number of units. `None` if `out` is too short. `CHECK`
-/// validates the text.
+/// Decodes UTF-8 below U+0100. Returns the number of units, or `None` if `out` is too short. If
+/// `CHECK` is `true`, validates the text.
 ///
 /// # Safety
 /// The processor must support AVX-512.
@@ -215,8 +215,8 @@ pub(in crate::arch) unsafe fn to_latin1<const CHECK: bool>(
 /// The number of positions at which a four-byte character fits into a vector.
 const WHOLE: usize = BYTES - 3;
 
-/// Decodes UTF-8 to 32-bit units. Returns their number. `None` if `out` is too short. `CHECK`
-/// validates the text, even if it changes during the call.
+/// Decodes UTF-8 to 32-bit units. Returns their number, or `None` if `out` is too short. If `CHECK`
+/// is `true`, validates the text: all units are valid even if the text changes.
 ///
 /// # Safety
 /// The processor must support AVX-512.
@@ -315,7 +315,8 @@ fn put_ascii(out: &mut Out, v: __m512i) {
 #[target_feature(enable = "avx512bw")]
 fn code_points(bytes: __m512i) -> __m512i {
     let class = _mm512_srli_epi32::<28>(bytes);
-    // For each upper half of the first byte: the unused low bits, and the bits of the code point.
+    // Indexed by the upper half of the first byte: the unused low bits, and the bits of the code
+    // point.
     let shift = _mm512_setr_epi32(24, 24, 24, 24, 24, 24, 24, 24, 16, 16, 16, 16, 16, 16, 8, 0);
     let bits = _mm512_setr_epi32(
         0x7F,

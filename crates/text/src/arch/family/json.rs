@@ -20,22 +20,22 @@ pub const JSON_PLAIN_UNITS: usize = 32;
 /// # Panics
 /// The `put_` methods panic if the pen has less space than [`json_capacity`] returns.
 pub trait JsonKernels: Copy {
-    /// Copies at most [`JSON_PLAIN_BYTES`] bytes of ASCII or UTF-8. Returns the end. `None` if a
-    /// byte must be escaped in JSON.
+    /// Copies at most [`JSON_PLAIN_BYTES`] bytes of ASCII or UTF-8. Returns the end of the output,
+    /// or `None` if a byte must be escaped in JSON.
     ///
     /// # Safety
     /// `out` must be writable for [`JSON_PLAIN_BYTES`] bytes, and must not overlap `u`.
     unsafe fn json_plain(self, u: &[u8], out: *mut u8) -> Option<*mut u8>;
 
-    /// Writes short Latin-1 as UTF-8. Returns the end. `None` for an escape, or if the family does
-    /// not convert the text.
+    /// Writes short Latin-1 as UTF-8. Returns the end of the output, or `None` for an escape, or if
+    /// the family does not convert the text.
     ///
     /// # Safety
     /// `out` must be writable for [`JSON_PLAIN_BYTES`] bytes, and must not overlap `u`.
     unsafe fn json_short_latin1(self, u: &[u8], out: *mut u8) -> Option<*mut u8>;
 
-    /// Writes short text in 16-bit units as UTF-8. Returns the end. `None` for an escape or a
-    /// surrogate, or if the family does not convert the text.
+    /// Writes short text in 16-bit units as UTF-8. Returns the end of the output, or `None` for an
+    /// escape or a surrogate, or if the family does not convert the text.
     ///
     /// # Safety
     /// `out` must be writable for [`JSON_PLAIN_BYTES`] bytes, and must not overlap `u`.
@@ -48,15 +48,15 @@ pub trait JsonKernels: Copy {
     /// `out` must be writable for [`JSON_PLAIN_UNITS`] units, and must not overlap `u`.
     unsafe fn json_copy_ucs2(self, u: &[u16], out: *mut u16) -> bool;
 
-    /// Writes the same text as [`put_float`](crate::arch::float::put_float). Returns the end.
-    /// `None` if there is no faster code for `value`.
+    /// Writes the same text as [`put_float`](crate::arch::float::put_float). Returns the end of the
+    /// output, or `None` if there is no faster code for `value`.
     ///
     /// # Safety
     /// `out` must be writable for [`FLOAT_BYTES`](crate::arch::float::FLOAT_BYTES).
     unsafe fn json_float(self, value: f64, out: *mut u8) -> Option<*mut u8>;
 
-    /// Writes the same text as [`put_float32`](crate::arch::float::put_float32). Returns the end.
-    /// `None` if there is no faster code for `value`.
+    /// Writes the same text as [`put_float32`](crate::arch::float::put_float32). Returns the end of
+    /// the output, or `None` if there is no faster code for `value`.
     ///
     /// # Safety
     /// `out` must be writable for [`FLOAT_BYTES`](crate::arch::float::FLOAT_BYTES).

@@ -20,7 +20,7 @@ fn splat32(u: u32) -> __m256i {
     _mm256_set1_epi32(u as i32)
 }
 
-/// Sets each unit that must be escaped in JSON to ones. Units must be below U+0800.
+/// Returns ones in the units that must be escaped in JSON. Units must be below U+0800.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn escapes16<const ESCAPES: bool>(v: __m256i) -> __m256i {
@@ -32,7 +32,7 @@ fn escapes16<const ESCAPES: bool>(v: __m256i) -> __m256i {
     _mm256_or_si256(low, _mm256_cmpeq_epi16(v, splat16(0x5C)))
 }
 
-/// Sets each unit that must be escaped in JSON to ones. Units must be below U+110000.
+/// Returns ones in the units that must be escaped in JSON. Units must be below U+110000.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn escapes32<const ESCAPES: bool>(v: __m256i) -> __m256i {
@@ -44,7 +44,7 @@ fn escapes32<const ESCAPES: bool>(v: __m256i) -> __m256i {
     _mm256_or_si256(low, _mm256_cmpeq_epi32(v, splat32(0x5C)))
 }
 
-/// Sets the 16-bit lanes of surrogates to ones, others to zero.
+/// Returns ones in the 16-bit lanes of surrogates, otherwise zeros.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn surrogates(v: __m256i) -> __m256i {
@@ -127,8 +127,8 @@ fn two(units: __m256i) -> (__m256i, __m256i) {
     (_mm256_blendv_epi8(units, both, high), high)
 }
 
-/// Writes the first `n` of 16 lanes as bytes and returns the end. `high` marks the lanes of two
-/// bytes.
+/// Writes the first `n` of 16 lanes as bytes and returns the end of the output. `high` marks the
+/// lanes of two bytes.
 ///
 /// # Safety
 /// `out` must be writable for 32 bytes.
@@ -162,8 +162,8 @@ unsafe fn put_three(units: __m256i, n: usize, out: *mut u8) -> *mut u8 {
     }
 }
 
-/// Writes a short text as UTF-8. Null unless it has at most 32 units below U+0800 and no escapes,
-/// or at most 21 larger units and no surrogates.
+/// Writes a short text as UTF-8. Returns null unless it has at most 32 units below U+0800 and no
+/// escapes, or at most 21 larger units and no surrogates.
 ///
 /// # Safety
 /// `out` must be writable for 64 bytes, and must not overlap `u`.
@@ -180,7 +180,7 @@ pub(in crate::arch) unsafe fn short_wide<const ESCAPES: bool>(u: &[u16], out: *m
     }
 }
 
-/// Sets lane `i` to ones if `from + i` is less than `n`.
+/// Returns ones in each lane `i` for which `from + i` is less than `n`.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn used(n: usize, from: i16) -> __m256i {
@@ -268,7 +268,8 @@ unsafe fn short_three(u: &[u16], out: *mut u8) -> *mut u8 {
 /// The number of three-byte characters in 64 bytes (16 in one vector, and 5).
 const MOST_OF_THREE: usize = 21;
 
-/// Writes 16-bit units as the body of a JSON string. Returns the end. Null for a surrogate.
+/// Writes 16-bit units as the body of a JSON string. Returns the end of the output, or null for a
+/// surrogate.
 ///
 /// # Safety
 /// `out` must be writable for `6 * u.len() + 64` bytes, and must not overlap `u`.
@@ -308,7 +309,7 @@ pub(in crate::arch) unsafe fn ucs2<const ESCAPES: bool>(u: &[u16], mut out: *mut
     out
 }
 
-/// Writes `u` as JSON text. `v` has the same units, followed by zeros. Null if a unit is a
+/// Writes `u` as JSON text. `v` has the same units, followed by zeros. Returns null if a unit is a
 /// surrogate.
 ///
 /// # Safety
@@ -397,7 +398,8 @@ unsafe fn part32<const ESCAPES: bool>(chars: __m256i, n: usize, out: *mut u8) ->
     }
 }
 
-/// Writes 32-bit units as the body of a JSON string. Null if a unit is not a valid character.
+/// Writes 32-bit units as the body of a JSON string. Returns null if a unit is not a valid
+/// character.
 ///
 /// # Safety
 /// `out` must be writable for `6 * u.len() + 64` bytes, and must not overlap `u`.
@@ -434,7 +436,7 @@ fn load_eight(u: &[u32; 8]) -> __m256i {
     unsafe { _mm256_loadu_si256(u.as_ptr().cast()) }
 }
 
-/// Writes at most 8 units as JSON text. Null if a unit is not a valid character.
+/// Writes at most 8 units as JSON text. Returns null if a unit is not a valid character.
 ///
 /// # Safety
 /// The requirements of [`ucs4`] must be met.
@@ -450,8 +452,8 @@ unsafe fn few<const ESCAPES: bool>(u: &[u32], out: *mut u8) -> *mut u8 {
     unsafe { eight::<ESCAPES>(chars, u.len(), out) }
 }
 
-/// Writes the first `n` of 8 units as JSON text. The others must be ASCII. Null for an invalid
-/// unit.
+/// Writes the first `n` of 8 units as JSON text. The others must be ASCII. Returns null for an
+/// invalid unit.
 ///
 /// # Safety
 /// The requirements of [`ucs4`] must be met.

@@ -13,7 +13,7 @@ use crate::arch::sse2::load_padded;
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(in crate::arch::avx2) fn chars_of_lanes(bytes: __m256i) -> __m256i {
-    // The number of unused low bits for each upper half of the first byte.
+    // The number of unused low bits of a lane, indexed by the upper half of the first byte.
     let shifts = _mm256_broadcastsi128_si256(_mm_setr_epi8(
         24, 24, 24, 24, 24, 24, 24, 24, 16, 16, 16, 16, 16, 16, 8, 0,
     ));
@@ -105,7 +105,7 @@ pub(in crate::arch::avx2) unsafe fn fetched(next: &mut impl FnMut() -> i32) -> _
     }
 }
 
-/// Decodes valid UTF-8 to 32-bit units. Returns the number of characters. `None` if they do not
+/// Decodes valid UTF-8 to 32-bit units. Returns the number of characters, or `None` if they do not
 /// fit.
 ///
 /// # Safety
