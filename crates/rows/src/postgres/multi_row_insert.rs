@@ -14,7 +14,7 @@ use super::execute::{begin, prepare, write_execution};
 use super::message::violation;
 use super::parameters::{UniformRows, check, own, translate};
 use super::preamble::Preamble;
-use super::server::TransactionStatus;
+use super::server::{ServerState, TransactionStatus};
 use super::shared::Shared;
 use super::type_table::oid;
 use super::wire::{Event, Wire};
@@ -80,6 +80,14 @@ fn columns_of_plain_table(table: &str, n_columns: usize) -> String {
     )
 }
 
+/// Returns `true` if the server has the catalog columns that [`columns_of_plain_table`] reads:
+/// PostgreSQL from version 10. On other servers an error could abort the caller's transaction.
+fn has_these_catalogs(server: &ServerState) -> bool {
+    let version = server.parameter("server_version").unwrap_or_default();
+    let major = version.split(|c: char| !c.is_ascii_digit()).next();
+    major.and_then(|major| major.parse().ok()).unwrap_or(0) >= 10
+}
+
 impl RepeatedInsert {
     /// Converts `sql`, an INSERT of one row, to an INSERT of several rows. `n_rows` is the number
     /// of rows of parameters. Returns `None` if each row must be inserted by a separate statement.
@@ -103,6 +111,7 @@ impl RepeatedInsert {
         }
         let found = shared.call(|wire| match wire.server.status() {
             TransactionStatus::Failed => Ok(None),
+            _ if !has_these_catalogs(&wire.server) => Ok(None),
             _ => wire.value(&columns_of_plain_table(insert.table, n_parameters)),
         })?;
         Ok(found.map(|firsts| {

@@ -139,10 +139,7 @@ impl fmt::Display for TranscodeError {
             TranscodeError::Unencodable {
                 at_bytes,
                 code_point,
-            } => write!(
-                f,
-                "U+{code_point:04X} at byte {at_bytes} cannot be encoded"
-            ),
+            } => write!(f, "U+{code_point:04X} at byte {at_bytes} cannot be encoded"),
             TranscodeError::SinkFull(e) => e.fmt(f),
         }
     }
