@@ -204,3 +204,68 @@ def test_on_the_event_loop(postgres_native: Database) -> None:
             await con.rollback()
 
     asyncio.run(main())
+
+
+def test_a_check_that_reads_the_table_finds_the_rows_before(con: onecopy.Connection) -> None:
+    con.execute("create schema own")
+    con.execute("set search_path to own")
+    con.execute("create table target (a int)")
+    con.execute(
+        "create function is_new(int) returns bool language plpgsql as "
+        "$$ begin return not exists (select from target where a = $1); end $$"
+    )
+    con.execute("alter table target add check (is_new(a))")
+    con.executemany("insert into target values (?)", [[i] for i in range(200)])
+    with pytest.raises(onecopy.IntegrityError) as raised:
+        con.executemany("insert into target values (?)", [[1000 + i // 2] for i in range(200)])
+    assert raised.value.row == 1
+    con.rollback()
+
+
+def test_a_domain_of_a_column_without_value_is_checked(con: onecopy.Connection) -> None:
+    con.execute("create domain pg_temp.filled as text not null")
+    con.execute("create temporary table target (a int, b pg_temp.filled)")
+    with pytest.raises(onecopy.IntegrityError) as raised:
+        con.executemany("insert into target (a) values (?)", [[i] for i in range(200)])
+    assert (raised.value.sqlstate, raised.value.row) == ("23502", 0)
+    con.rollback()
+
+
+def test_a_limit_of_time_of_the_server_applies_to_each_row(con: onecopy.Connection) -> None:
+    con.execute("create temporary table target (a int default 0, b text default pg_sleep(0.004)::text)")
+    con.execute("set statement_timeout = 200")
+    con.executemany("insert into target (a) values (?)", [[i] for i in range(150)])
+    assert con.execute("select count(*) from target").fetchall() == [(150,)]
+
+
+def test_an_error_of_a_read_only_transaction_names_the_insert(postgres_native: Database) -> None:
+    with onecopy.connect(postgres_native.odbc) as con:
+        con.execute("create table if not exists written_copy (a int)")
+        con.commit()
+        con.execute("set transaction read only")
+        with pytest.raises(onecopy.DatabaseError, match="cannot execute INSERT") as raised:
+            con.executemany("insert into written_copy values (?)", [[i] for i in range(200)])
+        assert raised.value.row == 0
+        con.rollback()
+        con.execute("drop table written_copy")
+        con.commit()
+
+
+def test_a_partition_that_references_its_root_is_filled_row_by_row(con: onecopy.Connection) -> None:
+    con.execute("create schema own")
+    con.execute("set search_path to own")
+    con.execute("create table root (a int primary key, b int references root) partition by range (a)")
+    con.execute("create table part partition of root default")
+    rows = [[i, i + 1 if i == 150 else None] for i in range(300)]
+    with pytest.raises(onecopy.IntegrityError) as raised:
+        con.executemany("insert into part values (?, ?)", rows)
+    assert raised.value.row == 150
+    con.rollback()
+
+
+def test_a_comment_in_the_name_of_the_table(con: onecopy.Connection) -> None:
+    con.execute("create schema own")
+    con.execute("create table own.target (a int)")
+    con.executemany("insert into own /* mine */ . target values (?)", [[i] for i in range(200)])
+    assert con.execute("select count(*) from own.target").fetchall() == [(200,)]
+    con.rollback()

@@ -297,6 +297,10 @@ def test_ranges_of_far_dates_in_arrays_are_text(postgres_native: Database, sql: 
     with onecopy.connect(postgres_native.odbc, datetime_range="text") as con:
         ((values, text),) = con.execute(f"select array[{sql}], ({sql})::text").fetchall()
         assert values == [text]
+        ((values,), (text,)) = con.execute(f"select array[{sql}], ({sql})::text").fetch_columns()
+        assert values == [text]
+        many = con.execute(f"select array[{sql}] from generate_series(1, 3000)")
+        assert many.fetch_columns()[0] == [[text]] * 3000
 
 
 NOT_FINITE = ["NaN", "Infinity", "-Infinity"]

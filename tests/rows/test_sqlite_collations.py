@@ -82,3 +82,17 @@ def test_executemany_reports_a_collation_that_raises(con: onecopy.Connection, ke
     with pytest.raises(onecopy.OperationalError, match=r"the collation `bad` raised.*row 1"):
         con.executemany("insert into keyed values (?)", [(key,) for key in keys])
     con.rollback()
+
+
+def test_with_autocommit_nothing_is_stored_if_a_collation_raises() -> None:
+    con = onecopy.connect("sqlite::memory:", autocommit=True)
+    con.create_collation("bad", lambda a, b: (a > b) - (a < b) if "x" not in a + b else 1 // 0)
+    con.execute("create table keyed (x text collate bad primary key)")
+    con.execute("insert into keyed values ('b')")
+    for sql in ("insert into keyed values ('x')", "insert into keyed values ('a'), ('x')", "update keyed set x = 'x'"):
+        with pytest.raises(onecopy.OperationalError, match="`bad` raised ZeroDivisionError"):
+            con.execute(sql)
+        assert con.execute("select x from keyed").fetchall() in ([("b",)], [])
+    con.execute("insert into keyed values ('c')")
+    assert con.execute("select count(*) from keyed where x = 'c'").fetchall() == [(1,)]
+    assert con.execute("pragma integrity_check").fetchall() == [("ok",)]

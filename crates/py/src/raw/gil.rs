@@ -232,9 +232,9 @@ pub(crate) fn attach<T>(work: impl FnOnce(Python<'_>) -> T) -> T {
     })
 }
 
-/// Sets `N_CROSSING` to 0 in a forked child, which has no other threads.
+/// Corrects `N_CROSSING` in a forked child, which has no other threads.
 pub(super) fn forget_threads() {
-    N_CROSSING.store(0, SeqCst);
+    N_CROSSING.store(isize::from(DEPTH.get() > 0), SeqCst);
 }
 
 /// Locks a mutex. Releases the GIL during the wait, because the other thread may need it.

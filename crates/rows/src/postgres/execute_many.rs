@@ -6,6 +6,7 @@ use super::batch::run_batch;
 use super::cancel::cancelled;
 use super::execute::check_text;
 use super::multi_row_insert::RepeatedInsert;
+use super::parameters::translate;
 use super::server::TransactionStatus;
 use super::shared::Shared;
 use crate::error::Error;
@@ -15,6 +16,9 @@ use crate::value::{Batches, Value};
 /// The largest number of rows in a batch that may be inserted by COPY. For each binary COPY, the
 /// server creates the state of 1,000 buffered rows, which takes as long as 700 rows.
 const COPIED_ROWS: usize = 8192;
+
+/// The largest number of values in such a batch, if it has more than 1,024 rows.
+const COPIED_VALUES: usize = 1 << 18;
 
 /// Calls `f` within a transaction. In autocommit mode, begins a transaction before the call and
 /// commits it afterwards, or rolls it back if `f` fails. A transaction that is already open is
@@ -47,7 +51,13 @@ pub(super) fn execute_many(
     check_text(sql)?;
     // The iterator may run the caller's code, so it is called while the session is not locked.
     let mut batches = match RowInsert::read(sql) {
-        Some(insert) if insert.has_only_parameters => Batches::of_rows(rows, COPIED_ROWS),
+        Some(insert) if insert.has_only_parameters => {
+            let n_parameters = translate(sql).n_parameters;
+            Batches::of_rows(
+                rows,
+                (COPIED_VALUES / n_parameters.max(1)).clamp(1024, COPIED_ROWS),
+            )
+        }
         _ => Batches::new(rows),
     };
     let Some(first) = batches.next() else {
@@ -65,7 +75,7 @@ pub(super) fn execute_many(
             let n = shared.call(|wire| {
                 id = shared.activity.begin();
                 let many = match &repeated {
-                    Some(repeated) => repeated.run(shared, wire, sql, &values, n_rows),
+                    Some(repeated) => repeated.run(shared, wire, sql, &values, n_rows, id),
                     None => run_batch(shared, wire, sql, &values, n_rows),
                 };
                 shared.activity.finish();

@@ -58,23 +58,33 @@ pub(super) struct RepeatedInsert {
 /// as several INSERTs of one row. Its result has a row if the table is not a view, and neither the
 /// table nor one of its partitions has rules or triggers. (An AFTER ROW trigger is executed after
 /// the last row of the INSERT, so it sees all rows.) The internal triggers of foreign keys are
-/// permitted, unless a foreign key references the table itself.
+/// permitted, unless a foreign key references the table itself or a table of which it is a
+/// partition.
 ///
 /// The value of the row is the names of the first `n_columns` columns, separated by commas. It is
-/// empty if a COPY into the table could have another effect than an INSERT: COPY is an error if the
-/// table has row-level security, and accepts values for `GENERATED ALWAYS AS IDENTITY`.
+/// empty if a COPY into the table could have another effect than an INSERT. COPY is an error with
+/// row-level security, and accepts values for `GENERATED ALWAYS AS IDENTITY`. It does not check
+/// the domains of columns without values. A function in a CHECK constraint does not find the
+/// previous rows of the COPY.
 fn columns_of_plain_table(table: &str, n_columns: usize) -> String {
     let literal = table.replace('\'', "''");
     format!(
         "with recursive parts (id) as (select pg_catalog.to_regclass('{literal}')::pg_catalog.oid \
          union select inhrelid from pg_catalog.pg_inherits join parts on inhparent = id) \
          select case when relrowsecurity or exists (select from pg_catalog.pg_attribute \
-         where attrelid = pg_class.oid and attidentity = 'a') then '' else \
-         (select string_agg(pg_catalog.quote_ident(attname), ', ' order by attnum) from \
+         join pg_catalog.pg_type on pg_type.oid = atttypid where attrelid = pg_class.oid \
+         and attnum > 0 and not attisdropped and (attidentity = 'a' or typtype = 'd')) \
+         or exists (select from pg_catalog.pg_constraint join parts on conrelid = id \
+         join pg_catalog.pg_depend on objid = pg_constraint.oid where contype = 'c' \
+         and classid = 'pg_catalog.pg_constraint'::pg_catalog.regclass and refclassid in \
+         ('pg_catalog.pg_proc'::pg_catalog.regclass, \
+         'pg_catalog.pg_operator'::pg_catalog.regclass)) then '' else \
+         (select pg_catalog.string_agg(pg_catalog.quote_ident(attname), ', ' order by attnum) from \
          (select attname, attnum from pg_catalog.pg_attribute where attrelid = pg_class.oid \
          and attnum > 0 and not attisdropped order by attnum limit {n_columns}) as firsts) end \
          from pg_catalog.pg_class where oid = pg_catalog.to_regclass('{literal}') \
-         and relkind in ('r', 'p') and not relhasrules and not exists \
+         and relkind in ('r', 'p') and not relhasrules \
+         and not (relispartition and relhastriggers) and not exists \
          (select from pg_catalog.pg_trigger join parts on tgrelid = id \
          where not tgisinternal or tgconstrrelid in (select id from parts))"
     )
@@ -104,9 +114,10 @@ impl RepeatedInsert {
         };
         let n_parameters = translate(sql).n_parameters;
         let n_rows = MOST_ROWS.min(MOST_PARAMETERS / n_parameters.max(1));
-        // In the query's string literal, a backslash could be an escape. A table with a backslash
-        // in its name is therefore excluded.
-        if n_parameters == 0 || n_rows < 2 || insert.table.contains('\\') {
+        // In the query's string literal, a backslash could be an escape, and a comment is an error.
+        let is_in_literal = |piece: &&str| !insert.table.contains(*piece);
+        let is_named = ["\\", "/*", "--"].iter().all(is_in_literal);
+        if n_parameters == 0 || n_rows < 2 || !is_named {
             return Ok(None);
         }
         let found = shared.call(|wire| match wire.server.status() {
@@ -130,7 +141,7 @@ impl RepeatedInsert {
     }
 
     /// Inserts `rows`, whose first row has the index `first_row` (from 0) among all rows; `single`
-    /// is the INSERT of one row. If a row fails, all rows are inserted again one by one, so that
+    /// is the INSERT of one row, and `id` the number of the call (`Activity::begin`). If a row fails, all rows are inserted again one by one, so that
     /// the error contains the index of the failed row.
     ///
     /// # Errors
@@ -142,10 +153,17 @@ impl RepeatedInsert {
         single: &str,
         rows: &[Vec<Value>],
         first_row: u64,
+        id: u64,
     ) -> Result<Option<u64>, Error> {
         if let Some(copied) = self.run_copy(shared, wire, single, rows)? {
+            // The server's `statement_timeout` may be too short for one COPY. In a read-only
+            // transaction, the error must name the INSERT.
+            let is_of_the_copy = |error: &Error| match error.sqlstate.as_str() {
+                "57014" => !shared.activity.was_cancelled(id),
+                sqlstate => sqlstate == "25006",
+            };
             return match copied {
-                Err(error) if is_of_a_row(&error) => {
+                Err(error) if is_of_a_row(&error) || is_of_the_copy(&error) => {
                     wire.command("ROLLBACK TO SAVEPOINT onecopy_rows")?;
                     run_batch(shared, wire, single, rows, first_row)
                 }
@@ -211,9 +229,12 @@ impl RepeatedInsert {
         }
         data.put_i16(TRAILER);
         set_savepoint(shared, wire, single)?;
-        // The data follows the statement immediately. After an error, the server ignores it.
         let message = |e: std::io::Error| violation(e.to_string());
         frontend::query(copy, &mut wire.out).map_err(message)?;
+        wire.send()?;
+        if let Err(error) = begin_copy(wire, copy)? {
+            return Ok(Some(Err(error)));
+        }
         put_data(&data, &mut wire.out)?;
         frontend::copy_done(&mut wire.out);
         frontend::query(RELEASE, &mut wire.out).map_err(message)?;
@@ -298,6 +319,29 @@ impl RepeatedInsert {
             error.row = None;
             error
         })
+    }
+}
+
+/// Waits until the server requests the data of a COPY. Returns the error with which the server
+/// refuses the COPY.
+///
+/// # Errors
+/// The connection was lost, or the server violated the protocol.
+fn begin_copy(wire: &mut Wire, sql: &str) -> Result<Result<(), Error>, Error> {
+    let mut failure = None;
+    loop {
+        match wire.event()? {
+            Event::CopyIn => return Ok(Ok(())),
+            Event::Failed(fields) => _ = failure.get_or_insert_with(|| fields.to_error(sql)),
+            Event::Ready => {
+                return match failure {
+                    Some(error) => Ok(Err(error)),
+                    None => wire.completed(None).map(|_| Ok(())),
+                };
+            }
+            Event::Row => wire.skip()?,
+            _ => {}
+        }
     }
 }
 

@@ -475,7 +475,7 @@ impl Block for Rows {
                     Some(value) if !self.is_deferred(column) => {
                         let cell = cell(value, *kind);
                         match self.far_date(cell, value, *kind) {
-                            None => sink.column_cell(row, column, cell)?,
+                            None => sink.column_cell(row, column, self.with_option(cell))?,
                             Some(text) => sink.column_cell(row, column, as_text(&text))?,
                         }
                     }

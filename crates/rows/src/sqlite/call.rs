@@ -151,6 +151,12 @@ impl CallGuard<'_> {
             };
             (code, used)
         };
+        // SQLite compares values of its statistics while it prepares a statement.
+        if let Some(message) = self.0.watch.take_collation_error() {
+            // SAFETY: null, or prepared above; it has no other user.
+            unsafe { ffi::sqlite3_finalize(stmt) };
+            return Err(of(ffi::SQLITE_ERROR, message, During::Step));
+        }
         if code != ffi::SQLITE_OK {
             return Err(self.error(code, During::Prepare));
         }

@@ -178,6 +178,8 @@ impl CallGuard<'_> {
             if code != ffi::SQLITE_OK && !context.is_null() {
                 on_drop::<CollationContext>(context);
             }
+            let watch = (&raw const *self.0.watch).cast_mut().cast();
+            ffi::sqlite3_commit_hook(self.db(), Some(on_commit), watch);
             self.check(code)
         }
     }
@@ -371,6 +373,17 @@ unsafe extern "C" fn on_finish(context: *mut ffi::sqlite3_context) {
         });
         give(context, result);
     }
+}
+
+/// Returns a number other than 0, which rolls back the transaction, if a collation has failed in the
+/// statement that commits it; SQLite calls this function before each commit.
+///
+/// # Safety
+/// The caller must be SQLite, with the callback state of the connection.
+unsafe extern "C" fn on_commit(watch: *mut c_void) -> c_int {
+    // SAFETY: the callback state lives as long as the connection.
+    let watch = unsafe { &*watch.cast::<CallbackState>() };
+    c_int::from(watch.has_collation_error())
 }
 
 /// Compares two strings with a collation; SQLite calls this function.

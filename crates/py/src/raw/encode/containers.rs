@@ -65,7 +65,7 @@ pub(super) unsafe fn run<'py, 's, K: Kernels, F: MemberEncoder<'py>>(
         pen = encoder.leave(frame, has_members, is_due, pen)?;
         is_due = false;
         if encoder.shared().frames.pop() {
-            encoder.shared().forget_keys();
+            encoder.shared().forget();
         }
     }
 }

@@ -67,15 +67,16 @@ impl<'py> EncoderState<'py> {
     pub(super) fn before_code(&mut self) {
         self.crossing.get_or_insert_with(gil::Crossing::begin);
         self.frames.own();
-        self.forget_keys();
-        self.recent = RecentObjects::NONE;
-        self.found = std::ptr::null();
+        self.forget();
     }
 
-    /// Clears the key caches. Their `str` objects may no longer exist.
-    pub(super) fn forget_keys(&mut self) {
+    /// Clears the caches of keys, classes and time zones. These objects may no longer exist, because
+    /// Python code has run, or an object was released.
+    pub(super) fn forget(&mut self) {
         self.keys.forget();
         self.recent_order.clear();
+        self.recent = RecentObjects::NONE;
+        self.found = std::ptr::null();
     }
 
     /// Completes the frames after an interruption of the loop. `n` is the number of earlier frames.

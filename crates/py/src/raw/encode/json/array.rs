@@ -122,7 +122,7 @@ impl<'py> JsonEncoder<'_, 'py> {
             None => self.part(kernels, &array, view.whole(), pen)?,
         };
         if runs_python && self.frames.pop() {
-            self.forget_keys();
+            self.forget();
         }
         self.ensure_space(pen, ROOM)
     }

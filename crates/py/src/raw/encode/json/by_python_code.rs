@@ -30,6 +30,10 @@ impl<'py> JsonEncoder<'_, 'py> {
             self.before_code();
             self.forms.big_int(&object)?
         } else if let Ok(fragment) = object.cast_exact::<Fragment>() {
+            // The chunk may be flushed before the text, if it is full.
+            if self.target.runs_python {
+                self.before_code();
+            }
             return Ok((self.json_text(fragment.get().bytes())?, JsonNext::Done));
         } else {
             self.before_code();

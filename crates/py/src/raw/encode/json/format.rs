@@ -299,7 +299,9 @@ impl<'py, const STYLED: bool> MemberEncoder<'py> for JsonFormat<'_, 'py, STYLED>
                     }
                     // SAFETY: an `int` that is alive, or held.
                     _ => match unsafe { builtin_types::int(value) } {
-                        Some(value) if style.exact_ints => put_long(value, &mut pen),
+                        Some(value) if style.exact_ints || value.unsigned_abs() < 1 << 53 => {
+                            put_long(value, &mut pen);
+                        }
                         // SAFETY: alive, as the caller guarantees, or held.
                         _ => (pen, _) = unsafe { self.other(value, pen)? },
                     },

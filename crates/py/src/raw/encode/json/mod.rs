@@ -5,7 +5,6 @@
 //! | `array`, `array_items`, `numpy_scalar` | NumPy arrays, their items, and scalars |
 //! | `by_python_code` | objects that may need Python code |
 //! | `format` | implements the interface of the loop over members |
-//! | `keys` | the fast path of keys |
 //! | `options` | the encoder's options, target and errors |
 //! | `rows` | rows and columns of values as objects |
 //! | `put_standard` | values of the standard library's types |
