@@ -149,6 +149,11 @@ impl Active {
         self.is_late |= is_late;
     }
 
+    /// Returns `true` if the time limit of an earlier call has expired.
+    pub(crate) fn is_late(&self) -> bool {
+        self.is_late
+    }
+
     /// Returns `true` if the next [`Active::pull`] does not wait for the database.
     pub(crate) fn is_ready(&mut self) -> bool {
         let at = &self.position;

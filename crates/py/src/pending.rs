@@ -95,6 +95,11 @@ impl PendingCall {
         })
     }
 
+    /// Records that the time limit has expired.
+    pub(crate) fn note_late(&self) {
+        self.is_late.store(true, Relaxed);
+    }
+
     /// Borrows the state of the call.
     ///
     /// # Errors
@@ -164,7 +169,7 @@ impl PendingCall {
 
     /// Cancels the call after its time limit. The call fails with an error that names the limit.
     fn run_out(&self, py: Python<'_>) {
-        self.is_late.store(true, Relaxed);
+        self.note_late();
         self.cancel(py);
     }
 }

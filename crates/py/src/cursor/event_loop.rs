@@ -117,6 +117,7 @@ impl Cursor {
             return Ok(None);
         }
         let active = state.active.as_mut();
+        let is_late = active.as_ref().is_some_and(|active| active.is_late());
         let Some(mut statement) = active.and_then(Active::take_away) else {
             return Ok(None);
         };
@@ -137,7 +138,12 @@ impl Cursor {
             }
             Ok(py.None())
         };
-        PendingCall::new(cursor.limit.get(), cancel, call, put_back).map(Some)
+        let call = PendingCall::new(cursor.limit.get(), cancel, call, put_back)?;
+        if is_late {
+            // The error of this call is that of the limit, which has expired in `execute`.
+            call.note_late();
+        }
+        Ok(Some(call))
     }
 
     /// Cancels the statement of this cursor. `onecopy.aio` calls it if a task was cancelled between
