@@ -1,6 +1,6 @@
 //! Conversions of short texts, such as table cells.
 //!
-//! A caller passes the loop over its cells to [`with_kernels`](super::family::with_kernels), which
+//! A caller passes the loop over its cells to `with_kernels`, which
 //! chooses the kernel family once.
 
 use super::family::{Ascii, Kernels};

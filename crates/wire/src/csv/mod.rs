@@ -2,7 +2,7 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`scan`] | determines if a text needs quotes, before it is converted and written |
+//! | [`quoting`] | determines if a text needs quotes, before it is converted and written |
 //!
 //! - NULL is an empty field, and the empty string is `""`. Readers that distinguish the two (such
 //!   as PostgreSQL's `COPY`) restore both. In a table with one column, NULL is an empty line.

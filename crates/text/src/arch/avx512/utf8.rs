@@ -5,8 +5,7 @@
 //!
 //! Validation uses bit masks: continuation bytes must be exactly where lead bytes require them.
 //!
-//! [`scan_utf8`](super::scan_utf8) returns the needed capacity: one unit for each non-continuation
-//! byte.
+//! `scan_utf8` returns the needed capacity: one unit for each non-continuation byte.
 
 use std::arch::x86_64::*;
 use std::mem::MaybeUninit;
