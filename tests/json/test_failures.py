@@ -176,6 +176,18 @@ def test_a_dict_whose_size_changes_while_it_is_encoded_is_an_error_unless_it_was
                 json.dumps({"a": changed}, default=default, **options)
 
 
+@pytest.mark.parametrize("indent", [None, 1])
+def test_a_sorted_dict_whose_keys_change_is_an_error(indent: Any) -> None:
+    def default(value: Any) -> Any:
+        del changed["c"]
+        changed["a"] = 2
+        return 0
+
+    changed: dict[str, Any] = {"b": Strange(), "c": 1}
+    with pytest.raises(RuntimeError, match="the dict was changed while it was written"):
+        json.dumps([changed], default=default, sort_keys=True, indent=indent)
+
+
 @pytest.mark.parametrize("options", [{}, {"sort_keys": True}, {"indent": 1}], ids=["plain", "sorted", "indented"])
 def test_a_dict_whose_values_change_while_it_is_encoded_gives_each_key_its_old_or_new_value(options: Any) -> None:
     new = [Strange.__name__] * 3

@@ -288,7 +288,7 @@ def test_far_dates_are_an_error_or_text(
         arrays = f"select array[{sql}, null, date '2024-02-29'] as x, array[array[{sql}]] as y"
         typed = con.execute(arrays)
         (x, y) = typed.fetchall()[0]
-        assert (x[0], x[1], x[2] == text, y) == (text, None, False, [[text]])
+        assert (x[:2], str(x[2])[:10], y) == ([text, None], "2024-02-29", [[text]])
         assert json.loads(con.execute(arrays).json().read())[0]["y"] == [[text]]
 
 

@@ -136,7 +136,8 @@ impl Connection {
     ///     name: the collation's name in SQL.
     ///     callable: a function of two `str` that returns a negative number, 0 or a positive
     ///         number; ``None`` removes the collation. If it raises an exception, the statement
-    ///         that compares the strings raises OperationalError with the text of the exception.
+    ///         that compares the strings raises OperationalError with the text of the exception. With
+    ///         autocommit, its changes are rolled back; in a transaction, roll back.
     ///
     /// Raises:
     ///     NotSupportedError: the database is not SQLite.

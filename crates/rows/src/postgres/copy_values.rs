@@ -16,8 +16,8 @@ pub(super) const HEADER: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
 /// of a further row.
 pub(super) const TRAILER: i16 = -1;
 
-/// The largest number of data bytes in a CopyData message.
-const MESSAGE_BYTES: usize = 64 << 10;
+/// The largest number of data bytes in a CopyData message of [`put_data`].
+const PART_BYTES: usize = 64 << 10;
 
 /// Encodes `rows` in the binary COPY format, and appends them to `data`. `types` has the object
 /// identifiers of the columns' types. Returns `false` if a value has no binary encoding for the
@@ -33,7 +33,7 @@ pub(super) fn encode_rows(rows: &[Vec<Value>], types: &[u32], data: &mut BytesMu
 /// Appends CopyData messages with `data` to `out`. The server processes each message when it has
 /// received it completely.
 pub(super) fn put_data(data: &[u8], out: &mut BytesMut) -> Result<(), Error> {
-    data.chunks(MESSAGE_BYTES)
+    data.chunks(PART_BYTES)
         .try_for_each(|part| put_message(part, out))
 }
 

@@ -10,6 +10,7 @@ use super::dict;
 use super::format::MemberEncoder;
 use super::frames::{ContainerForm, ContainerFrame};
 use super::members::{ExitReason, container, write_fields, write_members};
+use super::sorted::SortedMembers;
 
 /// Writes the remaining members of all open containers.
 ///
@@ -125,8 +126,9 @@ unsafe fn is_at_end<'py, F: MemberEncoder<'py>>(
             dict::entries(container).next(container, &mut at).is_none()
         },
         ContainerForm::SortedDict => {
-            // SAFETY: alive, a `dict`.
-            if unsafe { dict::len(container) } != n {
+            let recent = &mut encoder.shared().recent_order;
+            // SAFETY: alive, a `dict`; the order was cleared before code ran.
+            if unsafe { SortedMembers::of_unchanged(container, inner.start, recent) }.is_none() {
                 return Err(F::changed());
             }
             at >= n

@@ -7,6 +7,7 @@ use pyo3::ffi;
 use super::builtin_types::ObjectKind;
 use super::frames::{ContainerForm, ContainerFrame};
 use super::members::ExitReason;
+use super::sorted::SortedMembers;
 use super::state::EncoderState;
 
 /// The result of the fast path for a value.
@@ -246,8 +247,14 @@ pub(super) trait MemberEncoder<'py>: Sized {
         start: *mut u8,
         at: isize,
     ) {
-        let start = self.offset_of(start);
+        let mut start = self.offset_of(start);
         let shared = self.shared();
+        if form == ContainerForm::SortedDict {
+            // SAFETY: alive, as the caller guarantees; no code has run since the sort.
+            let members = unsafe { SortedMembers::of(container, &mut shared.recent_order) };
+            // SAFETY: the `dict` is unchanged.
+            start = members.map_or(0, |members| unsafe { members.fingerprint() });
+        }
         let at_inside = std::mem::replace(&mut shared.interruption.at, at);
         // SAFETY: the caller guarantees the requirements.
         unsafe {

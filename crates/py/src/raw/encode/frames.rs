@@ -51,7 +51,8 @@ pub(super) struct ContainerFrame {
     /// The number of members at the start. If the size of a `dict` changes later, the encoder
     /// fails. Some variants of `form` give this field another meaning.
     pub(super) n: isize,
-    /// The offset of the container in the output, if the format writes a length there; otherwise 0.
+    /// The offset of the container in the output, if the format writes a length there. For
+    /// `SortedDict`, the fingerprint of its keys.
     pub(super) start: usize,
 }
 

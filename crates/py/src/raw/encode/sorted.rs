@@ -115,6 +115,36 @@ impl SortedMembers {
         unsafe { SortedMembers::of(dict, &mut recent) }
     }
 
+    /// Same as [`SortedMembers::of`]. `None` also if the keys do not have this `fingerprint`, because
+    /// Python code has changed them.
+    ///
+    /// # Safety
+    /// The requirements of [`SortedMembers::of`] apply.
+    pub(super) unsafe fn of_unchanged(
+        dict: *mut ffi::PyObject,
+        fingerprint: usize,
+        recent: &mut RecentOrder,
+    ) -> Option<SortedMembers> {
+        // SAFETY: as the caller guarantees.
+        unsafe {
+            let members = SortedMembers::of(dict, recent)?;
+            (members.fingerprint() == fingerprint).then_some(members)
+        }
+    }
+
+    /// Returns a hash of the addresses of the keys, in order.
+    ///
+    /// # Safety
+    /// The `dict` must be alive, and unchanged since the sort.
+    pub(super) unsafe fn fingerprint(&self) -> usize {
+        let (mut at, mut hash) = (0, self.order.n);
+        // SAFETY: as the caller guarantees.
+        while let Some((key, _)) = unsafe { self.next(&mut at) } {
+            hash = hash.rotate_left(7) ^ key.addr();
+        }
+        hash
+    }
+
     /// Returns the key and value at index `at`, and increments `at`.
     ///
     /// # Safety

@@ -151,7 +151,7 @@ impl<'py> EncoderState<'py> {
     /// # Safety
     /// `frame` must be the innermost frame. The borrowed key is valid until Python code runs.
     pub(super) unsafe fn next_key(
-        &self,
+        &mut self,
         frame: *mut ContainerFrame,
         private: bool,
     ) -> Option<*mut ffi::PyObject> {
@@ -166,7 +166,11 @@ impl<'py> EncoderState<'py> {
                         .map(|(key, _)| key)
                 }
                 ContainerForm::SortedDict => {
-                    let members = SortedMembers::without_recent(frame.object);
+                    let members = SortedMembers::of_unchanged(
+                        frame.object,
+                        frame.start,
+                        &mut self.recent_order,
+                    );
                     members?.next(&mut frame.at).map(|(key, _)| key)
                 }
                 ContainerForm::Pairs => {
@@ -189,7 +193,7 @@ impl<'py> EncoderState<'py> {
     /// # Safety
     /// The requirements of [`EncoderState::next_key`] apply. It must have returned a key.
     pub(super) unsafe fn value_of_key(
-        &self,
+        &mut self,
         frame: *const ContainerFrame,
     ) -> Option<*mut ffi::PyObject> {
         // SAFETY: the frame's object is alive, and of its form.
@@ -201,8 +205,12 @@ impl<'py> EncoderState<'py> {
                     let entries = dict::entries(frame.object);
                     entries.next(frame.object, &mut at).map(|(_, value)| value)
                 }
-                ContainerForm::SortedDict if dict::len(frame.object) == frame.n => {
-                    let members = SortedMembers::without_recent(frame.object);
+                ContainerForm::SortedDict => {
+                    let members = SortedMembers::of_unchanged(
+                        frame.object,
+                        frame.start,
+                        &mut self.recent_order,
+                    );
                     members?.next(&mut (frame.at - 1)).map(|(_, value)| value)
                 }
                 ContainerForm::Pairs => {

@@ -283,7 +283,7 @@ impl<'py, const STYLED: bool> MemberEncoder<'py> for JsonFormat<'_, 'py, STYLED>
     ) -> Result<Pen<'s>, JsonStop> {
         let style = self.style;
         // The object that replaces `value`, until it is written.
-        let mut held;
+        let mut _held = None;
         loop {
             match kind {
                 ObjectKind::List | ObjectKind::Tuple | ObjectKind::Dict => {
@@ -330,8 +330,7 @@ impl<'py, const STYLED: bool> MemberEncoder<'py> for JsonFormat<'_, 'py, STYLED>
                             value = scalar.as_ptr();
                             // SAFETY: held by the variable.
                             kind = unsafe { builtin_types::kind(value) };
-                            held = scalar;
-                            debug_assert_eq!(held.as_ptr(), value);
+                            _held = Some(scalar);
                             continue;
                         }
                         JsonNext::Instead(instead) => {
